@@ -1,0 +1,89 @@
+/* A pause, and everything else a recording observed. The words are those of docs/architecture.md. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "vec.h"
+
+enum pause_cause { /* stored: append only */
+	CAUSE_UNKNOWN = 0,
+	CAUSE_AUTOMATIC = 1,
+	CAUSE_MANUAL = 2,
+	CAUSE_SHUTDOWN = 3,
+};
+
+enum pause_flag { /* stored: append only */
+	PAUSE_GIL_RELEASED = 1 << 0,  /* another thread held the GIL within the pause */
+	PAUSE_NESTED_CALL = 1 << 1,   /* the collector was called again from within, to no effect */
+	PAUSE_TRUNCATED = 1 << 2,     /* the stack was deeper than what was kept */
+};
+
+#define UNKNOWN (-1)
+
+struct pause {
+	uint64_t id; /* from 1, in the order the pauses ended */
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, [start, end) */
+	uint32_t runtime;	   /* struct runtime.id */
+	uint32_t tid;		   /* as the host sees it */
+	int32_t interpreter;	   /* 0 is the main one; UNKNOWN if not known */
+	int32_t generation;	   /* UNKNOWN if not known */
+	uint32_t cause, flags;	   /* enum pause_cause, enum pause_flag */
+	int64_t collected, uncollectable; /* objects; UNKNOWN if not known */
+	uint32_t stack; /* node of the stack table, innermost frame; STACK_NONE if not taken */
+};
+
+static inline uint64_t pause_duration(const struct pause *pause)
+{
+	return pause->end_ns - pause->start_ns;
+}
+
+struct process {
+	uint32_t id; /* from 1 */
+	pid_t pid, ns_pid, ppid;
+	char comm[17];
+	char *cmdline; /* arguments separated by NUL; owned */
+	uint32_t cmdline_len;
+	uint64_t seen_ns, exit_ns; /* exit_ns 0: alive when the recording ended */
+};
+
+/* One managed runtime in one process: a libpython mapped by it, and how it was probed. */
+struct runtime {
+	uint32_t id;	  /* from 1 */
+	uint32_t process; /* struct process.id */
+	char kind[16];	  /* "cpython", "hotspot", "julia" */
+	char version[32];
+	char tier[24]; /* "symbol", "debugfile", "usdt", "call-target", "watchpoint" */
+	char *path;	/* of the probed file; owned */
+	char *detail;	/* what exactly was probed, for people: "gc_collect_main+4 (push)"; owned */
+	uint64_t attached_ns;
+	uint64_t missed; /* collections the runtime's own counters hold that no probe saw */
+};
+
+/* Events lost, by cause; a recording with drops is incomplete. */
+struct drop {
+	char cause[32]; /* "ring-full", "unmatched-end", … */
+	char remedy[96];
+	uint64_t count;
+	uint64_t time_ns; /* when it was last seen to grow */
+};
+
+/* The facts of one recording except its pauses and stacks. */
+struct recording {
+	char version[32], host[65], boot_id[37];
+	uint64_t start_ns, end_ns;	/* end_ns 0: cut off */
+	int64_t realtime_offset_ns;	/* CLOCK_REALTIME − CLOCK_MONOTONIC at the start */
+	bool complete;			/* closed clean and without drops */
+	bool cut_off;			/* the writer never closed it */
+	VEC(struct process) processes;
+	VEC(struct runtime) runtimes;
+	VEC(struct drop) drops;
+};
+
+void recording_release(struct recording *recording);
+const struct process *recording_process(const struct recording *recording, uint32_t id);
+const struct runtime *recording_runtime(const struct recording *recording, uint32_t id);
+uint64_t recording_drop_total(const struct recording *recording);
+
+const char *pause_cause_name(uint32_t cause); /* "automatic", "manual", "shutdown", "unknown" */

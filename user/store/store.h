@@ -1,0 +1,60 @@
+/*
+ * The .gct file: a SQLite database (docs/gct-schema.md). The writer appends facts as they are observed; the reader
+ * gives them back, bounds-checked, and refuses what it cannot understand in one clear sentence.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "err.h"
+#include "pause.h"
+#include "stack_table.h"
+
+#define STORE_SCHEMA_VERSION 1 /* PRAGMA user_version; a reader refuses anything newer */
+
+struct store_writer;
+struct store_reader;
+
+/* Creates @path anew (a file already there is replaced), WAL mode. -errno with a sentence. */
+int store_create(const char *path, const struct recording *head, struct store_writer **ret,
+	struct err *err);
+
+/* Each may be called again for the same id: the later facts (exit, missed, count) replace. */
+int store_put_process(struct store_writer *writer, const struct process *process);
+int store_put_runtime(struct store_writer *writer, const struct runtime *runtime);
+int store_put_drop(struct store_writer *writer, const struct drop *drop);
+
+/* Writes the strings, frames and nodes that @stacks gained since the last call. */
+int store_put_stacks(struct store_writer *writer, const struct stack_table *stacks);
+int store_put_pause(struct store_writer *writer, const struct pause *pause);
+
+/* Ends the transaction: what was put so far survives SIGKILL. Every put opens one if needed. */
+int store_commit(struct store_writer *writer);
+
+/* The sentence for the last failed put or commit ("disk full: …", …). Never NULL. */
+const char *store_writer_error(const struct store_writer *writer);
+
+/*
+ * Writes end and completeness of @recording, checkpoints the WAL away and closes; frees @writer in every
+ * case. A writer freed by store_abandon() instead leaves a recording that reads as cut off.
+ */
+int store_close(struct store_writer *writer, const struct recording *recording, struct err *err);
+void store_abandon(struct store_writer *writer);
+
+/*
+ * Opens for reading only, without leaving files behind where it can. A truncated, corrupt, foreign or newer
+ * file is -EBADMSG with a sentence; a missing one -ENOENT, an unreadable one -EACCES.
+ */
+int store_open(const char *path, struct store_reader **ret, struct err *err);
+void store_reader_free(struct store_reader *reader);
+
+/* Facts and stacks, owned by the reader. Stacks are loaded at the first call. NULL with a sentence on failure. */
+const struct recording *store_recording(const struct store_reader *reader);
+const struct stack_table *store_stacks(struct store_reader *reader, struct err *err);
+
+/* Iterates pauses by id (start again with store_rewind). 1: one was read, 0: the end, -errno: damaged. */
+int store_next_pause(struct store_reader *reader, struct pause *ret, struct err *err);
+int store_rewind(struct store_reader *reader);
+
+/* The SQL text of the schema with its comments, for `gctrace schema`. */
+extern const char store_schema_sql[];
