@@ -8,23 +8,33 @@
 #include "elf_file.h"
 
 /* The function that .eh_frame says holds @vaddr (survives strip). 0 or -ENOENT. */
-int elf_code_bounds(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start,
-	uint64_t *ret_end);
+int elf_code_bounds(
+	const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end);
 
-/* One direct call of a function, with the constants its argument registers were given before. */
+/* What is known of an argument when a call is made, from the straight line of code before it. */
+struct elf_argument {
+	enum elf_value {
+		ELF_VALUE_UNKNOWN,
+		ELF_VALUE_CONSTANT, /* a number, or the address of something in the file */
+		ELF_VALUE_STACK,    /* the address of a local variable */
+	} kind;
+	uint64_t value; /* of a constant */
+};
+
+/* One direct call of a function. */
 struct elf_call {
 	uint64_t vaddr, target;
-	bool jump; /* a tail call: a jmp that leaves the function */
-	bool has_esi, has_edx;
-	uint32_t esi, edx; /* `mov $imm` or `xor reg,reg` before the call in its straight-line block */
+	bool jump;			  /* a tail call: a jmp that leaves the function */
+	struct elf_argument arguments[6]; /* rdi, rsi, rdx, rcx, r8, r9 */
 };
 
 /*
  * Lists at most @max direct calls in [start, end), in address order; returns how many or
- * -errno (-EFAULT: the range is not in the file; decoding stops at a byte that is no instruction).
+ * -errno (-EFAULT: the range is not in the file; -E2BIG: more than a mebibyte; decoding stops at a
+ * byte that is no instruction).
  */
-int elf_code_calls(const struct elf_file *file, uint64_t start, uint64_t end,
-	struct elf_call *ret, size_t max);
+int elf_code_calls(const struct elf_file *file, uint64_t start, uint64_t end, struct elf_call *ret,
+	size_t max);
 
 /* How the kernel steps over the probed instruction; it decides what a hit costs (docs/overhead). */
 enum elf_step {
@@ -35,12 +45,12 @@ enum elf_step {
 /*
  * The best place for an entry probe of the function at @vaddr: the first instruction, or a later
  * one of the same straight line that the kernel emulates, as long as nothing skipped moves %rsp or
- * writes an argument register (rdi, rsi, rdx), and nothing jumps to it. Usually vaddr, or vaddr+4 after endbr64.
- * 0 or -EFAULT.
+ * writes an argument register (rdi, rsi, rdx, rcx, r8, r9), and nothing jumps to it. Usually vaddr,
+ * or vaddr+4 after endbr64. 0 or -EFAULT.
  */
-int elf_code_probe_site(const struct elf_file *file, uint64_t vaddr, uint64_t *ret,
-	enum elf_step *ret_step);
+int elf_code_probe_site(
+	const struct elf_file *file, uint64_t vaddr, uint64_t *ret, enum elf_step *ret_step);
 
 /* "push", "endbr64", …: the mnemonic at @vaddr, for doctor. Returns @buffer, "?" if undecodable. */
-const char *elf_code_mnemonic(const struct elf_file *file, uint64_t vaddr, char *buffer,
-	size_t size);
+const char *elf_code_mnemonic(
+	const struct elf_file *file, uint64_t vaddr, char *buffer, size_t size);

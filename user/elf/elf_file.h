@@ -19,6 +19,10 @@ struct elf_file;
  * what it is instead ("a 32-bit program", "built for AArch64", "not an ELF file").
  */
 int elf_file_open(int fd, const char *name, struct elf_file **ret, struct err *err);
+
+/* The same for @size bytes that the caller keeps until the file is freed. */
+int elf_file_open_memory(
+	const void *bytes, size_t size, const char *name, struct elf_file **ret, struct err *err);
 void elf_file_free(struct elf_file *file);
 const char *elf_file_name(const struct elf_file *file);
 
@@ -51,8 +55,8 @@ typedef int (*elf_visit_fn)(const struct elf_symbol *symbol, void *arg);
 int elf_file_symbols(const struct elf_file *file, bool all, elf_visit_fn visit, void *arg);
 
 /* One symbol by exact name. 0 or -ENOENT. */
-int elf_file_symbol(const struct elf_file *file, const char *name, bool all,
-	struct elf_symbol *ret);
+int elf_file_symbol(
+	const struct elf_file *file, const char *name, bool all, struct elf_symbol *ret);
 
 /* True if the file keeps a .symtab with entries. */
 bool elf_file_has_symtab(const struct elf_file *file);

@@ -7,8 +7,8 @@
 #include "elf_file.h"
 
 struct elf_usdt {
-	uint64_t vaddr;	    /* of the site, corrected by .stapsdt.base (prelink) */
-	uint64_t semaphore; /* virtual address, 0 when there is none */
+	uint64_t vaddr;			    /* of the site, corrected by .stapsdt.base (prelink) */
+	uint64_t semaphore;		    /* virtual address, 0 when there is none */
 	const char *provider, *name, *args; /* valid while the file is open */
 };
 

@@ -76,14 +76,17 @@ struct recording {
 	int64_t realtime_offset_ns;	/* CLOCK_REALTIME − CLOCK_MONOTONIC at the start */
 	bool complete;			/* closed clean and without drops */
 	bool cut_off;			/* the writer never closed it */
+	char damage[160];		/* what of the file could not be read; "" when all could */
 	VEC(struct process) processes;
 	VEC(struct runtime) runtimes;
 	VEC(struct drop) drops;
 };
 
 void recording_release(struct recording *recording);
+/* Processes and runtimes are kept in ascending order of id. NULL: no such id. */
 const struct process *recording_process(const struct recording *recording, uint32_t id);
 const struct runtime *recording_runtime(const struct recording *recording, uint32_t id);
 uint64_t recording_drop_total(const struct recording *recording);
+uint64_t recording_missed_total(const struct recording *recording);
 
 const char *pause_cause_name(uint32_t cause); /* "automatic", "manual", "shutdown", "unknown" */

@@ -9,6 +9,8 @@
 
 /* Each writes one line. Writing failures are seen by ferror(@out). */
 void json_recording(FILE *out, const struct recording *recording);
+/* A process record: of a process in which no runtime was found, or of one runtime in its process. */
+void json_process(FILE *out, const struct process *process);
 void json_runtime(FILE *out, const struct recording *recording, const struct runtime *runtime);
 void json_pause(FILE *out, const struct recording *recording, const struct stack_table *stacks,
 	const struct pause *pause);

@@ -4,31 +4,51 @@
 #include <stdint.h>
 
 #include "pause.h"
+#include "u64map.h"
 
 #define SUMMARY_GENERATIONS 4 /* 0, 1, 2, and one for "not known" */
+#define SUMMARY_CAUSES	    8
 #define SUMMARY_WORST	    5
-#define SUMMARY_BUCKETS	    64 /* bucket i holds durations in [2^i, 2^(i+1)) ns */
+#define SUMMARY_BUCKETS	    64 /* bucket i holds durations in [2^i, 2^(i+1)) ns; bucket 0 also 0 ns */
+
+struct summary_sum {
+	uint64_t count, total_ns, max_ns;
+};
 
 struct summary_class {
 	uint64_t count, total_ns, max_ns;
-	int64_t collected, uncollectable;
-	VEC(uint64_t) durations; /* ns; in no order */
+	int64_t collected, uncollectable; /* UNKNOWN while no pause of the class knew it */
+	VEC(uint64_t) durations;	  /* ns; in the order the pauses came */
 };
 
 struct summary {
-	uint64_t count, total_ns;
+	uint64_t count, total_ns, max_ns;
+	uint64_t last_end_ns; /* of the pause that ended last */
 	struct summary_class generations[SUMMARY_GENERATIONS];
-	uint64_t causes[8]; /* by enum pause_cause */
+	struct summary_sum causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
 	uint64_t histogram[SUMMARY_BUCKETS];
 	uint64_t gil_released;
 	struct pause worst[SUMMARY_WORST]; /* longest first */
 	uint32_t worst_count;
+	VEC(struct summary_sum) stacks; /* by stack node, as far as the greatest that occurred */
+	VEC(struct summary_runtime {
+		uint32_t runtime;
+		struct summary_sum sum;
+	}) runtimes; /* those that paused, in order of their first pause */
+	struct u64map runtime_index; /* runtime id → index in runtimes */
 };
 
+/* A zeroed struct summary is empty and ready. */
 void summary_release(struct summary *summary);
 int summary_add(struct summary *summary, const struct pause *pause); /* 0 or -ENOMEM */
 
-/* The exact @q-quantile by nearest rank of one class (reorders its durations); 0 when empty. */
-uint64_t summary_quantile(struct summary_class *class, double q);
+/* The exact @q-quantile by nearest rank, 0 <= q <= 1, of one class; 0 when it is empty. */
+uint64_t summary_quantile(const struct summary_class *class, double q);
 /* The same over all classes. */
-uint64_t summary_quantile_all(struct summary *summary, double q);
+uint64_t summary_quantile_all(const struct summary *summary, double q);
+
+/* All zero when none. */
+struct summary_sum summary_of_runtime(const struct summary *summary, uint32_t runtime);
+
+/* Adds two counts of which either may be UNKNOWN; the sum sticks at the top. */
+int64_t summary_add_known(int64_t sum, int64_t value);

@@ -41,4 +41,11 @@ uint32_t stack_table_frame(struct stack_table *table, const struct frame *frame)
 /* Interns the child of node @parent for @frame. Returns its id, or 0 when memory is out. */
 uint32_t stack_table_node(struct stack_table *table, uint32_t parent, uint32_t frame);
 
+/*
+ * For a reader that loads what was interned before: the next id without a search, so that ids stay those of the
+ * file. 0 when memory is out, or for a node whose parent or frame does not exist (yet).
+ */
+uint32_t stack_table_append_frame(struct stack_table *table, const struct frame *frame);
+uint32_t stack_table_append_node(struct stack_table *table, uint32_t parent, uint32_t frame);
+
 const char *frame_lang_name(uint32_t lang); /* "python", …, "mark" */

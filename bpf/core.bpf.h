@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Maps and helpers that every BPF program shares: targets, thread state, the ring, drops. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <linux/ptrace.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "gc_wire.h"
+
+/* The kernel's own structures, cut to the fields used; CO-RE finds their offsets at load. */
+struct atomic_counter {
+	int counter;
+} __attribute__((preserve_access_index));
+
+struct signal_struct {
+	struct atomic_counter live; /* an atomic_t in the kernel */
+} __attribute__((preserve_access_index));
+
+struct thread_struct {
+	unsigned long fsbase; /* x86-64: pthread_self() under glibc and musl */
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	int pid, tgid;
+	struct signal_struct *signal;
+	struct thread_struct thread;
+} __attribute__((preserve_access_index));
+
+/* What a thread inside a collection carries from begin to end. */
+struct thread_state {
+	__u32 depth; /* calls of the collector on this thread's stack */
+	__u32 image;
+	__u64 tstate, interpreter, gc, gil, runtime;
+	__u64 start_ns, gil_switches;
+	__u64 before[9]; /* generation_stats at the begin: collections, collected, uncollectable, ×3 */
+	__u32 cause, flags;
+	__s32 generation; /* as the argument said */
+	__u32 has_books;
+	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
+	__u64 frame_bytes[16];
+	__u64 code_bytes[16];
+	struct gc_pause record;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GC_MAX_TARGETS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32); /* tgid */
+	__type(value, struct gc_target);
+} targets __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GC_MAX_IMAGES);
+	__type(key, __u32);
+	__type(value, struct gc_layout);
+} layouts __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} threads __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20); /* set at load */
+} events __weak SEC(".maps");
+
+/* Shared with user space through the mapped .bss. */
+struct shared {
+	__u64 drops[GC_DROP_COUNT];
+	struct gc_open open[GC_OPEN_SLOTS];
+	__u64 seen[GC_SEEN_SLOTS]; /* ids of code objects already sent; losing one costs a resend */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct shared);
+} shared_map __weak SEC(".maps");
+
+static __always_inline struct shared *shared(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&shared_map, &zero);
+}
+
+static __always_inline void count_drop(__u32 cause)
+{
+	struct shared *s = shared();
+
+	if (s && cause < GC_DROP_COUNT)
+		__sync_fetch_and_add(&s->drops[cause], 1);
+}
+
+static __always_inline __u32 current_tgid(void)
+{
+	return bpf_get_current_pid_tgid() >> 32;
+}
+
+static __always_inline void fill_header(struct gc_header *header, __u32 type, __u32 size)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	header->type = type;
+	header->size = size;
+	header->pid = id >> 32;
+	header->tid = (__u32)id;
+	header->time_ns = bpf_ktime_get_ns();
+}
+
+static __always_inline __u64 read_u64(__u64 address)
+{
+	__u64 value = 0;
+
+	bpf_probe_read_user(&value, sizeof(value), (void *)address);
+	return value;
+}

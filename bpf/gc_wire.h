@@ -1,0 +1,183 @@
+/*
+ * The wire between bpf/ and user/: what BPF programs put into the ring buffer and what the loader
+ * puts into their maps. The only header that both sides include. Every field is sized, every gap is named;
+ * values are explicit and stable: never renumber.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#define GC_MAX_IMAGES  64   /* distinct runtime files probed in one session */
+#define GC_MAX_SITES   8    /* begin sites of one image */
+#define GC_MAX_TARGETS 8192 /* processes followed at once */
+#define GC_MAX_FRAMES  127  /* of one stack; a deeper one is marked truncated */
+#define GC_NAME_BYTES  512  /* raw bytes of a function's or file's name that are kept */
+#define GC_TABLE_BYTES 1024 /* of a code object's line table, per record */
+#define GC_MAX_TABLES  64   /* records per line table */
+#define GC_OPEN_SLOTS  256  /* pauses in progress that user space can see */
+#define GC_SEEN_SLOTS  8192 /* code objects whose names were already sent */
+
+/* gc_header.type */
+#define GC_EVENT_PAUSE	    1
+#define GC_EVENT_CODE	    2
+#define GC_EVENT_TABLE	    3
+#define GC_EVENT_FORK	    4
+#define GC_EVENT_EXEC	    5
+#define GC_EVENT_EXIT	    6
+#define GC_EVENT_MAPS	    7 /* a library was loaded or unloaded: look at the maps again */
+#define GC_EVENT_UNFINISHED 8 /* a thread ended inside a pause */
+
+struct gc_header {
+	__u32 type;
+	__u32 size; /* of the whole record */
+	__u32 pid, tid;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+};
+
+/* gc_pause.cause */
+#define GC_CAUSE_UNKNOWN   0
+#define GC_CAUSE_AUTOMATIC 1
+#define GC_CAUSE_MANUAL	   2
+#define GC_CAUSE_SHUTDOWN  3
+
+/* gc_pause.flags */
+#define GC_PAUSE_GIL_RELEASED 1 /* the GIL changed hands within the pause */
+#define GC_PAUSE_NESTED	      2 /* the collector was called again by the same thread, to no effect */
+#define GC_PAUSE_TRUNCATED    4 /* more than GC_MAX_FRAMES frames */
+#define GC_PAUSE_NO_BOOKS     8 /* the runtime's counters could not be read: generation is its argument's word */
+#define GC_PAUSE_BROKEN_STACK 16 /* a frame could not be read; the stack ends there */
+
+struct gc_frame {
+	__u64 code; /* id of a gc_code record */
+	__s32 lasti; /* byte offset of the instruction in the code object */
+	__u32 pad;
+};
+
+struct gc_pause {
+	struct gc_header header; /* time_ns: the end */
+	__u64 start_ns;
+	__u64 interpreter; /* address in the target: tells interpreters apart */
+	__u32 image;	   /* index into layouts */
+	__s32 generation;  /* -1: not known */
+	__u32 cause, flags;
+	__u64 collected, uncollectable; /* objects, by the runtime's own counters */
+	__u64 collections[3]; /* by generation since the interpreter began, this one included */
+	__u32 frame_count, pad;
+	struct gc_frame frames[GC_MAX_FRAMES + 1];
+};
+
+/* The record ends after the last frame. */
+#define GC_PAUSE_SIZE(frame_count) \
+	(offsetof(struct gc_pause, frames) + (frame_count) * sizeof(struct gc_frame))
+
+struct gc_text {
+	__u32 length; /* characters, of which at most GC_NAME_BYTES / kind are here */
+	__u16 kind;   /* bytes a character: 1, 2 or 4 (PEP 393); 0: could not be read */
+	__u16 ascii;
+	__u8 bytes[GC_NAME_BYTES];
+};
+
+/* Names of a code object, sent once before the first pause that refers to it. */
+struct gc_code {
+	struct gc_header header;
+	__u64 id;
+	__u32 image;
+	__u32 first_line;
+	__u32 table_bytes; /* line table in full; its pieces precede this record */
+	__u32 pad;
+	struct gc_text name, file;
+};
+
+/* A piece of a code object's line table. */
+struct gc_table {
+	struct gc_header header;
+	__u64 id;
+	__u32 offset, length;
+	__u8 bytes[GC_TABLE_BYTES];
+};
+
+/* FORK: header.pid/tid is the parent, child the new process. EXEC, EXIT, MAPS, UNFINISHED: child 0. */
+struct gc_process {
+	struct gc_header header;
+	__u32 child, pad;
+	__u64 start_ns; /* UNFINISHED: when the pause began */
+};
+
+/* A pause in progress, seen through the mapped .bss; tid 0: free. */
+struct gc_open {
+	__u32 pid, tid;
+	__u64 start_ns;
+};
+
+/* The attach cookie: which image, which of its sites, and what a hit there means. */
+#define GC_SITE_FUNCTION 0 /* begin at the entry, end at the return */
+#define GC_SITE_BEGIN	 1
+#define GC_SITE_END	 2
+#define GC_COOKIE(image, site, kind) ((__u64)(kind) << 40 | (__u64)(site) << 32 | (image))
+#define GC_COOKIE_IMAGE(cookie)	     ((__u32)(cookie))
+#define GC_COOKIE_SITE(cookie)	     ((__u32)((cookie) >> 32) & (GC_MAX_SITES - 1))
+#define GC_COOKIE_KIND(cookie)	     ((__u32)((cookie) >> 40) & 3)
+
+/* A process that is traced. */
+struct gc_target {
+	__u32 space;  /* names its code addresses: inherited at fork, new after exec */
+	__u32 looked; /* times that `gctrace run` has halted it to look at its maps */
+};
+
+#define GC_LOOKS 4 /* of a program without a runtime, before it is left alone */
+
+/* Where a layout's tstate comes from. */
+#define GC_TSTATE_ARG1	  1 /* first argument of the probed function */
+#define GC_TSTATE_CURRENT 2 /* _PyRuntime.gilstate.tstate_current (3.8) */
+#define GC_TSTATE_RUNTIME_GIL 3 /* _PyRuntime.ceval.gil.last_holder (3.9 - 3.11) */
+#define GC_TSTATE_INTERP_GIL  4 /* interp->ceval.gil->last_holder, interpreter by interpreter (3.12+) */
+
+/* Where the reason of a collection comes from, where count and threshold do not tell. */
+#define GC_REASON_NOFAIL 1 /* fifth argument non-zero: shutdown (3.9 - 3.12) */
+#define GC_REASON_ARG3	 2 /* third argument: 0 automatic, 1 shutdown, 2 manual (3.13+) */
+#define GC_REASON_COUNTS 3 /* no argument tells: the counters do */
+
+/* How generation_stats is laid out. */
+#define GC_STATS_INLINE 1 /* three {collections, collected, uncollectable} of 24 bytes */
+#define GC_STATS_RINGS	2 /* a pointer to rings of items (3.15) */
+
+#define GC_NO_FIELD 0xffff
+
+/* What BPF must know of one runtime file; offsets in bytes. Sources: probe/cpython_layout.c. */
+struct gc_layout {
+	__u64 site_address[GC_MAX_SITES]; /* virtual addresses of the probes: give the load bias */
+	__u64 runtime_address; /* of _PyRuntime in the file */
+	__u32 tstate_source, reason_source, stats_kind;
+	__u32 interp_gc, interp_gil, interp_next, runtime_gc; /* runtime_gc: 3.8 only, else 0 */
+	__u32 runtime_head, runtime_finalizing, runtime_gil, runtime_current;
+	__u32 code_adaptive; /* 0: lasti is stored as such */
+	__u16 gc_counts; /* generations[0].threshold; count follows */
+	__u16 gc_enabled, gc_stats, gc_collecting;
+	__u16 tstate_interp, tstate_frame, tstate_cframe, cframe_frame, tstate_thread;
+	__u16 gil_switches, gil_holder;
+	__u16 frame_code, frame_previous, frame_lasti, frame_owner;
+	__u16 lasti_scale; /* legacy lasti in units of this many bytes */
+	__u16 code_first_line, code_file, code_name, code_table;
+	__u16 text_ascii, text_compact; /* where characters begin */
+	__u16 text_free_threaded;	/* the state word holds `interned` in a byte of its own */
+	__u16 stats_ring_count[3], stats_ring_index[3], stats_ring_base[3];
+	__u16 stats_item, stats_item_collections; /* size; collected and uncollectable follow */
+	__u16 pad[3];
+};
+
+/* Reasons for events lost, as indexes into `drops`. */
+#define GC_DROP_RING	      0 /* the ring buffer was full */
+#define GC_DROP_THREAD	      1 /* no memory for a thread's state */
+#define GC_DROP_UNMATCHED_END 2 /* an end without a begin */
+#define GC_DROP_TARGETS	      3 /* more than GC_MAX_TARGETS processes: a child is not followed */
+#define GC_DROP_TSTATE	      4 /* the collecting thread's state was not found */
+#define GC_DROP_COUNT	      5
+
+
+_Static_assert(sizeof(struct gc_header) == 24, "wire ABI");
+_Static_assert(sizeof(struct gc_frame) == 16, "wire ABI");
+_Static_assert(sizeof(struct gc_pause) == 104 + 16 * (GC_MAX_FRAMES + 1), "wire ABI");
+_Static_assert(sizeof(struct gc_code) == 48 + 2 * (8 + GC_NAME_BYTES), "wire ABI");
+_Static_assert(sizeof(struct gc_table) == 40 + GC_TABLE_BYTES, "wire ABI");
+_Static_assert(sizeof(struct gc_process) == 40, "wire ABI");
+_Static_assert(sizeof(struct gc_open) == 16, "wire ABI");

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Follows processes: fork adds a child before it runs, exit removes it, exec and dlopen are told. */
+#include "core.bpf.h"
+
+const volatile bool follow_children = true;
+const volatile bool stop_at_start = false; /* `gctrace run`: halt each fresh program until probed */
+
+/* Rare events wake the reader: new maps must be looked at soon. */
+static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
+{
+	struct gc_process *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event) {
+		count_drop(GC_DROP_RING);
+		return;
+	}
+	fill_header(&event->header, type, sizeof(*event));
+	event->child = child;
+	event->pad = 0;
+	event->start_ns = start_ns;
+	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 from = parent->tgid, to = child->tgid;
+	const struct gc_target *target;
+
+	if (!follow_children || child->pid != child->tgid)
+		return 0; /* a thread */
+	target = bpf_map_lookup_elem(&targets, &from);
+	if (!target)
+		return 0;
+	if (bpf_map_update_elem(&targets, &to, target, BPF_ANY)) {
+		count_drop(GC_DROP_TARGETS);
+		return 0;
+	}
+	tell(GC_EVENT_FORK, to, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	struct gc_target fresh = {.space = bpf_get_prandom_u32()};
+	__u32 tgid = task->tgid;
+	struct thread_state *state;
+
+	if (!bpf_map_lookup_elem(&targets, &tgid))
+		return 0;
+	bpf_map_update_elem(&targets, &tgid, &fresh, BPF_EXIST);
+	state = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	if (state)
+		state->depth = 0; /* the collector that called exec is gone */
+	tell(GC_EVENT_EXEC, 0, 0);
+	return 0;
+}
+
+static __always_inline void close_slot(__u32 tid)
+{
+	struct shared *s = shared();
+
+	if (s && s->open[tid % GC_OPEN_SLOTS].tid == tid)
+		s->open[tid % GC_OPEN_SLOTS].tid = 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	struct thread_state *state;
+
+	if (!bpf_map_lookup_elem(&targets, &tgid))
+		return 0;
+	state = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	if (state && state->depth) {
+		tell(GC_EVENT_UNFINISHED, 0, state->start_ns);
+		close_slot(task->pid);
+	}
+	if (task->signal->live.counter)
+		return 0; /* other threads live on */
+	bpf_map_delete_elem(&targets, &tgid);
+	tell(GC_EVENT_EXIT, 0, 0);
+	return 0;
+}
+
+/* The dynamic linker's r_brk hook (glibc's and musl's _dl_debug_state): maps change or have changed. */
+SEC("uprobe")
+int on_maps_changed(struct pt_regs *ctx)
+{
+	__u32 tgid = current_tgid();
+	struct gc_target *target = bpf_map_lookup_elem(&targets, &tgid);
+
+	if (!target)
+		return 0;
+	tell(GC_EVENT_MAPS, 0, 0);
+	if (stop_at_start && target->looked++ < GC_LOOKS)
+		bpf_send_signal(19 /* SIGSTOP */);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,165 @@
+"""What every root test gets: runtimes, workloads and tracers that end with the test, and skips
+that say why and become failures when $GCTRACE_TEST_REQUIRE names what is missing."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import types
+
+import pytest
+
+import harness
+
+ALL = harness.load_runtimes()
+CHOSEN = os.environ.get("GCTRACE_TEST_RUNTIMES", "").split()
+TIMEOUT_S = 90
+
+
+def chosen(runtime):
+    return not CHOSEN or runtime.name in CHOSEN or runtime.base in CHOSEN
+
+
+RUNTIMES = [r for r in ALL if chosen(r)]
+PLAIN = [r for r in RUNTIMES if r.variant == "asis"]
+
+
+def need(capability, present, reason):
+    """Skips the test, or fails it where the machine was declared to have the capability."""
+    if present:
+        return
+    required = os.environ.get("GCTRACE_TEST_REQUIRE", "").split()
+    if capability in required:
+        pytest.fail("%s is required here: %s" % (capability, reason), pytrace=False)
+    pytest.skip(reason)
+
+
+def bpf_works():
+    done = subprocess.run(
+        ["bpftool", "prog", "list"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    return done.returncode == 0
+
+
+def pytest_configure(config):
+    if not os.environ.get("GCTRACE"):
+        raise pytest.UsageError("GCTRACE must name the gctrace binary to test")
+
+
+def spread(runtimes):
+    """The newest of the given runtimes and the system's: for what no version changes."""
+    newest = sorted(runtimes, key=lambda r: (r.version_tuple, r.linkage == "shared"))
+    few = [r for r in newest if r.base.startswith("system")][:1]
+    few += [r for r in newest if r.linkage == "shared"][-1:]
+    return few or newest[-1:]
+
+
+def pytest_generate_tests(metafunc):
+    for name, values in (
+        ("runtime", PLAIN),
+        ("any_runtime", RUNTIMES),
+        ("some_runtime", spread(PLAIN)),
+    ):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, values, ids=[r.name for r in values])
+
+
+@pytest.fixture(autouse=True)
+def privileges():
+    need("root", os.geteuid() == 0, "needs root")
+    need("bpf", bpf_works(), "bpf(2) is refused here")
+
+
+@pytest.fixture(autouse=True)
+def timeout():
+    def expire(signum, frame):
+        raise TimeoutError("the test took more than %d s" % TIMEOUT_S)
+
+    previous = signal.signal(signal.SIGALRM, expire)
+    signal.alarm(TIMEOUT_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
+
+
+class Bench:
+    """Makes processes and ends them, last first."""
+
+    def __init__(self, scratch):
+        self.scratch = scratch
+        self.file = scratch / "run.gct"
+        self.processes = []
+        self.placed = set()
+        self.mounted = []
+
+    def keep(self, process):
+        self.processes.append(process)
+        return process
+
+    def script(self, runtime):
+        script = runtime.place(self.scratch)
+        if runtime.in_root:
+            self.placed.add(runtime.root + os.path.dirname(script))
+        return script
+
+    def oracle(self, runtime, env=None, isolate=False, debug=False, prefix=()):
+        line = runtime.start_line(self.script(runtime), isolate=isolate, debug=debug)
+        full = dict(runtime.environment)
+        full.update(env or {})
+        return self.keep(harness.Oracle(list(prefix) + line, env=full))
+
+    def process(self, argv, **options):
+        return self.keep(harness.Process(argv, **options))
+
+    def tracer(self, *args, **options):
+        return self.keep(harness.Tracer([str(a) for a in args], **options))
+
+    def record(self, target, *args, **options):
+        """`record` on a process or a pid, into self.file."""
+        pid = target if isinstance(target, int) else target.pid
+        return self.tracer("record", "-p", pid, "-o", self.file, *args, **options)
+
+    def report(self):
+        return harness.report(self.file)
+
+    def marker(self, runtime):
+        """A file that the target can make: its path in there and out here."""
+        inside = os.path.join(os.path.dirname(self.script(runtime)), "marker")
+        outside = pathlib.Path(runtime.root + inside if runtime.in_root else inside)
+        return types.SimpleNamespace(inside=inside, outside=outside)
+
+    def public_folder(self):
+        """A folder that any user may enter; pytest's own are private."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="gctrace-test-"))
+        folder.chmod(0o755)
+        self.placed.add(str(folder))
+        return folder
+
+    def small_disk(self, size):
+        folder = self.scratch / "disk"
+        folder.mkdir()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=" + size, "none", folder])
+        need("mount", done.returncode == 0, "mount(2) is refused here")
+        self.mounted.append(folder)
+        return folder
+
+    def need_unshare(self):
+        done = subprocess.run(["unshare", "-pm", "--fork", "true"], stderr=subprocess.PIPE)
+        need("unshare", done.returncode == 0, "namespaces are refused here")
+
+    def close(self):
+        for process in reversed(self.processes):
+            process.kill()
+        for folder in self.mounted:
+            subprocess.run(["umount", "-l", folder], check=True)
+        for folder in self.placed:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    made = Bench(tmp_path)
+    yield made
+    made.close()

@@ -1,0 +1,207 @@
+"""Forked, spawned and executed children are followed; the rest of the machine is not."""
+
+import os
+import subprocess
+import time
+
+import pytest
+
+import conftest
+import harness
+from harness import per_generation
+from test_counts import check_clean, check_sums
+
+
+@pytest.mark.parametrize("tier", [None, "watchpoint"], ids=["best", "watchpoint"])
+def test_forked_workers(bench, runtime, tier):
+    target = bench.oracle(runtime, isolate=True)
+    tracer = bench.record(target, tier=tier)
+    answer = target.ask("fork fork 20 5 3 2")
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    assert len(answer["workers"]) == 20
+    for books in answer["workers"]:
+        process = records.process(books["pid"])
+        assert process["ppid"] == target.pid
+        check_sums(records.of_pid(books["pid"]), books)
+    assert records.of_pid(target.pid) == []
+
+
+def test_spawned_workers(bench, runtime):
+    """Spawn executes python anew: its collections from the first on, or counted as missed."""
+    target = bench.oracle(runtime, isolate=True)
+    tracer = bench.record(target)
+    answer = target.ask("fork spawn 3 5 3 2")
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    for books in answer["workers"]:
+        process = records.process(books["pid"])
+        check_sums(records.of_pid(books["pid"], "manual"), books)
+        early = len(records.of_pid(books["pid"], "automatic"))
+        assert early + (process.get("missed") or 0) == sum(books["before"])
+
+
+def test_no_children(bench, some_runtime):
+    target = bench.oracle(some_runtime)
+    tracer = bench.record(target, "--no-children")
+    books = target.ask("collect 5 3 2")
+    target.ask("fork fork 3 5 3 2")
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_sums(records.pauses, books)
+    assert {p["pid"] for p in records.processes} == {target.pid}
+
+
+def test_exec_of_itself(bench, runtime):
+    target = bench.oracle(runtime)
+    tracer = bench.record(target)
+    before = target.ask("collect 5 3 2")
+    target.send("exec")
+    assert target.answer()["pid"] == target.pid
+    after = target.ask("collect 7 5 3")
+    assert target.quit() == 0
+    tracer.finish()
+    check_sums(bench.report().of_pid(target.pid, "manual"), before, after)
+
+
+def test_exec_of_another(bench):
+    """A process that becomes another CPython, whose file had no probe until then."""
+    plain = [r for r in conftest.PLAIN if not r.in_root]
+    if len(plain) < 2:
+        pytest.skip("needs two CPythons outside a chroot")
+    first, second = plain[0], plain[-1]
+    target = bench.oracle(first)
+    tracer = bench.record(target)
+    before = target.ask("collect 5 3 2")
+    target.send("exec %s %s" % (second.exe, bench.script(second)))
+    target.answer()
+    # nothing tells when the new probes are in place: what came earlier would be "missed"
+    time.sleep(1)
+    after = target.ask("collect 7 5 3")
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_sums(records.of_pid(target.pid, "manual"), before, after)
+    versions = {p["runtime_version"] for p in records.processes if p["pid"] == target.pid}
+    assert versions == {first.version, second.version}
+
+
+def test_unrelated_process(bench, runtime):
+    target, other = bench.oracle(runtime), bench.oracle(runtime)
+    tracer = bench.record(target)
+    books = target.ask("collect 5 3 2")
+    other.ask("collect 23 11 7")
+    other.ask("fork fork 3 5 3 2" if not runtime.in_root else "collect 1 1 1")
+    later = bench.oracle(runtime)
+    later.ask("collect 23 11 7")
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_sums(records.pauses, books)
+    assert {p["pid"] for p in records.processes} == {target.pid}
+
+
+def compiled(folder, name):
+    """A program of tests/workloads, built into @folder."""
+    source = harness.SOURCE / "tests/workloads" / (name + ".c")
+    program = os.path.join(folder, name)
+    subprocess.run(["gcc", "-O1", "-Wall", "-o", program, source, "-ldl"], check=True)
+    return program
+
+
+def shared_runtimes():
+    return [r for r in conftest.PLAIN if r.linkage == "shared"]
+
+
+def test_late_dlopen(bench):
+    """A child that is no Python when it starts, and loads libpython later."""
+    if not shared_runtimes():
+        pytest.skip("no shared libpython here (pyenv builds one)")
+    runtime = shared_runtimes()[-1]
+    host = compiled(bench.scratch, "dlhost")
+    tracer = bench.keep(
+        harness.Tracer(
+            ["run", "-o", bench.file, "--", host, runtime.elf, runtime.exe, bench.script(runtime)],
+            ready=False,
+        )
+    )
+    tracer.send("")
+    tracer.out.find(lambda line: '"ready"' in line)
+    time.sleep(1)  # as in test_exec_of_another
+    tracer.send("collect 23 11 7")
+    line = tracer.out.find(lambda line: '"collect"' in line)
+    tracer.send("quit")
+    tracer.finish()
+
+    books = harness.json.loads(line)
+    records = bench.report()
+    check_sums(records.of_pid(books["pid"], "manual"), books)
+    assert records.process(books["pid"])["runtime_version"] == runtime.version
+
+
+def debian_shared():
+    """Roots that hold a libpython with USDT beside their static executable."""
+    for runtime in conftest.PLAIN:
+        if runtime.in_root:
+            name = "libpython%d.%d.so.1.0" % runtime.minor
+            inside = "/usr/lib/%s-linux-gnu/%s" % (os.uname().machine, name)
+            if os.path.exists(runtime.root + inside):
+                yield runtime, inside
+
+
+@pytest.mark.parametrize("embedded", list(debian_shared()), ids=lambda pair: pair[0].name)
+def test_embedded(bench, embedded):
+    """A program of its own that embeds a distribution's libpython, found by its USDT notes."""
+    runtime, libpython = embedded
+    script = bench.script(runtime)
+    host = compiled(runtime.root + os.path.dirname(script), "dlhost")
+    line = ["chroot", runtime.root, host[len(runtime.root) :], libpython, runtime.exe, script]
+    target = harness.Process(line)
+    bench.keep(target)
+    target.send("")
+    target.out.next()
+    tracer = bench.record(target)
+    target.send("collect 23 11 7")
+    books = harness.json.loads(target.out.next())
+    target.send("quit")
+    target.wait()
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    check_sums(records.of_pid(target.pid), books)
+    assert records.process(target.pid)["tier"] == "usdt"
+
+
+def test_two_runtimes_in_one_process(bench):
+    shared = shared_runtimes()
+    if len(shared) < 2:
+        pytest.skip("needs two shared libpythons (pyenv builds them)")
+    first, second = shared[-2], shared[-1]
+    program = compiled(bench.scratch, "two_pythons")
+    script = "import gc\nfor g in (0, 0, 0, 1, 2): gc.collect(g)"
+    target = bench.process([program, script, first.elf, second.elf])
+    assert target.out.next() is not None, target.err.text()
+    tracer = bench.record(target)
+    target.send("")
+    assert target.wait() == 0
+    tracer.finish()
+
+    records = bench.report()
+    runtimes = [p for p in records.processes if p["pid"] == target.pid]
+    assert sorted(p["runtime_version"] for p in runtimes) == sorted(
+        [first.version, second.version]
+    )
+    seen = {}
+    for pause in records.of_pid(target.pid):
+        seen.setdefault(pause["runtime_id"], []).append(pause)
+    assert [per_generation(some) for some in seen.values()] == [[3, 1, 1], [3, 1, 1]]

@@ -1,0 +1,281 @@
+"""Every pause against CPython's own books: gc.get_stats() and the times gc.callbacks saw."""
+
+import pytest
+
+import conftest
+from harness import per_generation
+
+FUNCTION_TIERS = {"symbol", "debugfile", "call-target"}
+
+
+class Case:
+    """A runtime, how it is started, the tier asked for and those that may serve."""
+
+    def __init__(self, runtime, serves, tier=None, debug=False):
+        self.runtime, self.serves, self.tier, self.debug = runtime, serves, tier, debug
+        how = tier or ("debugfile" if debug else "best")
+        self.name = "%s-%s" % (runtime.name, how)
+
+
+def best_tiers(runtime):
+    """What may serve @runtime when nothing is forced, by what its file still holds."""
+    if runtime.variant == "asis" and runtime.linkage == "shared":
+        return {"symbol"}
+    if runtime.variant == "asis" and not runtime.in_root and runtime.debug != "-":
+        return {"debugfile"}
+    if runtime.linkage == "static" and runtime.variant != "nousdt":
+        return {"usdt"}
+    # 3.8 has two clones of which a caller's code shows only one: its counts would be wrong
+    return {"watchpoint"} if runtime.minor == (3, 8) else {"call-target"}
+
+
+def cases():
+    for runtime in conftest.RUNTIMES:
+        yield Case(runtime, best_tiers(runtime))
+        if runtime.variant != "asis":
+            continue
+        if runtime.in_root and runtime.debug != "-":
+            yield Case(runtime, {"debugfile"}, debug=True)
+        for tier in ("usdt", "call-target", "watchpoint"):
+            if tier == "usdt" and runtime.linkage == "shared":
+                continue
+            if tier == "call-target" and runtime.minor == (3, 8):
+                continue
+            if {tier} != best_tiers(runtime):
+                yield Case(runtime, {tier}, tier)
+
+
+CASES = list(cases())
+
+
+@pytest.mark.parametrize("name", __import__("harness").table_names())
+def test_fetched(name):
+    """The matrix is whole, or this says what is missing from it."""
+    if conftest.CHOSEN and name not in conftest.CHOSEN:
+        pytest.skip("only %s asked for" % ", ".join(conftest.CHOSEN))
+    conftest.need(
+        "matrix", name in {r.name for r in conftest.ALL}, "%s could not be fetched" % name
+    )
+
+
+def check_process(records, target, serves):
+    process = records.process(target.pid)
+    assert process["runtime"] == "cpython"
+    assert process["tier"] in serves
+    assert not process.get("missed")
+    return process
+
+
+def check_sums(pauses, *books):
+    """Counts, collected and uncollectable of each generation are those of the books together."""
+    for key, ours in (
+        ("collections", None),
+        ("collected", "collected"),
+        ("uncollectable", "uncollectable"),
+    ):
+        wanted = [sum(column) for column in zip(*(b[key] for b in books))]
+        assert per_generation(pauses, ours) == wanted, key
+
+
+def check_clean(records):
+    assert records.recording["complete"] is True
+    assert records.recording["drops"] == 0
+    assert records.drops == []
+
+
+def check_order(pauses):
+    """One thread's pauses follow one another."""
+    for pause in pauses:
+        assert pause["end_ns"] - pause["start_ns"] == pause["duration_ns"] >= 0
+    for before, after in zip(pauses, pauses[1:]):
+        assert before["end_ns"] <= after["start_ns"]
+
+
+def check_brackets(pauses, brackets, outside):
+    """Pairs pauses and callbacks by order; one must hold the other."""
+    assert [p["generation"] for p in pauses] == [b[2] for b in brackets]
+    for pause, (start, stop, _) in zip(pauses, brackets):
+        if outside:
+            assert pause["start_ns"] <= start <= stop <= pause["end_ns"]
+        else:
+            assert start <= pause["start_ns"] <= pause["end_ns"] <= stop
+
+
+@pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
+def test_exact(bench, case):
+    target = bench.oracle(case.runtime, debug=case.debug)
+    tracer = bench.record(target, tier=case.tier)
+    quiet = target.ask("collect 23 11 7")
+    timed = target.ask("bracket 23 11 7")
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    process = check_process(records, target, case.serves)
+    assert process["runtime_version"] == case.runtime.version
+    pauses = sorted(records.of_pid(target.pid), key=lambda p: p["start_ns"])
+    assert len(pauses) == 82
+    check_sums(pauses, quiet, timed)
+    check_order(pauses)
+    assert {p["tid"] for p in pauses} == {target.pid}
+    assert {p["cause"] for p in pauses} == {"manual"}
+    assert [p["generation"] for p in pauses[:41]] == [b[2] for b in timed["brackets"]]
+    outside = process["tier"] == "watchpoint" or (
+        process["tier"] in FUNCTION_TIERS and case.runtime.minor >= (3, 13)
+    )
+    check_brackets(pauses[41:], timed["brackets"], outside)
+    assert records.summary["pauses"] == 82
+    assert records.summary["pause_ns"] == sum(p["duration_ns"] for p in pauses)
+
+
+def test_automatic(bench, any_runtime):
+    target = bench.oracle(any_runtime)
+    tracer = bench.record(target)
+    books = target.ask("auto 30011")
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    check_process(records, target, best_tiers(any_runtime))
+    assert sum(books["collections"]) > 10
+    check_sums(records.of_pid(target.pid), books)
+    assert {p["cause"] for p in records.pauses} == {"automatic"}
+
+
+def test_disabled(bench, runtime):
+    target = bench.oracle(runtime)
+    tracer = bench.record(target)
+    books = target.ask("disabled 30011")
+    assert books["collections"] == [0, 0, 0]
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    check_process(records, target, best_tiers(runtime))
+    assert records.pauses == []
+    assert records.summary["pauses"] == 0
+
+
+def test_threads(bench, runtime):
+    target = bench.oracle(runtime)
+    tracer = bench.record(target)
+    books = target.ask("threads 5")
+    assert target.quit() == 0
+    tracer.finish()
+
+    pauses = bench.report().of_pid(target.pid)
+    check_sums(pauses, books)
+    seen = {}
+    for pause in pauses:
+        seen[str(pause["tid"])] = seen.get(str(pause["tid"]), 0) + 1
+    assert seen == books["per_thread"]
+
+
+def test_threads_by_watchpoint(bench, some_runtime):
+    """A watchpoint sits on threads one by one; new ones must not escape it."""
+    target = bench.oracle(some_runtime)
+    tracer = bench.record(target, tier="watchpoint")
+    books = target.ask("threads 5")
+    assert target.quit() == 0
+    tracer.finish()
+    check_sums(bench.report().of_pid(target.pid), books)
+
+
+@pytest.mark.parametrize("tier", [None, "watchpoint"], ids=["best", "watchpoint"])
+def test_nested(bench, runtime, tier):
+    """gc.collect() in a finalizer is refused by CPython: no collection, so no pause."""
+    target = bench.oracle(runtime)
+    tracer = bench.record(target, tier=tier)
+    books = target.ask("nested 7")
+    assert books["collections"] == [0, 0, 7] and books["inner"] == 14
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    check_sums(records.of_pid(target.pid), books)
+
+
+def test_finalizer(bench, runtime):
+    """Finalizers are inside the pause, and one that sleeps gives the GIL up."""
+    target = bench.oracle(runtime)
+    tracer = bench.record(target)
+    quiet = target.ask("collect 5 3 2")
+    slow = target.ask("finalizer 20")
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    pauses = records.of_pid(target.pid)
+    check_sums(pauses, quiet, slow)
+    assert pauses[-1]["duration_ns"] >= 40_000_000
+    assert pauses[-1].get("gil_released") is not False
+    assert not any(p.get("gil_released") for p in pauses[:-1])
+
+
+def test_shutdown(bench, runtime):
+    """The collections of an ordinary exit, which no code of the target can count."""
+    target = bench.oracle(runtime)
+    tracer = bench.record(target)
+    books = target.ask("collect 5 3 2")
+    target.send("exit 3")
+    assert target.wait() == 3
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    check_sums(records.of_pid(target.pid, "manual"), books)
+    last = records.of_pid(target.pid, "shutdown")
+    assert [p["generation"] for p in last] == [2] * (2 if runtime.minor < (3, 10) else 3)
+    assert len(records.pauses) == 10 + len(last)
+
+
+def test_interpreters(bench, runtime):
+    """Each interpreter collects for itself (3.9+), and the pauses say which did."""
+    target = bench.oracle(runtime)
+    tracer = bench.record(target)
+    books = target.ask("subinterpreters 5 3 2")
+    if "unsupported" in books:
+        pytest.skip(books["unsupported"])
+    assert target.quit() == 0
+    tracer.finish()
+
+    pauses = bench.report().of_pid(target.pid, "manual")
+    counted = [books["collections"]] + books["others"]
+    assert per_generation(pauses) == [sum(column) for column in zip(*counted)]
+    if runtime.minor < (3, 9):
+        return
+    seen = {}
+    for pause in pauses:
+        seen.setdefault(pause["interpreter"], []).append(pause)
+    assert sorted(per_generation(some) for some in seen.values()) == sorted(counted)
+
+
+def test_two_targets(bench, some_runtime):
+    targets = [bench.oracle(some_runtime) for _ in range(2)]
+    tracer = bench.record(targets[0], "-p", targets[1].pid)
+    books = [target.ask("collect %d 3 2" % n) for n, target in zip((5, 7), targets)]
+    # one target's end is not the end of the recording
+    assert targets[0].quit() == 0
+    more = targets[1].ask("collect 11 0 0")
+    assert targets[1].quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_sums(records.of_pid(targets[0].pid), books[0])
+    check_sums(records.of_pid(targets[1].pid), books[1], more)
+
+
+def test_storm_loses_nothing(bench, some_runtime):
+    target = bench.oracle(some_runtime)
+    tracer = bench.record(target)
+    books = target.ask("sleepless 2")
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    check_sums(records.of_pid(target.pid), books)

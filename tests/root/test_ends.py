@@ -1,0 +1,138 @@
+"""How recordings end: by signal, by the clock, by the death of the target or of the tracer."""
+
+import os
+import signal
+import sqlite3
+import time
+
+import pytest
+
+import harness
+from harness import gctrace, ours_in_kernel, wait_until
+from test_counts import check_clean, check_sums
+
+
+def test_interrupt(bench, runtime):
+    """Ctrl-C ends the recording whole and leaves the target as it was."""
+    before = ours_in_kernel()
+    target = bench.oracle(runtime)
+    tracer = bench.record(target)
+    books = target.ask("collect 23 11 7")
+    assert tracer.interrupt() == 0, tracer.err.text()
+    target.ask("collect 5 3 2")
+    assert target.quit() == 0
+
+    records = bench.report()
+    check_clean(records)
+    check_sums(records.of_pid(target.pid), books)
+    wait_until(lambda: ours_in_kernel() <= before, what="the removal of all programs and links")
+
+
+def test_duration(bench, some_runtime):
+    target = bench.oracle(some_runtime)
+    began = time.monotonic()
+    tracer = bench.record(target, "-d", "1500ms")
+    books = target.ask("collect 5 3 2")
+    tracer.finish()
+    assert 1.4 < time.monotonic() - began < 5
+    assert target.quit() == 0
+
+    records = bench.report()
+    check_clean(records)
+    check_sums(records.pauses, books)
+    span = records.recording["end_ns"] - records.recording["start_ns"]
+    assert 1.4e9 < span < 4e9
+
+
+def test_min_duration(bench, runtime):
+    target = bench.oracle(runtime)
+    tracer = bench.record(target, "--min-duration", "20ms")
+    target.ask("collect 5 3 2")
+    books = target.ask("finalizer 20")
+    assert target.quit() == 0
+    tracer.finish()
+    check_sums(bench.report().pauses, books)
+
+
+def test_target_killed_in_a_pause(bench, runtime):
+    """The pause that never ended is neither made up nor lost in silence."""
+    target = bench.oracle(runtime)
+    marker = bench.marker(runtime)
+    tracer = bench.record(target)
+    books = target.ask("collect 5 3 2")
+    target.send("stuck " + marker.inside)
+    wait_until(marker.outside.exists, what="the pause without end")
+    target.popen.kill()
+    target.wait()
+    tracer.finish()
+
+    records = bench.report()
+    ended = [p for p in records.pauses if p.get("end_ns") is not None]
+    check_sums(ended, books)
+    unfinished = [p for p in records.pauses if p.get("end_ns") is None]
+    told = str(records.drops) + str(records.summary) + str(unfinished)
+    assert unfinished or "unfinished" in told, told
+
+
+def test_in_progress(bench, some_runtime):
+    """Live, a pause that has gone on for a second is shown before it ends."""
+    target = bench.oracle(some_runtime)
+    tracer = bench.tracer("-p", target.pid)
+    target.ask("collect 5 3 2")
+    target.send("stuck " + str(bench.scratch / "marker"))
+    tracer.out.find(lambda line: "in progress" in line, 10)
+    target.popen.kill()
+    tracer.finish()
+
+
+def rows(path):
+    """How many pauses a reader of the file sees now."""
+    try:
+        db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+        try:
+            return db.execute("SELECT count(*) FROM pause").fetchone()[0]
+        finally:
+            db.close()
+    except sqlite3.OperationalError:
+        return 0
+
+
+@pytest.mark.parametrize("tier", [None, "watchpoint"], ids=["best", "watchpoint"])
+def test_tracer_killed(bench, runtime, tier):
+    before = ours_in_kernel()
+    target = bench.oracle(runtime)
+    tracer = bench.record(target, tier=tier)
+    assert ours_in_kernel() > before
+    books = target.ask("collect 23 11 7")
+    wait_until(lambda: rows(bench.file) == 41, what="the pauses in the file")
+    tracer.popen.send_signal(signal.SIGKILL)
+    assert tracer.wait() == -signal.SIGKILL
+
+    target.ask("collect 23 11 7")
+    target.ask("auto 3001")
+    assert target.quit() == 0
+    wait_until(lambda: ours_in_kernel() <= before, what="the removal of all programs and links")
+    records = bench.report()
+    assert records.recording["complete"] is False
+    check_sums(records.of_pid(target.pid), books)
+    text = gctrace("report", bench.file)
+    assert text.returncode == 0
+    assert b"incomplete" in text.stdout
+
+
+def test_disk_full(bench, some_runtime):
+    """A recording that no longer fits says so, keeps what it has, and harms nobody."""
+    disk = bench.small_disk("512k")
+    target = bench.oracle(some_runtime)
+    tracer = bench.tracer("record", "-p", target.pid, "-o", disk / "run.gct")
+    target.ask("sleepless 3")
+    target.ask("collect 5 3 2")
+    assert target.quit() == 0
+    assert tracer.wait(30) == 1
+    assert "full" in tracer.err.text() or "No space" in tracer.err.text()
+
+    done = gctrace("report", disk / "run.gct", "-f", "json")
+    assert done.returncode == 0, done.stderr.decode()
+    records = harness.Records(done.stdout.decode())
+    assert records.recording["complete"] is False
+    assert len(records.pauses) > 0

@@ -1,0 +1,122 @@
+"""Without a file between: -p with text and JSON, and `run`."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+import harness
+from harness import Records, gctrace
+from test_counts import check_sums
+
+
+def test_live_json(bench, runtime):
+    target = bench.oracle(runtime)
+    tracer = bench.tracer("-p", target.pid, "--json")
+    books = target.ask("collect 23 11 7")
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = Records(tracer.out.text())
+    assert records.all[0]["type"] == "recording"
+    assert records.all[-1]["type"] == "summary"
+    check_sums(records.of_pid(target.pid), books)
+    assert records.summary["pauses"] == 41
+
+
+def test_live_as_they_happen(bench, some_runtime):
+    """A pause's line is there while the target still waits for its next command."""
+    target = bench.oracle(some_runtime)
+    tracer = bench.tracer("-p", target.pid)
+    target.ask("stack")
+    tracer.out.find(lambda line: "leaf" in line and str(target.pid) in line, 5)
+    assert tracer.interrupt() == 0
+    assert target.quit() == 0
+
+
+def test_live_and_recorded_agree(bench, some_runtime):
+    target = bench.oracle(some_runtime)
+    live = bench.tracer("-p", target.pid, "--json")
+    recorder = bench.record(target)
+    target.ask("collect 23 11 7")
+    assert target.quit() == 0
+    live.finish()
+    recorder.finish()
+
+    def facts(records):
+        return [(p["generation"], p["collected"], p["cause"], p["stack"]) for p in records.pauses]
+
+    assert facts(Records(live.out.text())) == facts(bench.report())
+
+
+def started(bench, runtime, *options, env=None):
+    """`gctrace run` with an oracle as its workload; returns it with the oracle's ready line."""
+    line = [runtime.exe, bench.script(runtime)]
+    full = dict(runtime.environment)
+    full.update(env or {})
+    tracer = harness.Tracer(
+        ["run", "-o", bench.file, *options, "--", *line], env=full, ready=False
+    )
+    bench.keep(tracer)
+    ready = tracer.out.find(lambda l: '"ready"' in l)
+    assert ready, tracer.err.text()
+    return tracer, json.loads(ready)
+
+
+def local(runtime):
+    if runtime.in_root:
+        pytest.skip("`run` starts no workload in a chroot")
+
+
+def test_run_from_the_first_collection(bench, any_runtime):
+    local(any_runtime)
+    tracer, ready = started(bench, any_runtime)
+    tracer.send("collect 23 11 7")
+    books = json.loads(tracer.out.find(lambda l: '"collect"' in l))
+    tracer.send("quit")
+    tracer.finish()
+
+    records = bench.report()
+    pid = ready["pid"]
+    check_sums(records.of_pid(pid, "manual"), books)
+    early = harness.per_generation(records.of_pid(pid, "automatic"))
+    assert early == ready["collections"]
+    assert not records.process(pid).get("missed")
+
+
+def test_run_passes_the_status(bench, some_runtime):
+    local(some_runtime)
+    tracer, _ = started(bench, some_runtime)
+    tracer.send("exit 23")
+    assert tracer.wait() == 23
+
+
+def test_run_passes_signals(bench, some_runtime):
+    local(some_runtime)
+    tracer, ready = started(bench, some_runtime)
+    tracer.popen.send_signal(signal.SIGTERM)
+    assert tracer.wait() == 128 + signal.SIGTERM
+    assert not os.path.exists("/proc/%d" % ready["pid"])
+    assert bench.report().recording["complete"] is True
+
+
+def test_run_as_the_invoking_user(bench, some_runtime):
+    """Under sudo the workload is not root."""
+    local(some_runtime)
+    folder = bench.public_folder()
+    harness.shutil.copy(harness.ORACLE, folder / "oracle.py")
+    exe = "/usr/bin/python3"
+    tracer = bench.keep(
+        harness.Tracer(
+            ["run", "-o", bench.file, "--", exe, folder / "oracle.py"],
+            env={"SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"},
+            ready=False,
+        )
+    )
+    ready = tracer.out.find(lambda l: '"ready"' in l)
+    assert ready, tracer.err.text()
+    assert json.loads(ready)["uid"] == 65534
+    tracer.send("quit")
+    tracer.finish()

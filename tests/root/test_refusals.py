@@ -1,0 +1,211 @@
+"""What cannot be done: one clear sentence with the object in it, the right exit status."""
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+import conftest
+from harness import Process, gctrace
+from test_counts import check_sums
+
+
+def refused(done, status, *words):
+    text = done.stderr.decode()
+    assert done.returncode == status, text
+    for word in words:
+        assert re.search(word, text), text
+    assert "Traceback" not in text and len(text) < 2000
+
+
+def record(bench, pid):
+    return gctrace("record", "-p", pid, "-o", bench.file, "-d", "5s")
+
+
+def test_no_such_process(bench):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    refused(record(bench, gone.pid), 3, str(gone.pid))
+
+
+def test_no_runtime(bench):
+    target = bench.process(["sleep", "60"])
+    refused(record(bench, target.pid), 3, str(target.pid), "(?i)cpython")
+
+
+def test_32_bit(bench):
+    source = bench.scratch / "wait.S"
+    source.write_text(
+        ".globl _start\n_start: mov $29, %eax\nint $0x80\njmp _start\n"  # pause(2), for ever
+    )
+    program = bench.scratch / "wait32"
+    built = subprocess.run(
+        ["gcc", "-m32", "-nostdlib", "-static", "-o", program, source], stderr=subprocess.PIPE
+    )
+    conftest.need("m32", built.returncode == 0, "gcc cannot build 32-bit programs here")
+    target = bench.process([program])
+    refused(record(bench, target.pid), 3, "32-bit")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["record"],
+        ["record", "-p"],
+        ["record", "-p", "x", "-o", "/dev/null"],
+        ["record", "-p", "-1", "-o", "/dev/null"],
+        ["-p", "1", "-d", "soon"],
+        ["report"],
+        ["report", "x.gct", "-f", "crayon"],
+        ["frobnicate"],
+        ["--no-such-option"],
+        ["run", "--"],
+        [],
+    ],
+    ids=" ".join,
+)
+def test_usage(args):
+    refused(gctrace(*args), 2)
+
+
+def test_unwritable_output(bench, some_runtime):
+    target = bench.oracle(some_runtime)
+    where = "/nonexistent/run.gct"
+    refused(gctrace("record", "-p", target.pid, "-o", where, "-d", "5s"), 1, where)
+
+
+@pytest.mark.parametrize("what", ["missing", "empty", "text", "folder"])
+def test_not_a_recording(bench, what):
+    path = bench.scratch / "x.gct"
+    if what == "empty":
+        path.touch()
+    elif what == "text":
+        path.write_text("this is no database\n" * 1000)
+    elif what == "folder":
+        path.mkdir()
+    refused(gctrace("report", path), 1, "x.gct")
+
+
+@pytest.fixture
+def recording(bench, some_runtime):
+    target = bench.oracle(some_runtime)
+    tracer = bench.record(target)
+    target.ask("collect 101 11 7")
+    target.quit()
+    tracer.finish()
+    return bench.file
+
+
+def test_damaged_recordings(bench, recording):
+    """Cut or overwritten anywhere: a report of what is left or a refusal, never a crash."""
+    whole = recording.read_bytes()
+    damaged = bench.scratch / "damaged.gct"
+    for i in range(23):
+        at = len(whole) * i // 23
+        for data in (whole[:at], whole[:at] + b"\xa5" * 512 + whole[at + 512 :]):
+            damaged.write_bytes(data)
+            for leftover in ("-wal", "-shm", "-journal"):
+                (bench.scratch / ("damaged.gct" + leftover)).unlink(missing_ok=True)
+            done = gctrace("report", damaged, "-f", "json")
+            assert done.returncode in (0, 1), (at, done.returncode, done.stderr.decode())
+            assert done.returncode == 0 or b"damaged.gct" in done.stderr
+
+
+def test_newer_recording(bench, recording):
+    db = sqlite3.connect(recording)
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    db.execute("PRAGMA user_version = %d" % (version + 1000000))
+    db.commit()
+    db.close()
+    refused(gctrace("report", recording), 1, "(?i)newer")
+
+
+def usdt_runtime():
+    return [r for r in conftest.PLAIN if r.in_root and r.linkage == "static"]
+
+
+@pytest.mark.parametrize("contended", usdt_runtime(), ids=lambda r: r.name)
+def test_usdt_taken(bench, contended):
+    """Another tracer sits on the USDT site without its semaphore: another way is found."""
+    path = contended.root + contended.elf
+    notes = subprocess.run(["readelf", "-nW", path], stdout=subprocess.PIPE).stdout.decode()
+    site = re.search(r"Name: gc__start\n\s+Location: (0x[0-9a-f]+)", notes)
+    loads = subprocess.run(["readelf", "-lW", path], stdout=subprocess.PIPE).stdout.decode()
+    for offset, vaddr, size in re.findall(
+        r"LOAD\s+(0x[0-9a-f]+) (0x[0-9a-f]+) 0x[0-9a-f]+ (0x[0-9a-f]+)", loads
+    ):
+        delta = int(site[1], 16) - int(vaddr, 16)
+        if 0 <= delta < int(size, 16):
+            where = int(offset, 16) + delta
+    target = bench.oracle(contended)
+    name = "gctrace_test_%d" % os.getpid()
+    events = "/sys/kernel/tracing/uprobe_events"
+    with open(events, "a") as f:
+        f.write("p:%s/start %s:%#x\n" % (name, path, where))
+    enable = "/sys/kernel/tracing/events/%s/start/enable" % name
+    try:
+        open(enable, "w").write("1")
+        tracer = bench.record(target)
+        books = target.ask("collect 23 11 7")
+        assert target.quit() == 0
+        tracer.finish()
+    finally:
+        open(enable, "w").write("0")
+        with open(events, "a") as f:
+            f.write("-:%s/start\n" % name)
+    records = bench.report()
+    check_sums(records.of_pid(target.pid), books)
+    assert records.process(target.pid)["tier"] in {"call-target", "watchpoint"}
+
+
+def test_doctor(bench, runtime):
+    """doctor names the tier that record then uses."""
+    target = bench.oracle(runtime)
+    text = gctrace("doctor", "-p", target.pid)
+    assert text.returncode == 0, text.stderr.decode()
+    tracer = bench.record(target)
+    target.quit()
+    tracer.finish()
+    process = bench.report().process(target.pid)
+    assert process["tier"] in text.stdout.decode()
+    assert runtime.version in text.stdout.decode()
+
+
+def test_doctor_says_what_blocks(bench):
+    """Without privilege doctor still works and names remedies."""
+    folder = bench.public_folder()
+    shutil.copy(os.environ["GCTRACE"], folder / "gctrace")
+    done = subprocess.run(
+        [folder / "gctrace", "doctor"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        timeout=30,
+    )
+    said = (done.stdout + done.stderr).decode()
+    assert done.returncode in (1, 3), said
+    assert re.search("root|CAP_BPF|sudo", said), said
+
+
+def test_record_without_privilege(bench, some_runtime):
+    target = bench.oracle(some_runtime)
+    folder = bench.public_folder()
+    os.chmod(folder, 0o777)
+    shutil.copy(os.environ["GCTRACE"], folder / "gctrace")
+    done = subprocess.run(
+        [folder / "gctrace", "record", "-p", str(target.pid), "-o", folder / "x.gct", "-d", "2s"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        timeout=30,
+    )
+    said = done.stderr.decode()
+    assert done.returncode in (1, 3), said
+    assert re.search("root|CAP_|sudo", said), said

@@ -1,0 +1,31 @@
+/* The log: one line a message on stderr, "gctrace: " before it. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "log.h"
+
+static enum log_level threshold = LOG_INFO;
+
+void log_set_level(enum log_level level)
+{
+	threshold = level;
+}
+
+bool log_enabled(enum log_level level)
+{
+	return level <= threshold;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+	static const char *const prefix[] = {"error: ", "warning: ", "", "debug: "};
+	char line[2048];
+	va_list args;
+
+	if (!log_enabled(level))
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fprintf(stderr, "gctrace: %s%s\n", prefix[level], line);
+}

@@ -1,0 +1,360 @@
+/* The loop behind live, record and run: drain, show, store, until it is over. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cleanup.h"
+#include "json.h"
+#include "log.h"
+#include "mem.h"
+#include "running.h"
+#include "store.h"
+#include "text.h"
+
+#define TICK_NS	     100000000ull  /* the ring is drained ten times a second, or when half full */
+#define COMMIT_NS    1000000000ull /* what SIGKILL can take from a recording */
+#define LONG_PAUSE_NS 1000000000ull /* shown while it still runs */
+
+struct capture {
+	const struct capture_options *options;
+	struct capture_child *child;
+	FILE *out;
+	struct trace *trace;
+	struct store_writer *store;
+	struct summary summary;
+	uint64_t deadline_ns, commit_ns;
+	struct trace_open_pause shown; /* the running pause last shown */
+	int signals, timer, poll;
+	bool stop;
+};
+
+static int on_process(void *arg, const struct process *process)
+{
+	struct capture *capture = arg;
+
+	return capture->store ? store_put_process(capture->store, process) : 0;
+}
+
+static int on_runtime(void *arg, const struct runtime *runtime)
+{
+	struct capture *capture = arg;
+	const struct recording *recording = trace_recording(capture->trace);
+
+	if (capture->out && capture->options->json && !recording->end_ns)
+		json_runtime(capture->out, recording, runtime);
+	return capture->store ? store_put_runtime(capture->store, runtime) : 0;
+}
+
+static void show_pause(struct capture *capture, const struct pause *pause)
+{
+	const struct recording *recording = trace_recording(capture->trace);
+	const struct stack_table *stacks = trace_stacks(capture->trace);
+
+	if (capture->options->json)
+		json_pause(capture->out, recording, stacks, pause);
+	else
+		text_pause_line(capture->out, recording, stacks, pause);
+}
+
+/* The filters choose what is shown and stored; the summary says what is shown. */
+static int on_pause(void *arg, const struct pause *pause)
+{
+	struct capture *capture = arg;
+
+	if (pause_duration(pause) < capture->options->min_duration_ns ||
+		(pause->generation >= 0 && pause->generation < capture->options->min_generation))
+		return 0;
+	if (capture->out) {
+		show_pause(capture, pause);
+		if (summary_add(&capture->summary, pause))
+			return -ENOMEM;
+	}
+	return capture->store ? store_put_pause(capture->store, pause) : 0;
+}
+
+static int commit(struct capture *capture)
+{
+	const struct recording *recording = trace_recording(capture->trace);
+	int r = store_put_stacks(capture->store, trace_stacks(capture->trace));
+
+	for (size_t i = 0; !r && i < recording->drops.count; i++)
+		r = store_put_drop(capture->store, &recording->drops.items[i]);
+	return r ? r : store_commit(capture->store);
+}
+
+static void show_running(struct capture *capture)
+{
+	struct trace_open_pause open;
+
+	if (!capture->out || !trace_open_pauses(capture->trace, LONG_PAUSE_NS, &open, 1) ||
+		(open.tid == capture->shown.tid && open.start_ns == capture->shown.start_ns))
+		return;
+	capture->shown = open;
+	if (capture->options->json)
+		running_json(capture->out, open.pid, open.tid, open.start_ns, now_ns());
+	else
+		running_text(capture->out, trace_recording(capture->trace), open.pid,
+			open.start_ns, now_ns());
+	fflush(capture->out);
+}
+
+/* One turn: take what the kernel has, store it now and then. 0 or -errno, sentence printed. */
+static int turn(struct capture *capture)
+{
+	uint64_t now = now_ns();
+	int r = trace_drain(capture->trace);
+
+	if (!r && capture->store && now >= capture->commit_ns) {
+		capture->commit_ns = now + COMMIT_NS;
+		r = commit(capture);
+	}
+	if (r) {
+		log_error("%s", capture->store ? store_writer_error(capture->store) : strerror(-r));
+		return r;
+	}
+	show_running(capture);
+	if (capture->out)
+		fflush(capture->out);
+	if (capture->child)
+		child_reap(capture->child);
+	if ((capture->deadline_ns && now >= capture->deadline_ns) ||
+		(capture->child ? capture->child->ended : !trace_alive(capture->trace)))
+		capture->stop = true;
+	if (capture->out && ferror(capture->out)) /* the reader of our pipe has left */
+		capture->stop = true;
+	return 0;
+}
+
+/* Those from the keyboard reached the workload by themselves. */
+static void on_signal(struct capture *capture)
+{
+	struct signalfd_siginfo info;
+
+	if (read(capture->signals, &info, sizeof(info)) != sizeof(info) ||
+		info.ssi_signo == SIGCHLD)
+		return;
+	if (!capture->child || capture->child->ended) {
+		capture->stop = true;
+		return;
+	}
+	if (info.ssi_code != SI_KERNEL)
+		kill(capture->child->pid, (int)info.ssi_signo);
+}
+
+static int add_to_poll(struct capture *capture, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return fd < 0 || epoll_ctl(capture->poll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int prepare_poll(struct capture *capture)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+	const struct itimerspec tick = {{0, TICK_NS}, {0, TICK_NS}};
+	sigset_t signals;
+	int r;
+
+	sigemptyset(&signals);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (capture->child || (numbers[i] != SIGUSR1 && numbers[i] != SIGUSR2))
+			sigaddset(&signals, numbers[i]);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	capture->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	capture->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	capture->poll = epoll_create1(EPOLL_CLOEXEC);
+	timerfd_settime(capture->timer, 0, &tick, NULL);
+	r = add_to_poll(capture, capture->signals);
+	if (!r)
+		r = add_to_poll(capture, capture->timer);
+	return r ? r : add_to_poll(capture, trace_fd(capture->trace));
+}
+
+static int loop(struct capture *capture)
+{
+	int r = 0;
+
+	while (!capture->stop && !r) {
+		struct epoll_event events[4];
+		int count = epoll_wait(capture->poll, events, ARRAY_SIZE(events), -1);
+		uint64_t ticks;
+
+		for (int i = 0; i < count; i++) {
+			if (events[i].data.fd == capture->signals)
+				on_signal(capture);
+			else if (events[i].data.fd == capture->timer &&
+				read(capture->timer, &ticks, sizeof(ticks)) < 0)
+				log_debug("timer: %s", strerror(errno));
+		}
+		r = turn(capture);
+	}
+	return r;
+}
+
+/* Adds every -p. What has no runtime is refused, unless one may yet come (--wait, run). */
+static int add_targets(struct capture *capture)
+{
+	const struct capture_options *options = capture->options;
+	struct err err = {};
+	int r;
+
+	for (size_t i = 0; i < options->pids.count; i++) {
+		r = trace_add(capture->trace, options->pids.items[i], &err);
+		if (r < 0)
+			return cmd_fail(r, &err);
+		if (r || options->wait)
+			continue;
+		log_error("%s; if one will be loaded later, add --wait", err.text);
+		return EXIT_BLIND;
+	}
+	if (capture->child) {
+		r = trace_add(capture->trace, capture->child->pid, &err);
+		if (r < 0)
+			return cmd_fail(r, &err);
+	}
+	return EXIT_OK;
+}
+
+static void announce(const struct capture *capture)
+{
+	const struct recording *recording = trace_recording(capture->trace);
+
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		const struct runtime *runtime = &recording->runtimes.items[i];
+		const struct process *process = recording_process(recording, runtime->process);
+
+		log_info("%d (%s): %s %s, seen by %s: %s", process->pid, process->comm,
+			runtime->kind, runtime->version, runtime->tier, runtime->detail);
+	}
+	log_info("tracing%s; Ctrl-C ends it",
+		recording->runtimes.count ? "" : ", though no runtime is there yet");
+}
+
+static int open_store(struct capture *capture)
+{
+	const char *path = capture->options->output;
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+	struct err err = {};
+	int r;
+
+	if (!path)
+		return EXIT_OK;
+	r = store_create(path, trace_recording(capture->trace), &capture->store, &err);
+	if (r)
+		return cmd_fail(r, &err);
+	/* The file belongs to who asked, so that the report needs no root. */
+	if (!geteuid() && uid && gid &&
+		chown(path, (uid_t)strtoul(uid, NULL, 10), (gid_t)strtoul(gid, NULL, 10)))
+		log_debug("chown %s: %s", path, strerror(errno));
+	return EXIT_OK;
+}
+
+static int close_store(struct capture *capture)
+{
+	const struct recording *recording = trace_recording(capture->trace);
+	struct store_writer *store = steal_ptr(capture->store);
+	struct err err = {};
+	int r;
+
+	if (!store)
+		return EXIT_OK;
+	capture->store = store;
+	r = commit(capture);
+	capture->store = NULL;
+	if (r) {
+		log_error("%s", store_writer_error(store));
+		store_abandon(store);
+		return EXIT_FAILED;
+	}
+	r = store_close(store, recording, &err);
+	if (r)
+		return cmd_fail(r, &err);
+	log_info("%s written; gctrace report %s", capture->options->output,
+		capture->options->output);
+	return EXIT_OK;
+}
+
+static void show_end(struct capture *capture)
+{
+	const struct recording *recording = trace_recording(capture->trace);
+
+	if (!capture->out)
+		return;
+	if (capture->options->json) {
+		for (size_t i = 0; i < recording->drops.count; i++)
+			json_drop(capture->out, &recording->drops.items[i]);
+		json_summary(capture->out, recording, &capture->summary);
+	} else {
+		text_summary(capture->out, recording, trace_stacks(capture->trace),
+			&capture->summary);
+	}
+	fflush(capture->out);
+}
+
+/* From the first target to the last word. Returns an exit status. */
+static int capture_session(struct capture *capture)
+{
+	struct err err = {};
+	int r, status = open_store(capture);
+
+	if (capture->out && capture->options->json)
+		json_recording(capture->out, trace_recording(capture->trace));
+	if (!status)
+		status = add_targets(capture);
+	if (status)
+		return status;
+	if (prepare_poll(capture))
+		return cmd_fail(-errno, NULL);
+	announce(capture);
+	if (capture->child) {
+		r = child_release(capture->child, &err);
+		if (r) {
+			cmd_fail(r, &err);
+			return r == -ENOENT ? 127 : 126;
+		}
+	} else if (capture->out && !capture->options->json) {
+		text_pause_header(capture->out);
+	}
+	if (capture->options->duration_ns)
+		capture->deadline_ns = now_ns() + capture->options->duration_ns;
+	r = loop(capture);
+	if (!r)
+		r = trace_finish(capture->trace);
+	show_end(capture);
+	status = close_store(capture);
+	if (r)
+		return EXIT_FAILED;
+	if (!status && !trace_runtimes(capture->trace)) {
+		log_error("nothing was traced: no runtime appeared in the target");
+		return EXIT_BLIND;
+	}
+	return status;
+}
+
+int capture_run(const struct capture_options *options, struct capture_child *child, FILE *out)
+{
+	struct capture capture = {.options = options, .child = child, .out = out, .signals = -1,
+		.timer = -1, .poll = -1};
+	const struct trace_sink sink = {&capture, on_process, on_runtime, on_pause};
+	struct err err = {};
+	int r = trace_open(&options->trace, &sink, &capture.trace, &err), status;
+
+	if (r)
+		return cmd_fail(r, &err);
+	status = capture_session(&capture);
+	store_abandon(capture.store);
+	trace_free(capture.trace);
+	summary_release(&capture.summary);
+	cleanup_close(&capture.signals);
+	cleanup_close(&capture.timer);
+	cleanup_close(&capture.poll);
+	return status;
+}

@@ -1,0 +1,63 @@
+/* What live, record and run share: options, and the loop that drains a session until it is over. */
+#pragma once
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "cmd.h"
+#include "summary.h"
+#include "trace.h"
+#include "vec.h"
+
+struct capture_options {
+	struct trace_options trace;
+	VEC(pid_t) pids;
+	uint64_t duration_ns; /* 0: until interrupted */
+	uint64_t min_duration_ns;
+	long min_generation;
+	const char *output; /* a .gct to write, or NULL */
+	bool json, wait, help;
+};
+
+/* The workload that `gctrace run` started; pid 0 for a capture that attaches to strangers. */
+struct capture_child {
+	pid_t pid;
+	const char *name; /* of what is to be run */
+	int gate;      /* closing it lets the workload exec; -1 once that is done */
+	int complaint; /* reads the errno of an exec that failed */
+	int status; /* of waitpid(), once it has ended */
+	bool ended;
+};
+
+/*
+ * Parses the options common to the capturing verbs; *ret_index is where the operands begin.
+ * 0, or the exit status of a usage error that was already printed.
+ */
+int capture_parse(const struct command *command, int argc, char **argv,
+	struct capture_options *ret, int *ret_index);
+void capture_options_release(struct capture_options *options);
+
+/*
+ * Captures until the time is up, a signal comes, or all targets have ended. Live lines and the
+ * summary go to @out (NULL: neither), a recording to options->output. Returns the exit status.
+ */
+int capture_run(const struct capture_options *options, struct capture_child *child, FILE *out);
+
+/*
+ * Starts the workload as the user who called sudo, held before its exec until the gate is closed.
+ * 0, or -errno with a sentence.
+ */
+int child_start(char **argv, struct capture_child *ret, struct err *err);
+
+/* Lets it exec. 0, or -errno with a sentence when it could not. */
+int child_release(struct capture_child *child, struct err *err);
+
+/* Collects its end, if it has come. */
+void child_reap(struct capture_child *child);
+
+/* Waits for its end; one that was never let go is killed. */
+void child_finish(struct capture_child *child);
+int child_exit_status(const struct capture_child *child);

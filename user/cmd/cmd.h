@@ -1,0 +1,29 @@
+/* Verbs. The only room that reads options and prints errors. */
+#pragma once
+
+#include "err.h"
+
+enum exit_status {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_BLIND = 3, /* nothing could be traced */
+};
+
+struct command {
+	const char *name;
+	const char *summary; /* one line for --help */
+	const char *usage;   /* the whole help of the verb */
+	int (*run)(int argc, char **argv); /* argv[0] is the verb; returns an enum exit_status */
+};
+
+/* NULL-terminated. The first, "live", is what `gctrace -p PID` means. */
+extern const struct command *const commands[];
+extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_doctor, cmd_schema;
+
+/* Prints the one sentence of a failure and returns the status that belongs to -@error. */
+int cmd_fail(int error, const struct err *err);
+
+/* "gctrace VERB: …, see `gctrace VERB --help`": EXIT_USAGE. */
+int cmd_usage(const struct command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));

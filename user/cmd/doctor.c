@@ -1,0 +1,321 @@
+/* gctrace doctor: what this kernel and this process allow, and for each "no" the remedy. */
+#include <errno.h>
+#include <getopt.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <json-c/json.h>
+
+#include "cleanup.h"
+#include "cmd.h"
+#include "log.h"
+#include "parse.h"
+#include "probe.h"
+#include "trace.h"
+
+/* One question and its answer. */
+struct finding {
+	const char *question;
+	bool good, fatal; /* fatal: nothing can be traced without it */
+	char answer[256], remedy[512];
+};
+
+struct doctor {
+	VEC(struct finding) findings;
+	bool json;
+	long pid;
+};
+
+static struct finding *ask(struct doctor *doctor, const char *question, bool good, bool fatal)
+{
+	static struct finding lost;
+	struct finding *finding = vec_add(&doctor->findings);
+
+	if (!finding)
+		return &lost;
+	finding->question = question;
+	finding->good = good;
+	finding->fatal = fatal && !good;
+	return finding;
+}
+
+static void answer(struct finding *finding, const char *text, const char *remedy)
+{
+	snprintf(finding->answer, sizeof(finding->answer), "%s", text);
+	if (!finding->good)
+		snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedy);
+}
+
+static bool read_line(const char *path, char *ret, size_t size)
+{
+	_cleanup_fclose_ FILE *stream = fopen(path, "re");
+
+	if (!stream || !fgets(ret, (int)size, stream))
+		return false;
+	ret[strcspn(ret, "\n")] = '\0';
+	return true;
+}
+
+static bool has_capability(int capability)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {};
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+	return data[capability / 32].effective >> (capability % 32) & 1;
+}
+
+/* What loading BPF, opening perf events, reading memory and map_files each need. */
+static void check_privileges(struct doctor *doctor)
+{
+	static const struct {
+		int number;
+		const char *name;
+	} needed[] = {{CAP_BPF, "CAP_BPF"}, {CAP_PERFMON, "CAP_PERFMON"},
+		{CAP_SYS_PTRACE, "CAP_SYS_PTRACE"}, {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"},
+		{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE"}};
+	char missing[256] = "";
+	struct finding *finding;
+	bool all;
+
+	/* CAP_SYS_ADMIN stands for BPF, PERFMON and CHECKPOINT_RESTORE. */
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
+		bool admin = has_capability(CAP_SYS_ADMIN) &&
+			needed[i].number != CAP_SYS_PTRACE &&
+			needed[i].number != CAP_DAC_READ_SEARCH;
+
+		if (!admin && !has_capability(needed[i].number))
+			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing),
+				"%s%s", missing[0] ? ", " : "", needed[i].name);
+	}
+	all = !missing[0];
+	finding = ask(doctor, "privileges", all, true);
+	if (all)
+		answer(finding, geteuid() ? "all capabilities needed" : "root", "");
+	else {
+		snprintf(finding->answer, sizeof(finding->answer), "missing: %s", missing);
+		snprintf(finding->remedy, sizeof(finding->remedy), "%s",
+			geteuid() ? "run with sudo"
+				  : "this looks like a container without capabilities: add them "
+				    "(docker run --cap-add …, or --privileged), or run on the host");
+	}
+}
+
+static void check_kernel(struct doctor *doctor)
+{
+	struct utsname name = {};
+	char text[sizeof(name.release) + sizeof(name.machine) + 2];
+	struct finding *finding;
+
+	uname(&name);
+	finding = ask(doctor, "kernel", !strcmp(name.machine, "x86_64"), true);
+	snprintf(text, sizeof(text), "%s %s", name.release, name.machine);
+	answer(finding, text, "gctrace reads x86-64 registers and code: use an x86-64 machine");
+	finding = ask(doctor, "BTF", !access("/sys/kernel/btf/vmlinux", R_OK), true);
+	answer(finding, finding->good ? "/sys/kernel/btf/vmlinux" : "missing",
+		"use a kernel built with CONFIG_DEBUG_INFO_BTF=y (every current distribution's is)");
+}
+
+static void check_lockdown(struct doctor *doctor)
+{
+	char line[128] = "none";
+	bool locked = read_line("/sys/kernel/security/lockdown", line, sizeof(line)) &&
+		strstr(line, "[confidentiality]");
+
+	answer(ask(doctor, "kernel lockdown", !locked, true), locked ? "confidentiality" : "no obstacle",
+		"lockdown=confidentiality forbids BPF to read memory: boot with lockdown=integrity");
+}
+
+static void check_paranoid(struct doctor *doctor)
+{
+	char line[32] = "?";
+	bool strict;
+
+	read_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line));
+	strict = atoi(line) >= 3 && !has_capability(CAP_SYS_ADMIN);
+	answer(ask(doctor, "perf_event_paranoid", !strict, true), line,
+		"3 shuts out even CAP_PERFMON on Debian and Ubuntu: sysctl kernel.perf_event_paranoid=2");
+}
+
+static void check_load(struct doctor *doctor)
+{
+	struct err err = {};
+	bool loads = !trace_probe_kernel(&err), sessions;
+
+	answer(ask(doctor, "BPF programs", loads, true), loads ? "load" : "are refused", err.text);
+	if (!loads)
+		return;
+	sessions = trace_has_sessions();
+	answer(ask(doctor, "uprobe sessions", sessions, false),
+		sessions ? "yes: the cheapest probes" : "no",
+		"from kernel 6.13 on; without them gctrace uses perf uprobes, about a tenth dearer");
+}
+
+/* Every tier's own word on one image; the first that says yes is the one that would serve. */
+static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_image *image)
+{
+	struct probe_plan *plan = malloc(sizeof(*plan));
+	bool chosen = false;
+
+	for (size_t i = 0; plan && image->ops->tiers[i]; i++) {
+		const char *tier = image->ops->tiers[i];
+		struct finding *finding;
+		struct err err = {};
+		size_t from = i;
+		int r = probe_plan(pid, image, tier, &from, plan, &err);
+
+		finding = ask(doctor, tier, !r, false);
+		snprintf(finding->answer, sizeof(finding->answer), "%s%s", r ? "no" : plan->detail,
+			!r && !chosen ? "   <- this one serves" : "");
+		if (r)
+			snprintf(finding->remedy, sizeof(finding->remedy), "%s", err.text);
+		chosen = chosen || !r;
+	}
+	if (!chosen)
+		answer(ask(doctor, "a way to probe it", false, true), "none",
+			"install the runtime's debug symbols (Debian: pythonX.Y-dbg), or use a build "
+			"that keeps .symtab");
+	free(plan);
+}
+
+static int check_process(struct doctor *doctor, pid_t pid)
+{
+	struct probe_image found[PROBE_MAX_IMAGES];
+	struct proc_maps maps = {};
+	struct err err = {};
+	size_t count;
+	int r = proc_maps_read(pid, &maps);
+
+	if (r) {
+		err_set(&err, -r, "the memory map of process %d cannot be read: %s", pid,
+			r == -ESRCH ? "there is no such process" : strerror(-r));
+		return cmd_fail(r, &err);
+	}
+	count = probe_find(pid, &maps, found, ARRAY_SIZE(found));
+	for (size_t i = 0; i < count; i++) {
+		struct finding *finding = ask(doctor, "runtime", true, false);
+
+		snprintf(finding->answer, sizeof(finding->answer), "%s: %s", found[i].ops->kind,
+			found[i].map.path);
+		check_tiers(doctor, pid, &found[i]);
+	}
+	if (!count) {
+		struct finding *finding = ask(doctor, "runtime", false, true);
+
+		answer(finding, "none in this process", "");
+		snprintf(finding->remedy, sizeof(finding->remedy), "looked for:");
+		for (size_t i = 0; probe_runtimes[i]; i++)
+			snprintf(finding->remedy + strlen(finding->remedy),
+				sizeof(finding->remedy) - strlen(finding->remedy), "%s %s",
+				i ? "," : "", probe_runtimes[i]->label);
+	}
+	proc_maps_release(&maps);
+	return EXIT_OK;
+}
+
+static void print_text(const struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->findings.count; i++) {
+		const struct finding *finding = &doctor->findings.items[i];
+
+		printf("%-4s %-20s %s\n", finding->good ? "ok" : finding->fatal ? "NO" : "-",
+			finding->question, finding->answer);
+		if (finding->remedy[0])
+			printf("     %-20s %s\n", "", finding->remedy);
+	}
+}
+
+static void print_json(const struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->findings.count; i++) {
+		const struct finding *finding = &doctor->findings.items[i];
+		struct json_object *object = json_object_new_object();
+
+		json_object_object_add(object, "type", json_object_new_string("finding"));
+		json_object_object_add(object, "question",
+			json_object_new_string(finding->question));
+		json_object_object_add(object, "ok", json_object_new_boolean(finding->good));
+		json_object_object_add(object, "fatal", json_object_new_boolean(finding->fatal));
+		json_object_object_add(object, "answer", json_object_new_string(finding->answer));
+		json_object_object_add(object, "remedy",
+			finding->remedy[0] ? json_object_new_string(finding->remedy) : NULL);
+		puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+		json_object_put(object);
+	}
+}
+
+static int parse(int argc, char **argv, struct doctor *ret)
+{
+	static const struct option long_options[] = {
+		{"pid", required_argument, NULL, 'p'},
+		{"json", no_argument, NULL, 'j'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{},
+	};
+	struct err err = {};
+	int option;
+
+	opterr = 0;
+	optind = 1;
+	while ((option = getopt_long(argc, argv, ":p:vh", long_options, NULL)) != -1) {
+		if (option == 'j')
+			ret->json = true;
+		else if (option == 'v')
+			log_set_level(LOG_DEBUG);
+		else if (option == 'h') {
+			fputs(cmd_doctor.usage, stdout);
+			return -1;
+		} else if (option != 'p')
+			return cmd_usage(&cmd_doctor, "%s is no option, or lacks its value",
+				argv[optind - 1]);
+		else if (parse_int(optarg, "a process id", 1, 1 << 22, &ret->pid, &err))
+			return cmd_usage(&cmd_doctor, "%s", err.text);
+	}
+	if (optind < argc)
+		return cmd_usage(&cmd_doctor, "\"%s\" is no option", argv[optind]);
+	return EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+	struct doctor doctor = {};
+	int status = parse(argc, argv, &doctor);
+
+	if (status)
+		return status < 0 ? EXIT_OK : status;
+	check_kernel(&doctor);
+	check_privileges(&doctor);
+	check_lockdown(&doctor);
+	check_paranoid(&doctor);
+	check_load(&doctor);
+	if (doctor.pid)
+		status = check_process(&doctor, (pid_t)doctor.pid);
+	if (doctor.json)
+		print_json(&doctor);
+	else
+		print_text(&doctor);
+	for (size_t i = 0; !status && i < doctor.findings.count; i++)
+		if (doctor.findings.items[i].fatal)
+			status = EXIT_BLIND;
+	vec_free(&doctor.findings);
+	return status;
+}
+
+const struct command cmd_doctor = {
+	.name = "doctor",
+	.summary = "say what can be traced here, by which means, and what stands in the way",
+	.usage =
+		"usage: gctrace doctor [-p PID] [--json]\n"
+		"\n"
+		"Says what this machine lets gctrace do and, with -p, what would be probed in that\n"
+		"process and by which tier; for each \"no\" the remedy. Status 3 when nothing could be\n"
+		"traced.\n",
+	.run = run,
+};

@@ -1,0 +1,46 @@
+/* gctrace -p PID: pauses as they end, a summary at the end. */
+#include <stdio.h>
+
+#include "capture.h"
+
+static int run(int argc, char **argv)
+{
+	struct capture_options options;
+	int index, status = capture_parse(&cmd_live, argc, argv, &options, &index);
+
+	if (!status && options.help)
+		fputs(cmd_live.usage, stdout);
+	else if (!status && index < argc)
+		status = cmd_usage(&cmd_live, "\"%s\" is neither an option nor a verb", argv[index]);
+	else if (!status && !options.pids.count)
+		status = cmd_usage(&cmd_live, "no process given: -p PID");
+	else if (!status)
+		status = capture_run(&options, NULL, stdout);
+	capture_options_release(&options);
+	return status;
+}
+
+const struct command cmd_live = {
+	.name = "live",
+	.summary = "show the pauses of running processes as they happen",
+	.usage =
+		"usage: gctrace -p PID [-p PID]... [options]\n"
+		"\n"
+		"Shows every garbage-collection pause of the processes as it ends, and a summary at\n"
+		"Ctrl-C, after -d, or when the last of them has ended. A pause still running after one\n"
+		"second is shown as such.\n"
+		"\n"
+		"  -p, --pid PID             a process to trace; repeats\n"
+		"  -d, --duration TIME       stop after this long: 30s, 5m; a bare number is seconds\n"
+		"      --min-duration TIME   hide shorter pauses: 1ms, 50us\n"
+		"      --min-generation N    hide collections of younger generations\n"
+		"      --no-children         leave out what the processes fork or have forked\n"
+		"      --wait                accept a process with no runtime yet: one may be loaded later\n"
+		"  -o, --output FILE         also record into a .gct file\n"
+		"      --json                one JSON object a line instead of text (gctrace schema)\n"
+		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"
+		"      --buffer SIZE         of the ring buffer (4M)\n"
+		"  -v, --verbose             say more on stderr\n"
+		"  -h, --help                this text\n",
+	.run = run,
+};

@@ -1,0 +1,115 @@
+/* The options of the capturing verbs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture.h"
+#include "log.h"
+#include "parse.h"
+
+enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_NO_CHILDREN, OPT_JSON, OPT_BUFFER,
+	OPT_STACK_MIN, OPT_WAIT };
+
+static const struct option long_options[] = {
+	{"pid", required_argument, NULL, 'p'},
+	{"duration", required_argument, NULL, 'd'},
+	{"output", required_argument, NULL, 'o'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{"min-duration", required_argument, NULL, OPT_MIN_DURATION},
+	{"min-generation", required_argument, NULL, OPT_MIN_GENERATION},
+	{"no-children", no_argument, NULL, OPT_NO_CHILDREN},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"buffer", required_argument, NULL, OPT_BUFFER},
+	{"stack-min", required_argument, NULL, OPT_STACK_MIN},
+	{"wait", no_argument, NULL, OPT_WAIT},
+	{},
+};
+
+static int add_pid(const char *text, struct capture_options *options, struct err *err)
+{
+	long pid;
+	int r = parse_int(text, "a process id", 1, 1 << 22, &pid, err);
+	pid_t *slot;
+
+	if (r)
+		return r;
+	slot = vec_add(&options->pids);
+	if (slot)
+		*slot = (pid_t)pid;
+	return 0;
+}
+
+/* 0, or -EINVAL with a sentence. */
+static int take_option(int option, const char *value, struct capture_options *options,
+	struct err *err)
+{
+	switch (option) {
+	case 'p':
+		return add_pid(value, options, err);
+	case 'd':
+		return parse_duration(value, &options->duration_ns, err);
+	case 'o':
+		options->output = value;
+		return 0;
+	case 'v':
+		log_set_level(LOG_DEBUG);
+		return 0;
+	case 'h':
+		options->help = true;
+		return 0;
+	case OPT_MIN_DURATION:
+		return parse_duration(value, &options->min_duration_ns, err);
+	case OPT_MIN_GENERATION:
+		return parse_int(value, "a generation", 0, 2, &options->min_generation, err);
+	case OPT_NO_CHILDREN:
+		options->trace.children = false;
+		return 0;
+	case OPT_JSON:
+		options->json = true;
+		return 0;
+	case OPT_BUFFER:
+		return parse_size(value, &options->trace.buffer_bytes, err);
+	case OPT_STACK_MIN:
+		return parse_duration(value, &options->trace.min_stack_ns, err);
+	case OPT_WAIT:
+		options->wait = true;
+		return 0;
+	}
+	return -1;
+}
+
+int capture_parse(const struct command *command, int argc, char **argv,
+	struct capture_options *ret, int *ret_index)
+{
+	struct err err = {};
+	int option;
+
+	*ret = (struct capture_options){
+		.trace = {
+			.children = true,
+			.min_stack_ns = TRACE_DEFAULT_STACK_NS,
+			.buffer_bytes = TRACE_DEFAULT_BUFFER_BYTES,
+			/* For tests: see CONTRIBUTING.md. */
+			.only_tier = getenv("GCTRACE_TIER"),
+			.no_session = getenv("GCTRACE_NO_SESSION"),
+		},
+	};
+	opterr = 0;
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "+:p:d:o:vh", long_options, NULL)) != -1) {
+		if (option == ':')
+			return cmd_usage(command, "%s needs a value", argv[optind - 1]);
+		if (option == '?')
+			return cmd_usage(command, "there is no option %s", argv[optind - 1]);
+		if (take_option(option, optarg, ret, &err))
+			return cmd_usage(command, "%s", err.text);
+	}
+	*ret_index = optind;
+	return EXIT_OK;
+}
+
+void capture_options_release(struct capture_options *options)
+{
+	vec_free(&options->pids);
+}

@@ -1,0 +1,50 @@
+/* gctrace record -p PID -o FILE: capture only. */
+#include <stdio.h>
+
+#include "capture.h"
+
+static int run(int argc, char **argv)
+{
+	struct capture_options options;
+	int index, status = capture_parse(&cmd_record, argc, argv, &options, &index);
+
+	if (!status && options.help)
+		fputs(cmd_record.usage, stdout);
+	else if (!status && index < argc)
+		status = cmd_usage(&cmd_record, "\"%s\" is no option", argv[index]);
+	else if (!status && !options.pids.count)
+		status = cmd_usage(&cmd_record, "no process given: -p PID");
+	else if (!status && options.json)
+		status = cmd_usage(&cmd_record, "--json is for reports: gctrace report FILE -f json");
+	else if (!status) {
+		if (!options.output)
+			options.output = "gctrace.gct";
+		status = capture_run(&options, NULL, NULL);
+	}
+	capture_options_release(&options);
+	return status;
+}
+
+const struct command cmd_record = {
+	.name = "record",
+	.summary = "record the pauses of running processes into a file",
+	.usage =
+		"usage: gctrace record -p PID [-p PID]... [-o FILE] [options]\n"
+		"\n"
+		"Records every garbage-collection pause into a .gct file (gctrace.gct), until Ctrl-C,\n"
+		"for -d, or until the last process has ended. `gctrace report FILE` reads it without\n"
+		"root, as often as you like.\n"
+		"\n"
+		"  -p, --pid PID             a process to trace; repeats\n"
+		"  -o, --output FILE         where to record; a recording already there is replaced\n"
+		"  -d, --duration TIME       stop after this long: 30s, 5m; a bare number is seconds\n"
+		"      --min-duration TIME   leave shorter pauses out\n"
+		"      --min-generation N    leave collections of younger generations out\n"
+		"      --no-children         leave out what the processes fork or have forked\n"
+		"      --wait                accept a process with no runtime yet: one may be loaded later\n"
+		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"
+		"      --buffer SIZE         of the ring buffer (4M)\n"
+		"  -v, --verbose             say more on stderr\n"
+		"  -h, --help                this text\n",
+	.run = run,
+};

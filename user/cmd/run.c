@@ -1,0 +1,62 @@
+/* gctrace run -- COMMAND: start the workload under the tracer. */
+#include <stdio.h>
+
+#include "capture.h"
+#include "log.h"
+
+/* The workload keeps stdout: what we say in words goes to stderr, JSON to stdout as asked. */
+static int run_workload(struct capture_options *options, char **argv)
+{
+	FILE *out = options->json ? stdout : options->output ? NULL : stderr;
+	struct capture_child child = {};
+	struct err err = {};
+	int r = child_start(argv, &child, &err), status;
+
+	if (r)
+		return cmd_fail(r, &err);
+	options->trace.stop_at_start = true;
+	status = capture_run(options, &child, out);
+	child_finish(&child);
+	/* A workload without a runtime is still a workload: its own status tells more. */
+	return !status || status == EXIT_BLIND ? child_exit_status(&child) : status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct capture_options options;
+	int index, status = capture_parse(&cmd_run, argc, argv, &options, &index);
+
+	if (!status && options.help)
+		fputs(cmd_run.usage, stdout);
+	else if (!status && options.pids.count)
+		status = cmd_usage(&cmd_run, "-p is for processes that run already: gctrace -p PID");
+	else if (!status && index >= argc)
+		status = cmd_usage(&cmd_run, "no command given: gctrace run -- python3 train.py");
+	else if (!status)
+		status = run_workload(&options, argv + index);
+	capture_options_release(&options);
+	return status;
+}
+
+const struct command cmd_run = {
+	.name = "run",
+	.summary = "start a workload and trace it from its first collection",
+	.usage =
+		"usage: gctrace run [-o FILE] [options] -- COMMAND [ARGUMENT]...\n"
+		"\n"
+		"Starts COMMAND, as the user who called sudo, and traces it and its children from the\n"
+		"first collection on. Its output and exit status pass through, signals reach it. The\n"
+		"report goes to stderr, or with -o a recording into FILE.\n"
+		"\n"
+		"  -o, --output FILE         record into a .gct file instead of reporting\n"
+		"      --json                JSON on stdout instead of text on stderr\n"
+		"  -d, --duration TIME       stop tracing (not the workload) after this long\n"
+		"      --min-duration TIME   leave shorter pauses out\n"
+		"      --min-generation N    leave collections of younger generations out\n"
+		"      --no-children         leave out what it forks\n"
+		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"
+		"      --buffer SIZE         of the ring buffer (4M)\n"
+		"  -v, --verbose             say more on stderr\n"
+		"  -h, --help                this text\n",
+	.run = run,
+};

@@ -1,0 +1,136 @@
+/* Wire bytes → struct event. The only file of user/ outside trace/ and probe/ that knows the wire. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "event.h"
+#include "gc_wire.h"
+
+_Static_assert(sizeof(struct event_frame) == sizeof(struct gc_frame), "frames are used in place");
+_Static_assert(offsetof(struct event_frame, lasti) == offsetof(struct gc_frame, lasti),
+	"frames are used in place");
+_Static_assert(EVENT_BROKEN_STACK == GC_PAUSE_BROKEN_STACK && EVENT_NO_BOOKS == GC_PAUSE_NO_BOOKS &&
+		EVENT_TRUNCATED == GC_PAUSE_TRUNCATED && EVENT_NESTED == GC_PAUSE_NESTED &&
+		EVENT_GIL_RELEASED == GC_PAUSE_GIL_RELEASED,
+	"flags are passed through");
+
+static int decode_pause(const void *bytes, size_t size, struct event *event)
+{
+	const struct gc_pause *wire = bytes;
+
+	if (size < GC_PAUSE_SIZE(0) || wire->frame_count > GC_MAX_FRAMES ||
+		size < GC_PAUSE_SIZE(wire->frame_count) || wire->image >= GC_MAX_IMAGES ||
+		wire->start_ns > wire->header.time_ns || wire->generation < -1 ||
+		wire->generation > 2 || wire->cause > GC_CAUSE_SHUTDOWN)
+		return -EBADMSG;
+	event->type = EVENT_PAUSE;
+	event->pause.start_ns = wire->start_ns;
+	event->pause.interpreter = wire->interpreter;
+	event->pause.image = wire->image;
+	event->pause.cause = wire->cause;
+	event->pause.flags = wire->flags;
+	event->pause.generation = wire->generation;
+	event->pause.collected = wire->collected;
+	event->pause.uncollectable = wire->uncollectable;
+	memcpy(event->pause.collections, wire->collections, sizeof(event->pause.collections));
+	event->pause.frames = (const struct event_frame *)wire->frames;
+	event->pause.frame_count = wire->frame_count;
+	return 0;
+}
+
+static int decode_text(const struct gc_text *wire, struct event_text *ret)
+{
+	size_t most;
+
+	if (wire->kind > 4 || wire->kind == 3)
+		return -EBADMSG;
+	most = wire->kind ? GC_NAME_BYTES / wire->kind : 0;
+	ret->bytes = wire->bytes;
+	ret->kind = wire->kind;
+	ret->characters = wire->length < most ? wire->length : most;
+	ret->cut = wire->kind ? wire->length - ret->characters : 0;
+	return 0;
+}
+
+static int decode_code(const void *bytes, size_t size, struct event *event)
+{
+	const struct gc_code *wire = bytes;
+
+	if (size < sizeof(*wire) || wire->image >= GC_MAX_IMAGES ||
+		wire->table_bytes > GC_MAX_TABLES * GC_TABLE_BYTES ||
+		decode_text(&wire->name, &event->code.name) ||
+		decode_text(&wire->file, &event->code.file))
+		return -EBADMSG;
+	event->type = EVENT_CODE;
+	event->code.id = wire->id;
+	event->code.image = wire->image;
+	event->code.first_line = wire->first_line;
+	event->code.table_bytes = wire->table_bytes;
+	return 0;
+}
+
+static int decode_table(const void *bytes, size_t size, struct event *event)
+{
+	const struct gc_table *wire = bytes;
+
+	if (size < sizeof(*wire) || wire->length > GC_TABLE_BYTES ||
+		wire->offset > (GC_MAX_TABLES - 1) * GC_TABLE_BYTES)
+		return -EBADMSG;
+	event->type = EVENT_TABLE;
+	event->table.id = wire->id;
+	event->table.offset = wire->offset;
+	event->table.length = wire->length;
+	event->table.bytes = wire->bytes;
+	return 0;
+}
+
+static int decode_process(const void *bytes, size_t size, enum event_type type, struct event *event)
+{
+	const struct gc_process *wire = bytes;
+
+	if (size < sizeof(*wire))
+		return -EBADMSG;
+	event->type = type;
+	event->process.child = wire->child;
+	event->process.start_ns = wire->start_ns;
+	return 0;
+}
+
+static int decode_body(const void *bytes, size_t size, uint32_t type, struct event *event)
+{
+	switch (type) {
+	case GC_EVENT_PAUSE:
+		return decode_pause(bytes, size, event);
+	case GC_EVENT_CODE:
+		return decode_code(bytes, size, event);
+	case GC_EVENT_TABLE:
+		return decode_table(bytes, size, event);
+	case GC_EVENT_FORK:
+		return decode_process(bytes, size, EVENT_FORK, event);
+	case GC_EVENT_EXEC:
+		return decode_process(bytes, size, EVENT_EXEC, event);
+	case GC_EVENT_EXIT:
+		return decode_process(bytes, size, EVENT_EXIT, event);
+	case GC_EVENT_MAPS:
+		return decode_process(bytes, size, EVENT_MAPS, event);
+	case GC_EVENT_UNFINISHED:
+		return decode_process(bytes, size, EVENT_UNFINISHED, event);
+	}
+	return -EBADMSG;
+}
+
+int event_decode(const void *bytes, size_t size, struct event *ret)
+{
+	const struct gc_header *header = bytes;
+	struct event event;
+
+	if (size < sizeof(*header) || header->size > size)
+		return -EBADMSG;
+	event.pid = header->pid;
+	event.tid = header->tid;
+	event.time_ns = header->time_ns;
+	if (decode_body(bytes, header->size, header->type, &event))
+		return -EBADMSG;
+	*ret = event;
+	return 0;
+}

@@ -1,0 +1,75 @@
+/* One observation from the kernel, decoded and bounds-checked. In: ring-buffer bytes. Out: struct event. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum event_type {
+	EVENT_PAUSE,	  /* a collection ended */
+	EVENT_CODE,	  /* names of a code object, after its line table */
+	EVENT_TABLE,	  /* a piece of a line table */
+	EVENT_FORK,
+	EVENT_EXEC,
+	EVENT_EXIT,
+	EVENT_MAPS,	  /* libraries came or went */
+	EVENT_UNFINISHED, /* a thread ended inside a pause */
+};
+
+enum event_pause_flag {
+	EVENT_GIL_RELEASED = 1,
+	EVENT_NESTED = 2,
+	EVENT_TRUNCATED = 4,
+	EVENT_NO_BOOKS = 8,
+	EVENT_BROKEN_STACK = 16,
+};
+
+enum event_cause { EVENT_CAUSE_UNKNOWN, EVENT_AUTOMATIC, EVENT_MANUAL, EVENT_SHUTDOWN };
+
+struct event_frame {
+	uint64_t code;
+	int32_t lasti; /* bytes into the code object's instructions */
+	uint32_t pad;
+};
+
+struct event_text {
+	const uint8_t *bytes;
+	size_t characters; /* that are here */
+	uint32_t kind;	   /* bytes a character; 0: could not be read */
+	size_t cut;	   /* characters left out at the end */
+};
+
+struct event {
+	enum event_type type;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	union {
+		struct {
+			uint64_t start_ns, interpreter;
+			uint32_t image, cause, flags;
+			int32_t generation;
+			uint64_t collected, uncollectable, collections[3];
+			const struct event_frame *frames; /* innermost first */
+			size_t frame_count;
+		} pause;
+		struct {
+			uint64_t id;
+			uint32_t image, first_line, table_bytes;
+			struct event_text name, file;
+		} code;
+		struct {
+			uint64_t id;
+			uint32_t offset, length;
+			const uint8_t *bytes;
+		} table;
+		struct {
+			uint32_t child;	   /* FORK */
+			uint64_t start_ns; /* UNFINISHED */
+		} process;
+	};
+};
+
+/*
+ * Decodes one record of the ring buffer; pointers in @ret reach into @bytes. 0, or -EBADMSG for
+ * bytes that no BPF program of this version writes (@ret untouched).
+ */
+int event_decode(const void *bytes, size_t size, struct event *ret);

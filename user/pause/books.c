@@ -1,0 +1,94 @@
+/* Gaps between consecutive cumulative counts. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "books.h"
+
+void books_release(struct books *books)
+{
+	vec_free(&books->lines);
+	u64map_release(&books->index);
+}
+
+static uint64_t key(uint32_t process, uint64_t interpreter)
+{
+	return u64_mix(interpreter ^ (uint64_t)process << 48);
+}
+
+static struct books_line *find(struct books *books, uint32_t process, uint64_t interpreter)
+{
+	const uint64_t *at = u64map_get(&books->index, key(process, interpreter));
+
+	return at ? &books->lines.items[*at] : NULL;
+}
+
+/* NULL when memory is out: the line's gaps then go unnoticed, its pauses do not. */
+static struct books_line *begin(struct books *books, uint32_t process, uint64_t interpreter,
+	const uint64_t counts[3])
+{
+	struct books_line *line = vec_add(&books->lines);
+
+	if (!line)
+		return NULL;
+	line->process = process;
+	line->interpreter = interpreter;
+	memcpy(line->seen, counts, sizeof(line->seen));
+	if (u64map_put(&books->index, key(process, interpreter), books->lines.count - 1)) {
+		books->lines.count--;
+		return NULL;
+	}
+	return line;
+}
+
+/* Moves @line forward to @counts; never back: a read may be older than a pause already counted. */
+static uint64_t advance(struct books_line *line, const uint64_t counts[3])
+{
+	uint64_t gap = 0;
+
+	for (int i = 0; i < 3; i++)
+		if (counts[i] > line->seen[i]) {
+			gap += counts[i] - line->seen[i];
+			line->seen[i] = counts[i];
+		}
+	return gap;
+}
+
+uint64_t books_settle(struct books *books, uint32_t process, uint64_t interpreter,
+	const uint64_t counts[3])
+{
+	struct books_line *line = find(books, process, interpreter);
+
+	if (line)
+		return advance(line, counts);
+	begin(books, process, interpreter, counts);
+	return 0;
+}
+
+uint64_t books_pause(struct books *books, uint32_t process, uint64_t interpreter, int generation,
+	const uint64_t counts[3])
+{
+	struct books_line *line = find(books, process, interpreter);
+
+	if (!line) {
+		begin(books, process, interpreter, counts);
+		return 0;
+	}
+	if (counts[generation] <= line->seen[generation])
+		return 0; /* a read of the books overtook this pause and counted it already */
+	return advance(line, counts) - 1;
+}
+
+int books_fork(struct books *books, uint32_t parent, uint32_t child)
+{
+	size_t count = books->lines.count;
+
+	for (size_t i = 0; i < count; i++) {
+		struct books_line line = books->lines.items[i];
+
+		if (line.process == parent &&
+			!begin(books, child, line.interpreter, line.seen))
+			return -ENOMEM;
+	}
+	return 0;
+}

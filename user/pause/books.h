@@ -1,0 +1,41 @@
+/*
+ * The runtime's own books, kept beside what the probes saw. In: the cumulative count of collections
+ * per generation, from every pause and from reads of the target. Out: how many no probe saw.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "u64map.h"
+#include "vec.h"
+
+/* One interpreter of one process. */
+struct books_line {
+	uint32_t process;     /* struct process.id */
+	uint64_t interpreter; /* its address */
+	uint64_t seen[3];     /* collections accounted for, by generation */
+};
+
+struct books {
+	VEC(struct books_line) lines;
+	struct u64map index;
+};
+
+void books_release(struct books *books);
+
+/*
+ * All collections up to @counts are now accounted for. Returns how many of them neither a pause nor
+ * an earlier call had accounted for: missed ones; 0 for a line that begins here.
+ */
+uint64_t books_settle(struct books *books, uint32_t process, uint64_t interpreter,
+	const uint64_t counts[3]);
+
+/*
+ * A pause was seen that moved the counter of @generation; @counts include it. Returns how many
+ * collections lie between it and what was accounted for before: missed ones.
+ */
+uint64_t books_pause(struct books *books, uint32_t process, uint64_t interpreter, int generation,
+	const uint64_t counts[3]);
+
+/* A forked child begins with its parent's books. 0 or -ENOMEM. */
+int books_fork(struct books *books, uint32_t parent, uint32_t child);

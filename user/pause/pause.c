@@ -1,0 +1,96 @@
+/* What a recording holds beside its pauses: lookups by id and totals over struct recording. */
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "pause.h"
+
+void recording_release(struct recording *recording)
+{
+	if (!recording)
+		return;
+	for (size_t i = 0; i < recording->processes.count; i++)
+		free(recording->processes.items[i].cmdline);
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		free(recording->runtimes.items[i].path);
+		free(recording->runtimes.items[i].detail);
+	}
+	vec_free(&recording->processes);
+	vec_free(&recording->runtimes);
+	vec_free(&recording->drops);
+}
+
+/* Bisects @count elements of @size bytes that begin with their ascending 32-bit id. */
+static const void *find_id(const void *items, size_t count, size_t size, uint32_t id)
+{
+	size_t low = 0, high = count;
+
+	if (id && id <= count) { /* ids are dense unless the file is odd */
+		const char *guess = (const char *)items + (id - 1) * size;
+
+		if (*(const uint32_t *)guess == id)
+			return guess;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const char *item = (const char *)items + middle * size;
+		uint32_t found = *(const uint32_t *)item;
+
+		if (found == id)
+			return item;
+		if (found < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+_Static_assert(!offsetof(struct process, id) && !offsetof(struct runtime, id), "find_id() reads it");
+
+const struct process *recording_process(const struct recording *recording, uint32_t id)
+{
+	return find_id(recording->processes.items, recording->processes.count,
+		sizeof(struct process), id);
+}
+
+const struct runtime *recording_runtime(const struct recording *recording, uint32_t id)
+{
+	return find_id(recording->runtimes.items, recording->runtimes.count, sizeof(struct runtime),
+		id);
+}
+
+/* A hostile file may hold any counts: the sum sticks at the top. */
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+uint64_t recording_drop_total(const struct recording *recording)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < recording->drops.count; i++)
+		total = add_saturated(total, recording->drops.items[i].count);
+	return total;
+}
+
+uint64_t recording_missed_total(const struct recording *recording)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < recording->runtimes.count; i++)
+		total = add_saturated(total, recording->runtimes.items[i].missed);
+	return total;
+}
+
+const char *pause_cause_name(uint32_t cause)
+{
+	static const char *const names[] = {
+		[CAUSE_UNKNOWN] = "unknown",
+		[CAUSE_AUTOMATIC] = "automatic",
+		[CAUSE_MANUAL] = "manual",
+		[CAUSE_SHUTDOWN] = "shutdown",
+	};
+
+	return cause < ARRAY_SIZE(names) ? names[cause] : "unknown";
+}

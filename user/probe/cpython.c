@@ -1,0 +1,325 @@
+/* CPython: which version a file holds, and where its collector can be probed. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "cpython_layout.h"
+#include "cpython_memory.h"
+#include "cpython_target.h"
+#include "elf_code.h"
+#include "elf_usdt.h"
+#include "probe.h"
+
+DEFINE_CLEANUP(struct elf_file *, elf_file_free);
+
+static const char *const tiers[] = {"symbol", "debugfile", "usdt", "call-target", "watchpoint", NULL};
+
+static bool likely(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return base && strstr(base, "python");
+}
+
+static bool match(const struct elf_file *file)
+{
+	struct elf_symbol symbol;
+
+	return !elf_file_symbol(file, "_PyRuntime", true, &symbol) &&
+		!elf_file_symbol(file, "PyGC_Collect", true, &symbol);
+}
+
+/* Py_Version is exported from 3.11 on; before, the first version of an exported name tells. */
+static int find_version(const struct elf_file *file, char *text, size_t size)
+{
+	struct elf_symbol symbol;
+	uint64_t hex = 0;
+
+	if (!elf_file_symbol(file, "Py_Version", true, &symbol) &&
+		!elf_file_read(file, symbol.vaddr, &hex, sizeof(hex)) && hex >> 24 == 3) {
+		snprintf(text, size, "3.%u.%u", (unsigned int)(hex >> 16 & 0xff),
+			(unsigned int)(hex >> 8 & 0xff));
+		return (int)(hex >> 16 & 0xff);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		static const struct {
+			const char *name;
+			int minor;
+		} first[] = {{"PyGC_Enable", 10}, {"PyObject_GC_IsTracked", 9},
+			{"PyCode_NewWithPosOnlyArgs", 8}};
+
+		if (!elf_file_symbol(file, first[i].name, true, &symbol)) {
+			snprintf(text, size, "3.%d", first[i].minor);
+			return first[i].minor;
+		}
+	}
+	snprintf(text, size, "3.7 or older");
+	return 7;
+}
+
+enum abi { ABI_NONE, ABI_PLAIN, ABI_CLONE };
+
+/*
+ * Whether @name is the collector or a copy that the compiler made: link-time optimisation renames
+ * it (.lto_priv, .llvm: the same arguments) or specialises it (.constprop, .isra: others).
+ */
+static enum abi collector_abi(const char *name, const char *base)
+{
+	static const char *const suffixes[] = {".lto_priv.", ".llvm.", ".constprop.", ".isra."};
+	enum abi abi = ABI_PLAIN;
+
+	if (strncmp(name, base, strlen(base)))
+		return ABI_NONE;
+	for (name += strlen(base); *name;) {
+		size_t i, digits;
+
+		for (i = 0; i < ARRAY_SIZE(suffixes); i++)
+			if (!strncmp(name, suffixes[i], strlen(suffixes[i])))
+				break;
+		if (i == ARRAY_SIZE(suffixes))
+			return ABI_NONE;
+		name += strlen(suffixes[i]);
+		digits = strspn(name, "0123456789abcdefABCDEF");
+		if (!digits)
+			return ABI_NONE;
+		name += digits;
+		if (i >= 2)
+			abi = ABI_CLONE;
+	}
+	return abi;
+}
+
+struct collectors {
+	const char *base;
+	struct {
+		uint64_t vaddr;
+		enum abi abi;
+		char name[64];
+	} found[GC_MAX_SITES];
+	size_t count;
+};
+
+static int note_collector(const struct elf_symbol *symbol, void *arg)
+{
+	struct collectors *all = arg;
+	enum abi abi;
+
+	if (!symbol->function)
+		return 0;
+	abi = collector_abi(symbol->name, all->base);
+	if (abi == ABI_NONE || all->count == ARRAY_SIZE(all->found))
+		return 0;
+	for (size_t i = 0; i < all->count; i++)
+		if (all->found[i].vaddr == symbol->vaddr)
+			return 0;
+	all->found[all->count].vaddr = symbol->vaddr;
+	all->found[all->count].abi = abi;
+	snprintf(all->found[all->count++].name, sizeof(all->found->name), "%s", symbol->name);
+	return 0;
+}
+
+/* tstate without an argument: through the runtime, by the version's own way. */
+static void tstate_through_runtime(struct gc_layout *layout, int minor)
+{
+	layout->tstate_source = minor == 8 ? GC_TSTATE_CURRENT
+		: minor <= 11		   ? GC_TSTATE_RUNTIME_GIL
+					   : GC_TSTATE_INTERP_GIL;
+	layout->reason_source = GC_REASON_COUNTS;
+}
+
+static void tstate_by_argument(struct gc_layout *layout, int minor)
+{
+	layout->tstate_source = GC_TSTATE_ARG1;
+	layout->reason_source = minor <= 12 ? GC_REASON_NOFAIL : GC_REASON_ARG3;
+}
+
+/* Adds a begin-and-end site for the function at @vaddr of @file. */
+static int add_function(const struct elf_file *file, uint64_t vaddr, const char *name,
+	struct probe_plan *plan, struct err *err)
+{
+	size_t used = strlen(plan->detail);
+	enum elf_step step;
+	char mnemonic[16];
+	uint64_t place, offset;
+
+	if (plan->site_count == GC_MAX_SITES)
+		return err_set(err, E2BIG, "more than %d copies of %s", GC_MAX_SITES, name);
+	if (elf_code_probe_site(file, vaddr, &place, &step) ||
+		elf_file_offset(file, place, &offset))
+		return err_set(err, ENOENT, "%s lies outside the file's code", name);
+	plan->layout.site_address[plan->site_count] = place;
+	plan->sites[plan->site_count++] = (struct probe_site){SITE_FUNCTION, .offset = offset};
+	snprintf(plan->detail + used, sizeof(plan->detail) - used, "%s%s+%" PRIu64 " (%s, %s)",
+		used ? ", " : "", name, place - vaddr,
+		elf_code_mnemonic(file, place, mnemonic, sizeof(mnemonic)),
+		step == ELF_STEP_EMULATED ? "emulated" : "single-stepped");
+	return 0;
+}
+
+/* Sites at every collector whose symbol @symbols has; the code itself is in @file. */
+static int plan_symbols(const struct elf_file *symbols, const struct elf_file *file, int minor,
+	struct probe_plan *plan, struct err *err)
+{
+	struct collectors all = {.base = minor <= 9 ? "collect" : "gc_collect_main"};
+	int r = 0;
+
+	elf_file_symbols(symbols, true, note_collector, &all);
+	if (!all.count && minor == 14) { /* 3.14.0 – 3.14.4: the incremental collector */
+		all.base = "_PyGC_Collect";
+		elf_file_symbols(symbols, true, note_collector, &all);
+	}
+	if (!all.count)
+		return err_set(err, ENOENT, "no symbol %s", all.base);
+	tstate_by_argument(&plan->layout, minor);
+	for (size_t i = 0; !r && i < all.count; i++) {
+		if (all.found[i].abi == ABI_CLONE || minor == 8)
+			tstate_through_runtime(&plan->layout, minor);
+		r = add_function(file, all.found[i].vaddr, all.found[i].name, plan, err);
+	}
+	return r;
+}
+
+static int plan_debugfile(pid_t pid, const struct probe_image *image, const struct elf_file *file,
+	int minor, struct probe_plan *plan, struct err *err)
+{
+	_cleanup_(cleanup_elf_file_free) struct elf_file *debug = NULL;
+	char root[32];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	if (elf_file_open_debug(file, root, image->map.path, &debug, err) &&
+		elf_file_open_debug(file, "", image->map.path, &debug, err))
+		return -ENOENT;
+	return plan_symbols(debug, file, minor, plan, err);
+}
+
+static int add_usdt(const struct elf_file *file, const char *name, enum site_kind kind,
+	struct probe_plan *plan, struct err *err)
+{
+	struct elf_usdt sites[GC_MAX_SITES];
+	size_t count = elf_usdt_find(file, "python", name, sites, ARRAY_SIZE(sites));
+
+	if (!count)
+		return err_set(err, ENOENT, "no USDT probe python:%s", name);
+	for (size_t i = 0; i < count && i < ARRAY_SIZE(sites); i++) {
+		struct probe_site site = {.kind = kind};
+
+		if (plan->site_count == GC_MAX_SITES)
+			return err_set(err, E2BIG, "more than %d USDT sites", GC_MAX_SITES);
+		if (elf_file_offset(file, sites[i].vaddr, &site.offset) ||
+			(sites[i].semaphore &&
+				elf_file_offset(file, sites[i].semaphore, &site.semaphore)))
+			return err_set(err, ENOENT, "python:%s lies outside the file", name);
+		plan->layout.site_address[plan->site_count] = sites[i].vaddr;
+		plan->sites[plan->site_count++] = site;
+	}
+	return 0;
+}
+
+static int plan_usdt(pid_t pid, const struct probe_image *image, const struct elf_file *file,
+	int minor, struct probe_plan *plan, struct err *err)
+{
+	int r = add_usdt(file, "gc__start", SITE_BEGIN, plan, err);
+
+	if (!r)
+		r = add_usdt(file, "gc__done", SITE_END, plan, err);
+	if (r)
+		return r;
+	tstate_through_runtime(&plan->layout, minor);
+	cpython_find_counts(pid, image->map.start - plan->page_vaddr, minor, &plan->layout);
+	snprintf(plan->detail, sizeof(plan->detail), "python:gc__start, python:gc__done");
+	return 0;
+}
+
+static int plan_call_target(const struct elf_file *file, int minor, struct probe_plan *plan,
+	struct err *err)
+{
+	uint64_t vaddr;
+	int r = cpython_find_target(file, minor, &vaddr, err);
+
+	if (r)
+		return r == -ENOTSUP ? -ENOENT : r;
+	tstate_by_argument(&plan->layout, minor);
+	return add_function(file, vaddr, "the function that PyGC_Collect calls", plan, err);
+}
+
+static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor,
+	struct probe_plan *plan, struct err *err)
+{
+	struct gc_layout *layout = &plan->layout;
+	uint64_t gc;
+
+	layout->runtime_address += image->map.start - plan->page_vaddr;
+	gc = cpython_main_gc(pid, layout->runtime_address, layout);
+	if (!gc)
+		return err_set(err, ENOENT,
+			"no interpreter runs in process %d yet, or its memory cannot be read", pid);
+	plan->sites[plan->site_count++] =
+		(struct probe_site){SITE_WATCH, .address = gc + layout->gc_collecting};
+	plan->per_process = true;
+	tstate_through_runtime(layout, minor);
+	cpython_find_counts(pid, 0, minor, layout);
+	snprintf(plan->detail, sizeof(plan->detail),
+		"writes to gc.collecting of the main interpreter, at %#" PRIx64,
+		gc + layout->gc_collecting);
+	return 0;
+}
+
+/* The address in the file at which @map begins; the segment may begin within the map's first page. */
+static int first_page(const struct elf_file *file, const struct proc_map *map, uint64_t *ret)
+{
+	const uint64_t inside = 4095;
+	uint64_t vaddr;
+	int r = elf_file_vaddr(file, map->offset + inside, &vaddr);
+
+	if (!r)
+		*ret = vaddr - inside;
+	return r;
+}
+
+static int plan(pid_t pid, const struct probe_image *image, const struct elf_file *file,
+	const char *tier, struct probe_plan *ret, struct err *err)
+{
+	struct elf_symbol runtime;
+	bool free_threaded;
+	int minor;
+
+	minor = find_version(file, ret->version, sizeof(ret->version));
+	if (minor < CPYTHON_MINOR_FIRST || minor > CPYTHON_MINOR_LAST)
+		return err_set(err, ENOTSUP,
+			"%s is CPython %s, but this gctrace knows 3.%d to 3.%d only: %s",
+			image->map.path, ret->version, CPYTHON_MINOR_FIRST, CPYTHON_MINOR_LAST,
+			minor < CPYTHON_MINOR_FIRST ? "run the workload under a newer Python"
+						    : "update gctrace");
+	if (elf_file_symbol(file, "_PyRuntime", true, &runtime))
+		return err_set(err, ENOENT, "no symbol _PyRuntime");
+	if (first_page(file, &image->map, &ret->page_vaddr))
+		return err_set(err, ENOENT, "the load address of %s is unclear", image->map.path);
+	cpython_layout(file, minor, runtime.vaddr, &ret->layout, &free_threaded);
+	ret->minor = minor;
+	ret->interp_id = cpython_interp_id(minor);
+	if (free_threaded)
+		strncat(ret->version, "t", sizeof(ret->version) - strlen(ret->version) - 1);
+	ret->site_count = 0;
+	ret->detail[0] = '\0';
+	if (!strcmp(tier, "symbol"))
+		return plan_symbols(file, file, minor, ret, err);
+	if (!strcmp(tier, "debugfile"))
+		return plan_debugfile(pid, image, file, minor, ret, err);
+	if (!strcmp(tier, "usdt"))
+		return plan_usdt(pid, image, file, minor, ret, err);
+	if (!strcmp(tier, "call-target"))
+		return plan_call_target(file, minor, ret, err);
+	return plan_watchpoint(pid, image, minor, ret, err);
+}
+
+const struct runtime_ops probe_cpython = {
+	.kind = "cpython",
+	.label = "CPython 3.8 to 3.15",
+	.tiers = tiers,
+	.likely = likely,
+	.match = match,
+	.plan = plan,
+	.books = cpython_books,
+};

@@ -1,0 +1,165 @@
+/*
+ * Layouts of CPython 3.8 – 3.15 on x86-64. Sources: offsetof() over the internal headers of 3.8.18,
+ * 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 (pyenv), 3.13.5, 3.14.10 and 3.15.2 (Debian),
+ * checked again by tests/root/test_layout.py wherever those headers are installed.
+ */
+#include <string.h>
+
+#include "cleanup.h"
+#include "cpython_layout.h"
+
+/* 3.8 – 3.10: PyFrameObject chain, one line table entry a line. */
+#define LEGACY_FRAMES                                                                              \
+	.tstate_frame = 24, .frame_code = 32, .frame_previous = 24, .frame_owner = GC_NO_FIELD,    \
+	.code_first_line = 40, .code_file = 104, .code_name = 112, .code_table = 120,              \
+	.text_ascii = 48, .text_compact = 72, .tstate_thread = 176
+
+/* 3.8 – 3.14: the counters stand in the gc state itself. */
+#define INLINE_STATS .stats_kind = GC_STATS_INLINE
+
+#define COMMON .tstate_interp = 16, .gil_holder = 8, .gil_switches = 24
+
+static const struct gc_layout layouts[] = {
+	[8] = {COMMON, LEGACY_FRAMES, INLINE_STATS, .frame_lasti = 104, .lasti_scale = 1,
+		.runtime_gc = 344, .runtime_current = 1368, .runtime_gil = 1152, .runtime_head = 32,
+		.runtime_finalizing = 16, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 128,
+		.gc_collecting = 200},
+	[9] = {COMMON, LEGACY_FRAMES, INLINE_STATS, .frame_lasti = 104, .lasti_scale = 1,
+		.interp_gc = 616, .runtime_gil = 352, .runtime_head = 32, .runtime_finalizing = 16,
+		.gc_enabled = 12, .gc_counts = 40, .gc_stats = 128, .gc_collecting = 200},
+	[10] = {COMMON, LEGACY_FRAMES, INLINE_STATS, .frame_lasti = 96, .lasti_scale = 2,
+		.interp_gc = 616, .runtime_gil = 352, .runtime_head = 32, .runtime_finalizing = 16,
+		.gc_enabled = 12, .gc_counts = 40, .gc_stats = 128, .gc_collecting = 200},
+	[11] = {COMMON, INLINE_STATS, .tstate_cframe = 56, .cframe_frame = 8, .tstate_thread = 152,
+		.interp_gc = 648, .runtime_gil = 360, .runtime_head = 40, .runtime_finalizing = 24,
+		.gc_enabled = 12, .gc_counts = 40, .gc_stats = 128, .gc_collecting = 200,
+		.frame_code = 32, .frame_previous = 48, .frame_lasti = 56, .frame_owner = 69,
+		.code_first_line = 72, .code_file = 112, .code_name = 128, .code_table = 136,
+		.code_adaptive = 184, .text_ascii = 48, .text_compact = 72},
+	[12] = {COMMON, INLINE_STATS, .tstate_cframe = 56, .cframe_frame = 0, .tstate_thread = 136,
+		.interp_gc = 112, .interp_gil = 384, .interp_next = 0, .runtime_head = 40,
+		.runtime_finalizing = 24, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 128,
+		.gc_collecting = 200, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
+		.frame_owner = 70, .code_first_line = 68, .code_file = 112, .code_name = 128,
+		.code_table = 136, .code_adaptive = 192, .text_ascii = 40, .text_compact = 56},
+	[13] = {COMMON, INLINE_STATS, .tstate_frame = 72, .tstate_thread = 152, .interp_gc = 7400,
+		.interp_gil = 16, .interp_next = 7264, .runtime_head = 632,
+		.runtime_finalizing = 608, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 128,
+		.gc_collecting = 200, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
+		.frame_owner = 70, .code_first_line = 68, .code_file = 112, .code_name = 128,
+		.code_table = 136, .code_adaptive = 200, .text_ascii = 40, .text_compact = 56},
+	[14] = {COMMON, INLINE_STATS, .tstate_frame = 72, .tstate_thread = 152, .interp_gc = 7408,
+		.interp_gil = 16, .interp_next = 7272, .runtime_head = 808,
+		.runtime_finalizing = 784, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 120,
+		.gc_collecting = 192, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
+		.frame_owner = 74, .code_first_line = 68, .code_file = 112, .code_name = 128,
+		.code_table = 136, .code_adaptive = 208, .text_ascii = 40, .text_compact = 56},
+	[15] = {COMMON, .stats_kind = GC_STATS_RINGS, .tstate_frame = 72, .tstate_thread = 176,
+		.interp_gc = 7400, .interp_gil = 16, .interp_next = 7264, .runtime_head = 936,
+		.runtime_finalizing = 912, .gc_enabled = 0, .gc_counts = 24, .gc_stats = 104,
+		.gc_collecting = 112, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
+		.frame_owner = 74, .code_first_line = 68, .code_file = 112, .code_name = 128,
+		.code_table = 136, .code_adaptive = 208, .text_ascii = 40, .text_compact = 56,
+		.stats_ring_base = {0, 712, 912}, .stats_ring_index = {704, 904, 1104},
+		.stats_item = 64, .stats_item_collections = 16},
+};
+
+/* Positions of the entries used in _Py_DebugOffsets (Include/internal/pycore_debug_offsets.h). */
+struct debug_positions {
+	uint16_t finalizing, head, interp_next, interp_gc, interp_gil, tstate_interp, tstate_frame,
+		tstate_thread, frame_previous, frame_code, frame_lasti, frame_owner, code_file,
+		code_name, code_table, code_first_line, code_adaptive, text_ascii, gc_collecting;
+};
+
+static const struct debug_positions positions[] = {
+	[13] = {32, 40, 64, 80, 112, 176, 184, 192, 232, 240, 248, 264, 280, 296, 304, 312, 344,
+		560, 576},
+	[14] = {32, 40, 64, 88, 120, 200, 208, 216, 256, 264, 272, 288, 320, 336, 344, 352, 384,
+		640, 656},
+	[15] = {32, 40, 64, 88, 120, 200, 208, 240, 320, 328, 336, 352, 384, 400, 408, 416, 448,
+		736, 760},
+};
+
+#define DEBUG_OFFSETS_BYTES 768
+#define BYTES_READ_OF_A_FRAME 128
+#define BYTES_READ_OF_CODE    168
+
+/* Takes the entry at @position if it stays below @limit, else leaves what our own table says. */
+#define TAKE(field, position, limit)                                                               \
+	do {                                                                                       \
+		uint64_t value_;                                                                   \
+		memcpy(&value_, table + (position), sizeof(value_));                               \
+		if (value_ < (limit))                                                              \
+			ret->field = (__typeof__(ret->field))value_;                               \
+	} while (0)
+
+static void apply_debug_offsets(const uint8_t *table, const struct debug_positions *at,
+	struct gc_layout *ret)
+{
+	const uint64_t anywhere = 1 << 20;
+
+	TAKE(runtime_finalizing, at->finalizing, anywhere);
+	TAKE(runtime_head, at->head, anywhere);
+	TAKE(interp_next, at->interp_next, anywhere);
+	TAKE(interp_gc, at->interp_gc, anywhere);
+	TAKE(interp_gil, at->interp_gil, anywhere);
+	TAKE(tstate_interp, at->tstate_interp, GC_NO_FIELD);
+	TAKE(tstate_frame, at->tstate_frame, GC_NO_FIELD);
+	TAKE(tstate_thread, at->tstate_thread, GC_NO_FIELD);
+	TAKE(frame_previous, at->frame_previous, BYTES_READ_OF_A_FRAME);
+	TAKE(frame_code, at->frame_code, BYTES_READ_OF_A_FRAME);
+	TAKE(frame_lasti, at->frame_lasti, BYTES_READ_OF_A_FRAME);
+	TAKE(frame_owner, at->frame_owner, BYTES_READ_OF_A_FRAME);
+	TAKE(code_file, at->code_file, BYTES_READ_OF_CODE);
+	TAKE(code_name, at->code_name, BYTES_READ_OF_CODE);
+	TAKE(code_table, at->code_table, BYTES_READ_OF_CODE);
+	TAKE(code_first_line, at->code_first_line, BYTES_READ_OF_CODE);
+	TAKE(code_adaptive, at->code_adaptive, anywhere);
+	TAKE(text_ascii, at->text_ascii, 256);
+	TAKE(gc_collecting, at->gc_collecting, GC_NO_FIELD);
+	ret->text_compact = ret->text_ascii + 16; /* utf8_length and utf8 follow */
+}
+
+/*
+ * In a free-threaded build the executed copy of the bytecode is per thread (co_tlbc), so the
+ * instruction's offset cannot be taken against co_code_adaptive: the line is the function's first.
+ */
+static void adapt_free_threaded(struct gc_layout *ret)
+{
+	ret->text_free_threaded = 1;
+	ret->code_adaptive = 0;
+	ret->lasti_scale = 0;
+	ret->gil_switches = 0; /* of the GIL's `enabled` and `interval`: these stay as they are */
+}
+
+void cpython_layout(const struct elf_file *file, int minor, uint64_t runtime_address,
+	struct gc_layout *ret, bool *ret_free_threaded)
+{
+	uint8_t table[DEBUG_OFFSETS_BYTES];
+	uint64_t version, free_threaded;
+
+	*ret = layouts[minor];
+	ret->runtime_address = runtime_address;
+	*ret_free_threaded = false;
+	if ((size_t)minor >= ARRAY_SIZE(positions) || !positions[minor].head ||
+		elf_file_read(file, runtime_address, table, sizeof(table)) ||
+		memcmp(table, "xdebugpy", 8))
+		return;
+	memcpy(&version, table + 8, sizeof(version));
+	memcpy(&free_threaded, table + 16, sizeof(free_threaded));
+	if (version >> 24 != 3 || (int)(version >> 16 & 0xff) != minor)
+		return;
+	apply_debug_offsets(table, &positions[minor], ret);
+	if (free_threaded) {
+		adapt_free_threaded(ret);
+		*ret_free_threaded = true;
+	}
+}
+
+uint32_t cpython_interp_id(int minor)
+{
+	static const uint16_t id[] = {[8] = 16, [9] = 24, [10] = 24, [11] = 48, [12] = 8,
+		[13] = 7272, [14] = 7280, [15] = 7272};
+
+	return id[minor];
+}

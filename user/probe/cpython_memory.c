@@ -1,0 +1,91 @@
+/* Reads of CPython's runtime state in another process, each bounded and none trusted. */
+#include <errno.h>
+
+#include "cpython_memory.h"
+#include "mem.h"
+
+/* The main interpreter: the oldest, the last of the list. */
+static uint64_t main_interpreter(pid_t pid, uint64_t runtime, const struct gc_layout *layout)
+{
+	uint64_t interpreter = 0, next = 0;
+
+	if (mem_read(pid, runtime + layout->runtime_head, &next, sizeof(next)))
+		return 0;
+	for (int i = 0; i < 1000 && next; i++) {
+		interpreter = next;
+		if (mem_read(pid, interpreter + layout->interp_next, &next, sizeof(next)))
+			return 0;
+	}
+	return interpreter;
+}
+
+uint64_t cpython_main_gc(pid_t pid, uint64_t runtime, const struct gc_layout *layout)
+{
+	uint64_t interpreter;
+
+	if (layout->runtime_gc)
+		return runtime + layout->runtime_gc;
+	interpreter = main_interpreter(pid, runtime, layout);
+	return interpreter ? interpreter + layout->interp_gc : 0;
+}
+
+void cpython_find_counts(pid_t pid, uint64_t bias, int minor, struct gc_layout *layout)
+{
+	uint64_t gc, head = 0;
+
+	if (minor != 13)
+		return;
+	gc = cpython_main_gc(pid, layout->runtime_address + bias, layout);
+	if (!gc || mem_read(pid, gc + 24, &head, sizeof(head)))
+		layout->gc_counts = GC_NO_FIELD;
+	else if (head % 8 || head < 4096 || head >> 47) /* no pointer: half of one and half another */
+		layout->gc_counts -= 4;
+}
+
+static int read_rings(pid_t pid, uint64_t gc, const struct gc_layout *layout, uint64_t ret[3])
+{
+	uint64_t rings, item, counts[3];
+	uint8_t index;
+
+	if (mem_read(pid, gc + layout->gc_stats, &rings, sizeof(rings)))
+		return -EFAULT;
+	for (int i = 0; i < 3; i++) {
+		if (mem_read(pid, rings + layout->stats_ring_index[i], &index, sizeof(index)))
+			return -EFAULT;
+		item = rings + layout->stats_ring_base[i] + (uint64_t)index * layout->stats_item;
+		if (mem_read(pid, item + layout->stats_item_collections, &counts[i],
+			    sizeof(counts[i])))
+			return -EFAULT;
+	}
+	for (int i = 0; i < 3; i++)
+		ret[i] = counts[i];
+	return 0;
+}
+
+static int read_inline(pid_t pid, uint64_t gc, const struct gc_layout *layout, uint64_t ret[3])
+{
+	uint64_t stats[9];
+
+	if (mem_read(pid, gc + layout->gc_stats, stats, sizeof(stats)))
+		return -EFAULT;
+	for (int i = 0; i < 3; i++)
+		ret[i] = stats[3 * i];
+	return 0;
+}
+
+int cpython_books(pid_t pid, uint64_t bias, const struct gc_layout *layout,
+	uint64_t *ret_interpreter, uint64_t ret_counts[3])
+{
+	uint64_t runtime = layout->runtime_address + bias;
+	uint64_t interpreter = main_interpreter(pid, runtime, layout), gc;
+	int r;
+
+	if (!interpreter)
+		return -EFAULT;
+	gc = layout->runtime_gc ? runtime + layout->runtime_gc : interpreter + layout->interp_gc;
+	r = layout->stats_kind == GC_STATS_RINGS ? read_rings(pid, gc, layout, ret_counts)
+						 : read_inline(pid, gc, layout, ret_counts);
+	if (!r)
+		*ret_interpreter = interpreter;
+	return r;
+}

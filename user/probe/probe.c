@@ -1,0 +1,166 @@
+/* Which runtimes a process has, through the registry. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "elf_code.h"
+#include "log.h"
+#include "probe.h"
+
+const struct runtime_ops *const probe_runtimes[] = {&probe_cpython, NULL};
+
+DEFINE_CLEANUP(struct elf_file *, elf_file_free);
+
+/* Whether an earlier executable map is of the same file. */
+static bool seen_before(const struct proc_maps *maps, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (maps->maps.items[j].exec && maps->maps.items[j].inode == maps->maps.items[i].inode &&
+			maps->maps.items[j].device == maps->maps.items[i].device)
+			return true;
+	return false;
+}
+
+static bool is_executable_file(pid_t pid, const struct proc_map *map)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return !stat(path, &st) && st.st_ino == map->inode;
+}
+
+static int open_image(pid_t pid, const struct proc_map *map, char *path, size_t size,
+	struct elf_file **ret, struct err *err)
+{
+	int fd = proc_map_open(pid, map, path, size);
+
+	if (fd < 0)
+		return err_set(err, -fd, "%s, mapped by process %d, cannot be opened: %s", map->path,
+			pid, strerror(-fd));
+	return elf_file_open(fd, map->path, ret, err);
+}
+
+static const struct runtime_ops *identify(pid_t pid, const struct proc_map *map)
+{
+	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
+	char path[PATH_MAX];
+	struct err err = {};
+
+	if (open_image(pid, map, path, sizeof(path), &file, &err)) {
+		log_debug("%s", err.text);
+		return NULL;
+	}
+	for (size_t i = 0; probe_runtimes[i]; i++)
+		if (probe_runtimes[i]->match(file))
+			return probe_runtimes[i];
+	return NULL;
+}
+
+static bool is_likely(pid_t pid, const struct proc_map *map)
+{
+	for (size_t i = 0; probe_runtimes[i]; i++)
+		if (probe_runtimes[i]->likely(map->path))
+			return true;
+	return is_executable_file(pid, map);
+}
+
+static size_t scan(pid_t pid, const struct proc_maps *maps, bool likely, struct probe_image *ret,
+	size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < maps->maps.count && count < max; i++) {
+		const struct proc_map *map = &maps->maps.items[i];
+		const struct runtime_ops *ops;
+
+		if (!map->exec || seen_before(maps, i) || is_likely(pid, map) != likely)
+			continue;
+		ops = identify(pid, map);
+		if (ops)
+			ret[count++] = (struct probe_image){ops, *map};
+	}
+	return count;
+}
+
+size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *ret, size_t max)
+{
+	size_t count = scan(pid, maps, true, ret, max);
+
+	return count ? count : scan(pid, maps, false, ret, max);
+}
+
+int probe_plan(pid_t pid, const struct probe_image *image, const char *only, size_t *tier,
+	struct probe_plan *ret, struct err *err)
+{
+	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
+	struct probe_plan *plan = ret;
+	char refusals[sizeof(err->text)] = "";
+	size_t used = 0;
+	int r;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->ops = image->ops;
+	plan->device = image->map.device;
+	plan->inode = image->map.inode;
+	snprintf(plan->kind, sizeof(plan->kind), "%s", image->ops->kind);
+	snprintf(plan->shown_path, sizeof(plan->shown_path), "%s", image->map.path);
+	r = open_image(pid, &image->map, plan->path, sizeof(plan->path), &file, err);
+	if (r)
+		return r;
+	for (size_t i = *tier; image->ops->tiers[i]; i++) {
+		struct err why = {};
+
+		if (only && strcmp(only, image->ops->tiers[i]))
+			continue;
+		r = image->ops->plan(pid, image, file, image->ops->tiers[i], plan, &why);
+		if (!r) {
+			snprintf(plan->tier, sizeof(plan->tier), "%s", image->ops->tiers[i]);
+			*tier = i;
+			return 0;
+		}
+		if (r == -ENOTSUP) /* of the runtime as a whole, whatever the tier */
+			return err_set(err, ENOTSUP, "%s", why.text);
+		used += (size_t)snprintf(refusals + used, sizeof(refusals) - used, "%s%s: %s",
+			used ? "; " : "", image->ops->tiers[i], why.text);
+		if (used >= sizeof(refusals))
+			used = sizeof(refusals) - 1;
+	}
+	return err_set(err, ENOENT, "no way to see the collections of %s (%s)", image->map.path,
+		refusals);
+}
+
+int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,
+	uint64_t *ret_interpreter, uint64_t ret_counts[3])
+{
+	/* A plan for one process has that process's addresses already. */
+	uint64_t bias = plan->per_process ? 0 : map->start - plan->page_vaddr;
+
+	return plan->ops->books(pid, bias, &plan->layout, ret_interpreter, ret_counts);
+}
+
+int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, size_t size,
+	uint64_t *ret_offset)
+{
+	for (size_t i = 0; i < maps->maps.count; i++) {
+		_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
+		const struct proc_map *map = &maps->maps.items[i];
+		const char *base = strrchr(map->path, '/');
+		struct elf_symbol symbol;
+		enum elf_step step;
+		uint64_t site;
+
+		if (!map->exec || seen_before(maps, i) || !base || strncmp(base, "/ld-", 4))
+			continue;
+		if (open_image(pid, map, ret_path, size, &file, NULL) ||
+			elf_file_symbol(file, "_dl_debug_state", false, &symbol) ||
+			elf_code_probe_site(file, symbol.vaddr, &site, &step))
+			continue;
+		return elf_file_offset(file, site, ret_offset);
+	}
+	return -ENOENT;
+}

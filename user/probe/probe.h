@@ -1,0 +1,100 @@
+/*
+ * What would be probed in a process, and how. In: a pid and its maps. Out: plans, which trace/
+ * attaches. A new runtime is one ops table here, one .bpf.c and a registry line.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "elf_file.h"
+#include "err.h"
+#include "gc_wire.h"
+#include "proc.h"
+
+struct runtime_ops;
+
+enum site_kind {
+	SITE_FUNCTION, /* begin at its entry, end at its return */
+	SITE_BEGIN,    /* one place, the begin */
+	SITE_END,
+	SITE_WATCH,    /* writes to an address */
+};
+
+struct probe_site {
+	enum site_kind kind;
+	uint64_t offset;    /* in the file */
+	uint64_t semaphore; /* USDT: its offset in the file, 0 without */
+	uint64_t address;   /* SITE_WATCH: in the process */
+};
+
+
+struct probe_plan {
+	const struct runtime_ops *ops;
+	char kind[16], version[32], tier[24];
+	char detail[160]; /* for people: "gc_collect_main+4 (push, emulated)" */
+	char path[PATH_MAX]; /* by which the file can be opened from here */
+	char shown_path[PATH_MAX]; /* as the target names it */
+	uint64_t device, inode;
+	uint64_t page_vaddr; /* address in the file of where its first executable mapping begins */
+	bool per_process; /* addresses of one process: not to be used for another */
+	int minor;	  /* of a version 3.minor */
+	uint32_t interp_id; /* offset of the interpreter's number in its state */
+	struct gc_layout layout;
+	struct probe_site sites[GC_MAX_SITES];
+	size_t site_count;
+};
+
+/* A mapped file that holds a runtime. */
+struct probe_image {
+	const struct runtime_ops *ops;
+	struct proc_map map; /* its first executable mapping; path owned by the maps it came from */
+};
+
+#define PROBE_MAX_IMAGES 8
+
+struct runtime_ops {
+	const char *kind;	  /* "cpython" */
+	const char *label;	  /* what people call it: "CPython 3.8 – 3.15" */
+	const char *const *tiers; /* ways to see a pause, best first; NULL-terminated */
+	/* A cheap guess by the file's name, tried before any file is opened. */
+	bool (*likely)(const char *path);
+	/* Whether the opened file is this runtime. */
+	bool (*match)(const struct elf_file *file);
+	/* Fills version, layout, sites and detail for exactly one tier. -ENOENT: not this way. */
+	int (*plan)(pid_t pid, const struct probe_image *image, const struct elf_file *file,
+		const char *tier, struct probe_plan *ret, struct err *err);
+	/* See probe_books(); @bias: what the process added to the file's addresses. */
+	int (*books)(pid_t pid, uint64_t bias, const struct gc_layout *layout,
+		uint64_t *ret_interpreter, uint64_t ret_counts[3]);
+};
+
+extern const struct runtime_ops *const probe_runtimes[]; /* NULL-terminated */
+extern const struct runtime_ops probe_cpython;
+
+/*
+ * Lists the runtimes mapped by @pid: likely names first, every mapped file only if none of those
+ * held one. Returns how many.
+ */
+size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *ret, size_t max);
+
+/*
+ * Plans one image by the first tier, from index *@tier on, that the file allows, and leaves its
+ * index in *@tier. If attaching fails, try again from *@tier + 1. @only: name of the one tier
+ * allowed, or NULL. 0, or -ENOENT with the sentences of all tiers that said no.
+ */
+int probe_plan(pid_t pid, const struct probe_image *image, const char *only, size_t *tier,
+	struct probe_plan *ret, struct err *err);
+
+/*
+ * Reads the runtime's own books in @pid, where @map is the image's mapping: the address of the
+ * main interpreter and its collections by generation. 0, or -errno when they cannot be read (yet).
+ */
+int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,
+	uint64_t *ret_interpreter, uint64_t ret_counts[3]);
+
+/* The dynamic linker's r_brk hook of @pid: told when libraries come and go. 0, or -ENOENT. */
+int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, size_t size,
+	uint64_t *ret_offset);

@@ -1,0 +1,150 @@
+/* Pauses → distinct leaves by origin: one hash lookup a pause, none for one like the pause before. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "flame_leaves.h"
+#include "u64map.h"
+
+#define MOST_ORIGINS (1u << 20) /* what the key of a leaf has room for */
+
+struct collector {
+	struct flame_leaves leaves;
+	struct u64map origins; /* runtime, interpreter → index */
+	struct u64map known;   /* origin, stack, generation, cause → index in that origin's leaves */
+	uint64_t last_key;     /* of the leaf at last_leaf, when there is any */
+	size_t last_leaf;
+	bool causes;
+};
+
+static void collector_release(struct collector *collector)
+{
+	flame_leaves_release(&collector->leaves);
+	u64map_release(&collector->origins);
+	u64map_release(&collector->known);
+}
+
+void flame_leaves_release(struct flame_leaves *leaves)
+{
+	if (!leaves)
+		return;
+	for (size_t i = 0; i < leaves->origins.count; i++)
+		vec_free(&leaves->origins.items[i].leaves);
+	vec_free(&leaves->origins);
+}
+
+static int find_origin(struct collector *collector, const struct pause *pause, size_t *ret,
+	struct err *err)
+{
+	struct flame_leaves *leaves = &collector->leaves;
+	int32_t interpreter = pause->interpreter < 0 ? 0 : pause->interpreter;
+	uint64_t key = (uint64_t)pause->runtime << 32 | (uint32_t)interpreter;
+	const uint64_t *known = u64map_get(&collector->origins, key);
+	struct flame_origin *origin;
+
+	if (known) {
+		*ret = *known;
+		return 0;
+	}
+	if (leaves->origins.count == MOST_ORIGINS)
+		return err_set(err, EOVERFLOW,
+			"more than %u interpreters have pauses: draw fewer processes at a time",
+			MOST_ORIGINS);
+	if (u64map_put(&collector->origins, key, leaves->origins.count))
+		return -ENOMEM;
+	origin = vec_add(&leaves->origins);
+	if (!origin)
+		return -ENOMEM;
+	origin->runtime = pause->runtime;
+	origin->interpreter = interpreter;
+	*ret = leaves->origins.count - 1;
+	return 0;
+}
+
+/* Finds or makes the leaf that @shape describes. 0 or -ENOMEM. */
+static int find_leaf(struct collector *collector, size_t at, const struct flame_leaf *shape)
+{
+	struct flame_origin *origin = &collector->leaves.origins.items[at];
+	uint64_t key = (uint64_t)at << 40 | (uint64_t)shape->stack << 8 |
+		(uint64_t)shape->cause << 4 | shape->generation;
+	const uint64_t *known;
+	struct flame_leaf *leaf;
+
+	if (origin->leaves.count && key == collector->last_key)
+		return 0;
+	known = u64map_get(&collector->known, key);
+	collector->last_leaf = known ? *known : origin->leaves.count;
+	if (!known) {
+		if (u64map_put(&collector->known, key, origin->leaves.count))
+			return -ENOMEM;
+		leaf = vec_add(&origin->leaves);
+		if (!leaf)
+			return -ENOMEM;
+		*leaf = *shape;
+	}
+	collector->last_key = key;
+	return 0;
+}
+
+static void count(uint64_t *total_ns, uint64_t *pauses, uint64_t ns)
+{
+	*total_ns += ns;
+	++*pauses;
+}
+
+static int add_pause(struct collector *collector, const struct report_input *input,
+	const struct pause *pause, struct err *err)
+{
+	struct flame_leaves *leaves = &collector->leaves;
+	uint64_t ns = pause->end_ns > pause->start_ns ? pause_duration(pause) : 0;
+	bool known = pause->generation >= 0 && pause->generation < FLAME_GENERATION_UNKNOWN;
+	struct flame_leaf shape = {
+		.stack = pause->stack < input->stacks->node_count ? pause->stack : STACK_NONE,
+		.generation = known ? (uint8_t)pause->generation : FLAME_GENERATION_UNKNOWN,
+		.cause = collector->causes && pause->cause < 16 ? (uint8_t)pause->cause : 0,
+	};
+	struct flame_origin *origin;
+	struct flame_leaf *leaf;
+	size_t at = 0;
+	int r;
+
+	if (ns > INT64_MAX - leaves->ns)
+		return err_set(err, EBADMSG,
+			"the pauses of this recording add up to more than 292 years: it is damaged");
+	r = find_origin(collector, pause, &at, err);
+	if (!r)
+		r = find_leaf(collector, at, &shape);
+	if (r)
+		return r;
+	origin = &leaves->origins.items[at];
+	leaf = &origin->leaves.items[collector->last_leaf];
+	count(&leaf->ns, &leaf->pauses, ns);
+	count(&origin->ns, &origin->pauses, ns);
+	count(&leaves->generations[shape.generation].ns,
+		&leaves->generations[shape.generation].pauses, ns);
+	count(&leaves->ns, &leaves->pauses, ns);
+	return 0;
+}
+
+int flame_leaves_collect(const struct report_input *input, bool causes, struct flame_leaves *ret,
+	struct err *err)
+{
+	_cleanup_(collector_release) struct collector collector = {.causes = causes};
+	struct pause pause;
+	int r = input->rewind ? input->rewind(input->source) : 0;
+
+	if (r < 0)
+		return err_set(err, -r, "cannot read the recording's pauses from the start");
+	while ((r = input->next(input->source, &pause, err)) > 0) {
+		r = add_pause(&collector, input, &pause, err);
+		if (r == -ENOMEM)
+			return err_set(err, ENOMEM, "memory ran out while adding up the pauses");
+		if (r)
+			return r;
+	}
+	if (r < 0)
+		return r;
+	*ret = collector.leaves;
+	collector.leaves = (struct flame_leaves){};
+	return 0;
+}

@@ -1,0 +1,48 @@
+/*
+ * Names as folded stacks and flame graphs show them. In: bytes from other processes. Out: valid UTF-8 on one
+ * line, with whatever cannot be shown replaced, and nothing that reorders or hides what stands beside it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "flame_leaves.h"
+#include "report.h"
+#include "vec.h"
+
+/* A line under construction; `failed` once memory ran out, and then the line is unusable. */
+struct flame_text {
+	VEC(char) bytes; /* not terminated */
+	bool failed;
+};
+
+void flame_text_release(struct flame_text *text);
+void flame_text_clear(struct flame_text *text);
+void flame_text_add(struct flame_text *text, const char *trusted, size_t len);
+void flame_text_put(struct flame_text *text, const char *trusted);
+void flame_text_format(struct flame_text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Adds @len bytes made showable, control characters as "\x1b"; beyond @most characters (0: no limit) it says
+ * how many bytes were cut.
+ */
+void flame_text_clean(struct flame_text *text, const char *bytes, size_t len, size_t most);
+
+/* "train.py:41"; the whole path if @path, else its last part; nothing when the file is not known. */
+void flame_text_place(struct flame_text *text, const struct stack_table *stacks, uint32_t frame,
+	bool path, size_t most);
+/* "Trainer.step (train.py:41)", and "[unknown]" for a frame that is not in the table. */
+void flame_text_frame(struct flame_text *text, const struct stack_table *stacks, uint32_t frame,
+	size_t most);
+/* "python3 (1234)", with runtime and interpreter where the process has several. */
+void flame_text_origin(struct flame_text *text, const struct recording *recording,
+	const struct flame_origin *origin);
+/* "gen 2 (full)", "gen ?". CPython's generation 2 is the full collection. */
+void flame_text_generation(struct flame_text *text, uint32_t generation);
+/* "1,234,567 pauses", "1 pause" */
+void flame_text_count(struct flame_text *text, uint64_t count, const char *one, const char *many);
+
+/* Writes @text as XML character data; stops before column @columns (0: no limit) and adds "…". */
+void flame_text_xml(FILE *out, const struct flame_text *text, size_t columns);

@@ -1,0 +1,298 @@
+/* Facts, pauses and their summary in; the records of the JSON contract (docs/gct-schema.md), one a line, out. */
+#include <errno.h>
+#include <string.h>
+
+#include "json.h"
+#include "json_line.h"
+#include "report.h"
+#include "store.h"
+#include "verdict.h"
+
+#define FIELD(out, key, field) line_field((out), (key), (field), sizeof(field))
+
+void json_recording(FILE *out, const struct recording *recording)
+{
+	line_begin(out, "recording");
+	line_int(out, "schema", STORE_SCHEMA_VERSION);
+	FIELD(out, "version", recording->version);
+	FIELD(out, "host", recording->host);
+	FIELD(out, "boot_id", recording->boot_id);
+	line_unsigned(out, "start_ns", recording->start_ns);
+	if (recording->end_ns)
+		line_unsigned(out, "end_ns", recording->end_ns);
+	else
+		line_null(out, "end_ns");
+	line_int(out, "realtime_offset_ns", recording->realtime_offset_ns);
+	line_bool(out, "complete", verdict_complete(recording));
+	line_unsigned(out, "drops", recording_drop_total(recording));
+	line_bool(out, "cut_off", recording->cut_off);
+	FIELD(out, "damage", recording->damage);
+	line_end(out);
+}
+
+static void put_cmdline(FILE *out, const struct process *process)
+{
+	const char *at = process->cmdline;
+	const char *end = at ? at + process->cmdline_len : NULL;
+
+	if (!at) {
+		line_null(out, "cmdline");
+		return;
+	}
+	line_key(out, "cmdline");
+	putc_unlocked('[', out);
+	while (at < end) {
+		size_t len = strnlen(at, (size_t)(end - at));
+
+		if (at > process->cmdline)
+			putc_unlocked(',', out);
+		line_string(out, at, len);
+		at += len + 1;
+	}
+	putc_unlocked(']', out);
+}
+
+/* @runtime NULL: none was found in the process. */
+static void put_process(FILE *out, const struct process *process, const struct runtime *runtime)
+{
+	static const struct runtime none = {0};
+	const struct runtime *r = runtime ? runtime : &none;
+
+	line_begin(out, "process");
+	line_int(out, "pid", process->pid);
+	line_int(out, "ns_pid", process->ns_pid);
+	line_int(out, "ppid", process->ppid);
+	FIELD(out, "comm", process->comm);
+	put_cmdline(out, process);
+	FIELD(out, "runtime", r->kind);
+	FIELD(out, "runtime_version", r->version);
+	FIELD(out, "tier", r->tier);
+	line_known(out, "runtime_id", runtime ? (int64_t)runtime->id : UNKNOWN);
+	line_text(out, "runtime_path", r->path);
+	line_text(out, "probe", r->detail);
+	line_unsigned(out, "seen_ns", process->seen_ns);
+	line_known(out, "attached_ns", runtime ? (int64_t)runtime->attached_ns : UNKNOWN);
+	line_known(out, "exit_ns", process->exit_ns ? (int64_t)process->exit_ns : UNKNOWN);
+	line_known(out, "missed", runtime ? (int64_t)runtime->missed : UNKNOWN);
+	line_end(out);
+}
+
+void json_process(FILE *out, const struct process *process)
+{
+	put_process(out, process, NULL);
+}
+
+void json_runtime(FILE *out, const struct recording *recording, const struct runtime *runtime)
+{
+	const struct process *process = recording_process(recording, runtime->process);
+
+	if (process)
+		put_process(out, process, runtime);
+}
+
+static void put_frame(FILE *out, const struct stack_table *stacks, const struct frame *frame)
+{
+	fputs_unlocked("{\"function\":", out);
+	line_string(out, strtab_get(stacks->strings, frame->function),
+		strtab_len(stacks->strings, frame->function));
+	line_field(out, "file", strtab_get(stacks->strings, frame->file),
+		strtab_len(stacks->strings, frame->file));
+	line_known(out, "line", frame->line ? (int64_t)frame->line : UNKNOWN);
+	line_text(out, "lang", frame_lang_name(frame->lang));
+	putc_unlocked('}', out);
+}
+
+static void put_stack(FILE *out, const struct stack_table *stacks, uint32_t node)
+{
+	if (!node || node >= stacks->node_count) {
+		line_null(out, "stack");
+		return;
+	}
+	line_key(out, "stack");
+	for (char before = '['; node; node = stacks->nodes[node].parent, before = ',') {
+		putc_unlocked(before, out);
+		put_frame(out, stacks, &stacks->frames[stacks->nodes[node].frame]);
+	}
+	putc_unlocked(']', out);
+}
+
+void json_pause(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct pause *pause)
+{
+	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
+	const struct process *process = runtime ? recording_process(recording, runtime->process) : NULL;
+
+	line_begin(out, "pause");
+	line_unsigned(out, "id", pause->id);
+	line_known(out, "pid", process ? process->pid : UNKNOWN);
+	line_int(out, "tid", pause->tid);
+	line_text(out, "runtime", runtime ? runtime->kind : NULL);
+	line_unsigned(out, "start_ns", pause->start_ns);
+	line_unsigned(out, "end_ns", pause->end_ns);
+	line_unsigned(out, "duration_ns", pause_duration(pause));
+	line_known(out, "generation", pause->generation);
+	line_bool(out, "full", pause->generation < 0 ? UNKNOWN : pause->generation == 2);
+	line_text(out, "cause", pause->cause ? pause_cause_name(pause->cause) : NULL);
+	line_known(out, "collected", pause->collected);
+	line_known(out, "uncollectable", pause->uncollectable);
+	put_stack(out, stacks, pause->stack);
+	line_int(out, "runtime_id", pause->runtime);
+	line_known(out, "interpreter", pause->interpreter);
+	line_bool(out, "gil_released", !!(pause->flags & PAUSE_GIL_RELEASED));
+	line_bool(out, "nested_call", !!(pause->flags & PAUSE_NESTED_CALL));
+	line_bool(out, "truncated", !!(pause->flags & PAUSE_TRUNCATED));
+	line_end(out);
+}
+
+void json_drop(FILE *out, const struct drop *drop)
+{
+	line_begin(out, "drop");
+	FIELD(out, "cause", drop->cause);
+	line_unsigned(out, "count", drop->count);
+	line_unsigned(out, "time_ns", drop->time_ns);
+	FIELD(out, "remedy", drop->remedy);
+	line_end(out);
+}
+
+static void put_generations(FILE *out, const struct summary *summary)
+{
+	char before = '[';
+
+	line_key(out, "generations");
+	for (int i = 0; i < SUMMARY_GENERATIONS; i++) {
+		const struct summary_class *class = &summary->generations[i];
+
+		if (!class->count)
+			continue;
+		putc_unlocked(before, out);
+		before = ',';
+		fputs_unlocked("{\"generation\":", out);
+		if (i < SUMMARY_GENERATIONS - 1)
+			line_number(out, i);
+		else
+			fputs_unlocked("null", out);
+		line_unsigned(out, "pauses", class->count);
+		line_unsigned(out, "pause_ns", class->total_ns);
+		line_unsigned(out, "p50_ns", summary_quantile(class, 0.5));
+		line_unsigned(out, "p99_ns", summary_quantile(class, 0.99));
+		line_unsigned(out, "max_ns", class->max_ns);
+		line_known(out, "collected", class->collected);
+		line_known(out, "uncollectable", class->uncollectable);
+		putc_unlocked('}', out);
+	}
+	fputs_unlocked(before == '[' ? "[]" : "]", out);
+}
+
+static void put_causes(FILE *out, const struct summary *summary)
+{
+	char before = '[';
+
+	line_key(out, "causes");
+	for (uint32_t i = 0; i < SUMMARY_CAUSES; i++) {
+		const struct summary_sum *sum = &summary->causes[i];
+
+		if (!sum->count)
+			continue;
+		putc_unlocked(before, out);
+		before = ',';
+		fputs_unlocked("{\"cause\":", out);
+		if (i)
+			line_string(out, pause_cause_name(i), strlen(pause_cause_name(i)));
+		else
+			fputs_unlocked("null", out);
+		line_unsigned(out, "pauses", sum->count);
+		line_unsigned(out, "pause_ns", sum->total_ns);
+		line_unsigned(out, "max_ns", sum->max_ns);
+		putc_unlocked('}', out);
+	}
+	fputs_unlocked(before == '[' ? "[]" : "]", out);
+}
+
+void json_summary(FILE *out, const struct recording *recording, struct summary *summary)
+{
+	bool any = summary->count > 0, blind = !recording->runtimes.count && !any;
+	char sentence[512];
+
+	line_begin(out, "summary");
+	if (blind)
+		line_null(out, "pauses");
+	else
+		line_unsigned(out, "pauses", summary->count);
+	if (blind)
+		line_null(out, "pause_ns");
+	else
+		line_unsigned(out, "pause_ns", summary->total_ns);
+	line_unsigned(out, "span_ns", verdict_span_ns(recording, summary));
+	line_null(out, "steps");
+	line_null(out, "step_signal");
+	line_null(out, "confidence");
+	line_text(out, "verdict", verdict_sentence(recording, summary, sentence, sizeof(sentence)));
+	line_bool(out, "complete", verdict_complete(recording) && !blind);
+	line_unsigned(out, "drops", recording_drop_total(recording));
+	line_unsigned(out, "missed", recording_missed_total(recording));
+	line_unsigned(out, "traced_ns", verdict_traced_ns(recording, summary));
+	line_known(out, "p50_ns", any ? (int64_t)summary_quantile_all(summary, 0.5) : UNKNOWN);
+	line_known(out, "p99_ns", any ? (int64_t)summary_quantile_all(summary, 0.99) : UNKNOWN);
+	line_known(out, "max_ns", any ? (int64_t)summary->max_ns : UNKNOWN);
+	put_generations(out, summary);
+	put_causes(out, summary);
+	line_end(out);
+}
+
+static void put_processes(FILE *out, const struct recording *recording)
+{
+	size_t r = 0, runtimes = recording->runtimes.count;
+	struct u64map traced = {0};
+
+	for (; r < runtimes; r++)
+		u64map_put(&traced, recording->runtimes.items[r].process, 1);
+	for (size_t p = 0; p < recording->processes.count; p++)
+		if (!u64map_get(&traced, recording->processes.items[p].id))
+			json_process(out, &recording->processes.items[p]);
+	for (r = 0; r < runtimes; r++)
+		json_runtime(out, recording, &recording->runtimes.items[r]);
+	u64map_release(&traced);
+}
+
+/* Drops are in ascending time; those up to @time_ns go out now. Returns the next one's index. */
+static size_t put_drops(FILE *out, const struct recording *recording, size_t at, uint64_t time_ns)
+{
+	while (at < recording->drops.count && recording->drops.items[at].time_ns <= time_ns)
+		json_drop(out, &recording->drops.items[at++]);
+	return at;
+}
+
+static int write_json(const struct report_input *input, FILE *out, struct err *err)
+{
+	const struct recording *recording = input->recording;
+	struct summary summary = {0};
+	struct pause pause;
+	size_t drop = 0;
+	int r;
+
+	json_recording(out, recording);
+	put_processes(out, recording);
+	while ((r = input->next(input->source, &pause, err)) > 0) {
+		drop = put_drops(out, recording, drop, pause.end_ns);
+		json_pause(out, recording, input->stacks, &pause);
+		r = summary_add(&summary, &pause);
+		if (r || ferror_unlocked(out))
+			break;
+	}
+	if (r == -ENOMEM) {
+		err_set(err, ENOMEM, "out of memory while adding up the pauses");
+	} else { /* of a damaged file, what could be read is reported */
+		put_drops(out, recording, drop, UINT64_MAX);
+		json_summary(out, recording, &summary);
+	}
+	summary_release(&summary);
+	if (r >= 0 && (fflush(out) || ferror(out)))
+		r = err_set(err, errno ? errno : EIO, "cannot write the report: %s", strerror(errno));
+	return r;
+}
+
+const struct report_ops report_json = {
+	.name = "json",
+	.summary = "one JSON object a line: recording, processes, pauses, drops, summary (gctrace schema)",
+	.write = write_json,
+};

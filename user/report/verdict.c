@@ -1,0 +1,171 @@
+/* Recording and summary in; the headline figures and the sentence that answers "is it GC?" out. */
+#include <stdio.h>
+#include <string.h>
+
+#include "parse.h"
+#include "utf8.h"
+#include "verdict.h"
+
+/* Below both, no step of a training job is hurt by its pauses. */
+#define HARMLESS_SHARE	  0.001
+#define HARMLESS_PAUSE_NS 10000000
+
+uint64_t verdict_end_ns(const struct recording *recording, const struct summary *summary)
+{
+	uint64_t end_ns = recording->end_ns;
+
+	if (end_ns)
+		return end_ns;
+	end_ns = recording->start_ns;
+	if (summary->last_end_ns > end_ns)
+		end_ns = summary->last_end_ns;
+	for (size_t i = 0; i < recording->processes.count; i++)
+		if (recording->processes.items[i].exit_ns > end_ns)
+			end_ns = recording->processes.items[i].exit_ns;
+	return end_ns;
+}
+
+uint64_t verdict_span_ns(const struct recording *recording, const struct summary *summary)
+{
+	return verdict_end_ns(recording, summary) - recording->start_ns;
+}
+
+uint64_t verdict_process_span_ns(const struct recording *recording, const struct summary *summary,
+	const struct process *process)
+{
+	uint64_t start_ns = recording->start_ns, end_ns = verdict_end_ns(recording, summary);
+
+	if (process->seen_ns > start_ns)
+		start_ns = process->seen_ns;
+	if (process->exit_ns && process->exit_ns < end_ns)
+		end_ns = process->exit_ns;
+	return end_ns > start_ns ? end_ns - start_ns : 0;
+}
+
+struct traced {
+	const struct process *one; /* any of them */
+	size_t count;
+	uint64_t total_ns;
+};
+
+/* The processes that have a runtime, each once however many it has. */
+static struct traced find_traced(const struct recording *recording, const struct summary *summary)
+{
+	struct traced traced = {0};
+	struct u64map seen = {0};
+
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		uint32_t id = recording->runtimes.items[i].process;
+		const struct process *process = recording_process(recording, id);
+
+		if (!process || u64map_get(&seen, id) || u64map_put(&seen, id, 1))
+			continue;
+		traced.one = process;
+		traced.count++;
+		if (__builtin_add_overflow(traced.total_ns,
+			    verdict_process_span_ns(recording, summary, process), &traced.total_ns))
+			traced.total_ns = UINT64_MAX;
+	}
+	u64map_release(&seen);
+	return traced;
+}
+
+uint64_t verdict_traced_ns(const struct recording *recording, const struct summary *summary)
+{
+	return find_traced(recording, summary).total_ns;
+}
+
+bool verdict_complete(const struct recording *recording)
+{
+	return recording->complete && !recording->cut_off && !*recording->damage &&
+		!recording->drops.count && !recording_missed_total(recording);
+}
+
+const char *verdict_process_name(const struct process *process, char *text, size_t size)
+{
+	char comm[sizeof(process->comm) * 3];
+
+	if (!process) {
+		snprintf(text, size, "an unknown process");
+		return text;
+	}
+	utf8_show(comm, sizeof(comm), process->comm, strnlen(process->comm, sizeof(process->comm)),
+		sizeof(process->comm));
+	snprintf(text, size, "%s (%d)", comm, (int)process->pid);
+	return text;
+}
+
+const char *verdict_share(uint64_t part, uint64_t whole, char *text, size_t size)
+{
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (!whole)
+		snprintf(text, size, "-");
+	else if (part && percent < 0.005)
+		snprintf(text, size, "<0.01 %%");
+	else
+		snprintf(text, size, "%.*f %%", percent < 1 ? 2 : 1, percent);
+	return text;
+}
+
+static const char *blind(const struct recording *recording, char *text, size_t size)
+{
+	const struct process *first = recording->processes.count ? recording->processes.items : NULL;
+	char pid[16] = "PID";
+
+	if (first)
+		snprintf(pid, sizeof(pid), "%d", (int)first->pid);
+	snprintf(text, size,
+		"BLIND: no runtime was probed in %s%s, so nothing is known of its pauses: \"gctrace "
+		"doctor -p %s\" says why.",
+		first ? VERDICT_NAME(first) : "any process",
+		recording->processes.count > 1 ? " or any other process" : "", pid);
+	return text;
+}
+
+static const char *no_pause(const struct recording *recording, const char *who, const char *span,
+	char *text, size_t size)
+{
+	if (verdict_complete(recording))
+		snprintf(text, size, "GC did not pause %s at all in %s: look elsewhere.", who, span);
+	else
+		snprintf(text, size,
+			"No pause of %s was seen in %s, but the recording is incomplete: that proves nothing.",
+			who, span);
+	return text;
+}
+
+const char *verdict_sentence(const struct recording *recording, const struct summary *summary,
+	char *text, size_t size)
+{
+	uint64_t span_ns = verdict_span_ns(recording, summary);
+	struct traced traced = find_traced(recording, summary);
+	uint64_t traced_ns = traced.total_ns;
+	bool complete = verdict_complete(recording);
+	const struct pause *worst = &summary->worst[0];
+	char who[112], generation[24] = "generation unknown", share[40] = "";
+
+	if (traced.count == 1)
+		verdict_process_name(traced.one, who, sizeof(who));
+	else
+		snprintf(who, sizeof(who), "%zu processes", traced.count);
+	if (!recording->runtimes.count && !summary->count)
+		return blind(recording, text, size);
+	if (!summary->count)
+		return no_pause(recording, who, FORMAT_DURATION(span_ns), text, size);
+	if (traced_ns)
+		snprintf(share, sizeof(share), " (%s%s)", VERDICT_SHARE(summary->total_ns, traced_ns),
+			traced.count > 1 ? " of their time" : "");
+	if (worst->generation >= 0)
+		snprintf(generation, sizeof(generation), "generation %d", worst->generation);
+	snprintf(text, size, "GC paused %s for %s%s %s %s%s: %llu pause%s, longest %s (%s, %s)%s", who,
+		complete ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
+		traced.count > 1 ? "in all within" : "of", FORMAT_DURATION(span_ns), share, (unsigned long long)summary->count,
+		summary->count == 1 ? "" : "s", FORMAT_DURATION(summary->max_ns), generation,
+		pause_cause_name(worst->cause),
+		complete && traced_ns && summary->max_ns < HARMLESS_PAUSE_NS &&
+				(double)summary->total_ns < HARMLESS_SHARE * (double)traced_ns
+			? ": look elsewhere."
+			: ".");
+	return text;
+}

@@ -1,0 +1,33 @@
+/* What a recording and its summary come to, in figures and in one sentence; shared by the formats. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "pause.h"
+#include "summary.h"
+
+/* When the recording ended; if it was cut off, the last moment known of. */
+uint64_t verdict_end_ns(const struct recording *recording, const struct summary *summary);
+/* From the start to verdict_end_ns(). */
+uint64_t verdict_span_ns(const struct recording *recording, const struct summary *summary);
+/* The part of the recording in which @process was traced. */
+uint64_t verdict_process_span_ns(const struct recording *recording, const struct summary *summary,
+	const struct process *process);
+/* The sum of the above over the processes with a runtime: what shares of time relate to. */
+uint64_t verdict_traced_ns(const struct recording *recording, const struct summary *summary);
+
+/* Nothing that was to be recorded is missing. */
+bool verdict_complete(const struct recording *recording);
+
+/* "GC paused python3 (1234) for …": safe for a terminal, always terminated. Returns @text. */
+const char *verdict_sentence(const struct recording *recording, const struct summary *summary,
+	char *text, size_t size);
+
+/* "python3 (1234)", or "an unknown process" for NULL; safe for a terminal. */
+const char *verdict_process_name(const struct process *process, char *text, size_t size);
+#define VERDICT_NAME(process) verdict_process_name((process), (char[96]){0}, 96)
+
+/* "4.1 %" of @part in @whole; "-" when @whole is 0. */
+const char *verdict_share(uint64_t part, uint64_t whole, char *text, size_t size);
+#define VERDICT_SHARE(part, whole) verdict_share((part), (whole), (char[16]){0}, 16)

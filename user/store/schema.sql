@@ -1,0 +1,91 @@
+-- The .gct file of gctrace, schema version 1: what one recording observed, and nothing derived from it.
+--
+-- Times are nanoseconds on CLOCK_MONOTONIC, durations are nanoseconds, pids and tids are those of the host.
+-- NULL means "not known", never 0. Columns and tables may be added within a version; none is renamed,
+-- removed or given another meaning. user_version is the version: a reader refuses a greater one.
+
+PRAGMA application_id = 1195594834; -- "GCTR"
+PRAGMA user_version = 1;
+
+-- The recording itself. Keys: version (of gctrace), host, boot_id, start_ns; at a clean end also end_ns, and
+-- complete ("1", or "0" when something is known to be missing). Without end_ns the recording was cut off.
+CREATE TABLE meta (
+	key   TEXT PRIMARY KEY,
+	value TEXT NOT NULL
+) STRICT;
+
+-- The same instant on two clocks, read together; the first row is from the start.
+CREATE TABLE clock (
+	monotonic_ns INTEGER PRIMARY KEY,
+	realtime_ns  INTEGER NOT NULL      -- since 1970-01-01 UTC
+) STRICT;
+
+-- Every process that was traced.
+CREATE TABLE process (
+	id      INTEGER PRIMARY KEY,       -- from 1, in the order they were seen
+	pid     INTEGER NOT NULL,
+	ns_pid  INTEGER NOT NULL,          -- as the process itself sees it; differs in a container
+	ppid    INTEGER NOT NULL,
+	comm    TEXT NOT NULL,
+	cmdline BLOB,                      -- the arguments, separated by NUL bytes
+	seen_ns INTEGER NOT NULL,
+	exit_ns INTEGER                    -- NULL: alive when the recording ended
+) STRICT;
+
+-- Every managed runtime found in a process, and how it was probed.
+CREATE TABLE runtime (
+	id          INTEGER PRIMARY KEY,   -- from 1
+	process     INTEGER NOT NULL REFERENCES process (id),
+	kind        TEXT NOT NULL,         -- 'cpython', 'hotspot', 'julia'
+	version     TEXT NOT NULL,         -- '' when not known
+	tier        TEXT NOT NULL,         -- 'symbol', 'debugfile', 'usdt', 'call-target', 'watchpoint'
+	path        TEXT,                  -- of the probed file, as the target sees it
+	detail      TEXT,                  -- what exactly was probed, for people
+	attached_ns INTEGER NOT NULL,
+	missed      INTEGER NOT NULL       -- collections in the runtime's own books that no probe saw
+) STRICT;
+
+-- One row a pause.
+CREATE TABLE pause (
+	id            INTEGER PRIMARY KEY, -- from 1, in the order the pauses ended
+	start_ns      INTEGER NOT NULL,
+	duration_ns   INTEGER NOT NULL,
+	runtime       INTEGER NOT NULL REFERENCES runtime (id),
+	tid           INTEGER NOT NULL,    -- the thread that collected
+	interpreter   INTEGER,             -- 0: the main one
+	generation    INTEGER,
+	cause         INTEGER NOT NULL,    -- 0 unknown, 1 automatic, 2 manual, 3 shutdown
+	flags         INTEGER NOT NULL,    -- sum of: 1 GIL released within, 2 collector called again within, 4 stack truncated
+	collected     INTEGER,             -- objects
+	uncollectable INTEGER,             -- objects
+	stack         INTEGER REFERENCES stack (id) -- innermost frame; NULL: not taken
+) STRICT;
+
+-- Call stacks, each distinct one once: follow parent until 0 to walk from the innermost frame outwards.
+CREATE TABLE stack (
+	id     INTEGER PRIMARY KEY,        -- from 1, without gaps
+	parent INTEGER NOT NULL,           -- the caller's row, always a smaller id; 0: none
+	frame  INTEGER NOT NULL REFERENCES frame (id)
+) STRICT;
+
+CREATE TABLE frame (
+	id       INTEGER PRIMARY KEY,      -- from 1, without gaps
+	function INTEGER NOT NULL REFERENCES string (id),
+	file     INTEGER REFERENCES string (id),
+	line     INTEGER,
+	lang     INTEGER NOT NULL          -- 1 python, 2 java, 3 julia, 4 native, 5 a mark such as '[truncated]'
+) STRICT;
+
+-- Function and file names, each distinct one once.
+CREATE TABLE string (
+	id   INTEGER PRIMARY KEY,          -- from 1, without gaps
+	text TEXT NOT NULL
+) STRICT;
+
+-- Events lost, by cause. (Not "drop": that is a word of SQL.) A recording with a row here is incomplete.
+CREATE TABLE drops (
+	cause   TEXT PRIMARY KEY,          -- 'ring-full', 'unmatched-end', …
+	remedy  TEXT NOT NULL,
+	count   INTEGER NOT NULL,
+	time_ns INTEGER NOT NULL           -- when it was last seen to grow
+) STRICT;

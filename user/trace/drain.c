@@ -1,0 +1,169 @@
+/* Records from the ring buffer → pauses for the sink, processes and code for the tables. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "log.h"
+#include "mem.h"
+#include "trace_priv.h"
+
+static uint32_t pause_cause(uint32_t cause)
+{
+	static const uint32_t causes[] = {
+		[EVENT_CAUSE_UNKNOWN] = CAUSE_UNKNOWN,
+		[EVENT_AUTOMATIC] = CAUSE_AUTOMATIC,
+		[EVENT_MANUAL] = CAUSE_MANUAL,
+		[EVENT_SHUTDOWN] = CAUSE_SHUTDOWN,
+	};
+
+	return causes[cause];
+}
+
+static uint32_t pause_flags(uint32_t flags)
+{
+	return (flags & EVENT_GIL_RELEASED ? PAUSE_GIL_RELEASED : 0) |
+		(flags & EVENT_NESTED ? PAUSE_NESTED_CALL : 0) |
+		(flags & EVENT_TRUNCATED ? PAUSE_TRUNCATED : 0);
+}
+
+static void on_pause(struct trace *trace, const struct event *event)
+{
+	uint32_t process = trace_process(trace, (pid_t)event->pid);
+	struct runtime *runtime =
+		process ? trace_runtime(trace, process, event->pause.image) : NULL;
+	bool books = !(event->pause.flags & EVENT_NO_BOOKS);
+	struct pause pause;
+	int r;
+
+	if (!runtime) {
+		trace->bad_records++;
+		return;
+	}
+	pause = (struct pause){
+		.id = ++trace->pauses,
+		.start_ns = event->pause.start_ns,
+		.end_ns = event->time_ns,
+		.runtime = runtime->id,
+		.tid = event->tid,
+		.interpreter = trace_interpreter(trace, process, (pid_t)event->pid,
+			event->pause.image, event->pause.interpreter),
+		.generation = event->pause.generation,
+		.cause = pause_cause(event->pause.cause),
+		.flags = pause_flags(event->pause.flags),
+		.collected = books ? (int64_t)event->pause.collected : UNKNOWN,
+		.uncollectable = books ? (int64_t)event->pause.uncollectable : UNKNOWN,
+		.stack = python_stack(trace->codes, event, &trace->stacks),
+	};
+	if (books && pause.generation >= 0)
+		runtime->missed += books_pause(&trace->books, process, event->pause.interpreter,
+			pause.generation, event->pause.collections);
+	r = trace->sink.pause(trace->sink.arg, &pause);
+	if (r < 0 && !trace->sink_error)
+		trace->sink_error = r;
+}
+
+/* `gctrace run` halts a fresh program at its first maps until we have looked at them. */
+static void on_maps(struct trace *trace, pid_t pid)
+{
+	struct err err;
+
+	if (trace_look(trace, pid, &err) < 0)
+		log_debug("%s", err.text);
+	if (trace->options.stop_at_start)
+		kill(pid, SIGCONT);
+}
+
+static void on_code(struct trace *trace, const struct event *event)
+{
+	int minor = 0;
+
+	if (event->type == EVENT_CODE) {
+		if (event->code.image >= trace->image_count) {
+			trace->bad_records++;
+			return;
+		}
+		minor = trace->images[event->code.image].plan.minor;
+	}
+	if (python_codes_add(trace->codes, event, minor, &trace->stacks))
+		trace->bad_records++;
+}
+
+int trace_on_record(void *arg, void *bytes, size_t size)
+{
+	struct trace *trace = arg;
+	struct event event;
+
+	if (event_decode(bytes, size, &event)) {
+		trace->bad_records++;
+		return 0;
+	}
+	switch (event.type) {
+	case EVENT_PAUSE:
+		on_pause(trace, &event);
+		break;
+	case EVENT_CODE:
+	case EVENT_TABLE:
+		on_code(trace, &event);
+		break;
+	case EVENT_FORK:
+		trace_process_fork(trace, (pid_t)event.pid, (pid_t)event.process.child,
+			event.time_ns);
+		break;
+	case EVENT_EXEC:
+		trace_process_exec(trace, (pid_t)event.pid);
+		break;
+	case EVENT_EXIT:
+		trace_process_exit(trace, (pid_t)event.pid, event.time_ns);
+		break;
+	case EVENT_MAPS:
+		on_maps(trace, (pid_t)event.pid);
+		break;
+	case EVENT_UNFINISHED:
+		trace->unfinished++;
+		break;
+	}
+	return 0;
+}
+
+static void note_drop(struct trace *trace, const char *cause, uint64_t count, const char *remedy)
+{
+	struct drop *drop = NULL;
+
+	if (!count)
+		return;
+	for (size_t i = 0; i < trace->recording.drops.count; i++)
+		if (!strcmp(trace->recording.drops.items[i].cause, cause))
+			drop = &trace->recording.drops.items[i];
+	if (!drop) {
+		drop = vec_add(&trace->recording.drops);
+		if (!drop)
+			return;
+		snprintf(drop->cause, sizeof(drop->cause), "%s", cause);
+		snprintf(drop->remedy, sizeof(drop->remedy), "%s", remedy);
+	}
+	if (drop->count != count)
+		drop->time_ns = now_ns();
+	drop->count = count;
+}
+
+void trace_count_drops(struct trace *trace)
+{
+	static const struct {
+		const char *cause, *remedy;
+	} kernel[GC_DROP_COUNT] = {
+		[GC_DROP_RING] = {"ring-full", "give a larger --buffer"},
+		[GC_DROP_THREAD] = {"thread-state", "the kernel was out of memory"},
+		[GC_DROP_UNMATCHED_END] = {"unmatched-end", "please report this"},
+		[GC_DROP_TARGETS] = {"too-many-processes", "use --no-children, or several -p"},
+		[GC_DROP_TSTATE] = {"thread-not-found", "please report this"},
+	};
+
+	for (int i = 0; i < GC_DROP_COUNT; i++)
+		note_drop(trace, kernel[i].cause,
+			__atomic_load_n(&trace->shared->drops[i], __ATOMIC_RELAXED), kernel[i].remedy);
+	note_drop(trace, "bad-record", trace->bad_records, "please report this");
+	note_drop(trace, "unfinished-pause", trace->unfinished,
+		"a thread ended inside a collection: its length is not known");
+}

@@ -1,0 +1,278 @@
+/* Runtimes of a process: its maps → images attached, the recording's runtime table, the books. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "log.h"
+#include "mem.h"
+#include "trace_priv.h"
+
+static void tell(struct trace *trace, const struct runtime *runtime)
+{
+	int r = trace->sink.runtime ? trace->sink.runtime(trace->sink.arg, runtime) : 0;
+
+	if (r < 0 && !trace->sink_error)
+		trace->sink_error = r;
+}
+
+static uint64_t runtime_key(uint32_t process, uint32_t image)
+{
+	return (uint64_t)process * GC_MAX_IMAGES + image;
+}
+
+struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t image)
+{
+	const uint64_t *known = u64map_get(&trace->runtimes, runtime_key(process, image));
+	const struct probe_plan *plan = &trace->images[image].plan;
+	struct runtime *runtime;
+
+	if (known)
+		return &trace->recording.runtimes.items[*known - 1];
+	if (image >= trace->image_count)
+		return NULL;
+	runtime = vec_add(&trace->recording.runtimes);
+	if (!runtime)
+		return NULL;
+	runtime->id = (uint32_t)trace->recording.runtimes.count;
+	runtime->process = process;
+	memcpy(runtime->kind, plan->kind, sizeof(runtime->kind));
+	memcpy(runtime->version, plan->version, sizeof(runtime->version));
+	memcpy(runtime->tier, plan->tier, sizeof(runtime->tier));
+	runtime->path = strdup(plan->shown_path);
+	runtime->detail = strdup(plan->detail);
+	runtime->attached_ns = now_ns();
+	if (u64map_put(&trace->runtimes, runtime_key(process, image), runtime->id))
+		return NULL;
+	tell(trace, runtime);
+	return runtime;
+}
+
+/* The image attached for this mapped file (and, with a watchpoint, this process), or -1. */
+static int find_image(const struct trace *trace, pid_t pid, const struct proc_map *map)
+{
+	for (uint32_t i = 0; i < trace->image_count; i++) {
+		const struct image *image = &trace->images[i];
+
+		if (image->plan.inode == map->inode && image->plan.device == map->device &&
+			(!image->plan.per_process || image->pid == pid))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* Attaches by the best tier that the file allows and the kernel grants. */
+static int attach_image(struct trace *trace, pid_t pid, const struct probe_image *found,
+	struct err *err)
+{
+	struct probe_plan *plan = malloc(sizeof(*plan));
+	struct err refused = {};
+	int r;
+
+	if (!plan)
+		return err_set(err, ENOMEM, "out of memory");
+	for (size_t tier = 0;; tier++) {
+		r = probe_plan(pid, found, trace->options.only_tier, &tier, plan, err);
+		if (r) {
+			if (refused.text[0])
+				err_prefix(err, "%s", refused.text);
+			break;
+		}
+		r = trace_attach(trace, plan, pid, err);
+		if (r >= 0 || r == -EPERM)
+			break;
+		log_warning("%s; trying another way", err->text);
+		refused = *err;
+	}
+	free(plan);
+	return r;
+}
+
+/* From here on, every collection of the main interpreter must be seen. */
+static void open_books(struct trace *trace, pid_t pid, uint32_t process, uint32_t image,
+	const struct proc_map *map)
+{
+	uint64_t interpreter, counts[3];
+
+	if (!probe_books(pid, map, &trace->images[image].plan, &interpreter, counts))
+		books_settle(&trace->books, process, interpreter, counts);
+}
+
+static void attach_hook(struct trace *trace, pid_t pid, const struct proc_maps *maps)
+{
+	char path[PATH_MAX];
+	uint64_t offset;
+	struct known_file *known;
+
+	for (size_t i = 0; i < maps->maps.count; i++)
+		for (size_t j = 0; j < trace->hooks.count; j++)
+			if (trace->hooks.items[j].inode == maps->maps.items[i].inode &&
+				trace->hooks.items[j].device == maps->maps.items[i].device)
+				return;
+	if (probe_linker_hook(pid, maps, path, sizeof(path), &offset) ||
+		trace_attach_hook(trace, path, offset))
+		return; /* a static program, or a stripped linker: only exec tells of new maps */
+	for (size_t i = 0; i < maps->maps.count; i++) {
+		const char *base = strrchr(maps->maps.items[i].path, '/');
+
+		if (!base || strncmp(base, "/ld-", 4))
+			continue;
+		known = vec_add(&trace->hooks);
+		if (known)
+			*known = (struct known_file){maps->maps.items[i].device,
+				maps->maps.items[i].inode};
+		return;
+	}
+}
+
+static void set_target(struct trace *trace, pid_t pid, bool found)
+{
+	uint32_t key = (uint32_t)pid;
+	struct gc_target target = {.space = key};
+
+	bpf_map__lookup_elem(trace->bpf->maps.targets, &key, sizeof(key), &target, sizeof(target),
+		0);
+	if (found)
+		target.looked = GC_LOOKS;
+	bpf_map__update_elem(trace->bpf->maps.targets, &key, sizeof(key), &target, sizeof(target),
+		BPF_ANY);
+}
+
+static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struct proc_maps *maps,
+	struct err *err)
+{
+	struct probe_image found[PROBE_MAX_IMAGES];
+	int indexes[PROBE_MAX_IMAGES], r = 0;
+	size_t count = probe_find(pid, maps, found, ARRAY_SIZE(found));
+
+	for (size_t i = 0; i < count; i++) {
+		indexes[i] = find_image(trace, pid, &found[i].map);
+		if (indexes[i] < 0)
+			indexes[i] = attach_image(trace, pid, &found[i], err);
+		if (indexes[i] < 0)
+			r = indexes[i];
+	}
+	/* Only now that every probe is in place do its collections count. */
+	attach_hook(trace, pid, maps);
+	set_target(trace, pid, count);
+	for (size_t i = 0; i < count; i++)
+		if (indexes[i] >= 0 && trace_runtime(trace, process, (uint32_t)indexes[i]))
+			open_books(trace, pid, process, (uint32_t)indexes[i], &found[i].map);
+	return r ? r : (int)count;
+}
+
+int trace_look(struct trace *trace, pid_t pid, struct err *err)
+{
+	uint32_t process = trace_process(trace, pid);
+	struct proc_maps maps = {};
+	int r;
+
+	if (!process)
+		return err_set(err, ENOMEM, "out of memory");
+	r = proc_maps_read(pid, &maps);
+	if (r)
+		return err_set(err, -r, "the memory map of process %d cannot be read: %s", pid,
+			r == -ESRCH ? "there is no such process" : strerror(-r));
+	r = look_at(trace, pid, process, &maps, err);
+	proc_maps_release(&maps);
+	return r;
+}
+
+/* Reads the counters of @runtime, an instance of image @index, into *ret. */
+static bool read_books(struct trace *trace, const struct runtime *runtime, uint32_t index,
+	struct closing_books *ret)
+{
+	const struct process *process = recording_process(&trace->recording, runtime->process);
+	struct proc_maps maps = {};
+	bool done = false;
+
+	if (!process || process->exit_ns || proc_maps_read(process->pid, &maps))
+		return false;
+	for (size_t i = 0; !done && i < maps.maps.count; i++) {
+		const struct proc_map *map = &maps.maps.items[i];
+
+		if (map->exec && find_image(trace, process->pid, map) == (int)index)
+			done = !probe_books(process->pid, map, &trace->images[index].plan,
+				&ret->interpreter, ret->counts);
+	}
+	proc_maps_release(&maps);
+	ret->runtime = runtime->id;
+	return done;
+}
+
+void trace_read_books(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->recording.runtimes.count; i++) {
+		const struct runtime *runtime = &trace->recording.runtimes.items[i];
+
+		for (uint32_t image = 0; image < trace->image_count; image++) {
+			const uint64_t *id = u64map_get(&trace->runtimes,
+				runtime_key(runtime->process, image));
+			struct closing_books books, *slot;
+
+			if (!id || *id != runtime->id || !read_books(trace, runtime, image, &books))
+				continue;
+			slot = vec_add(&trace->closing);
+			if (slot)
+				*slot = books;
+		}
+	}
+}
+
+void trace_close_books(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->closing.count; i++) {
+		const struct closing_books *books = &trace->closing.items[i];
+		struct runtime *runtime = &trace->recording.runtimes.items[books->runtime - 1];
+
+		runtime->missed += books_settle(&trace->books, runtime->process,
+			books->interpreter, books->counts);
+	}
+	for (size_t i = 0; i < trace->recording.runtimes.count; i++)
+		tell(trace, &trace->recording.runtimes.items[i]);
+}
+
+int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
+	uint64_t address)
+{
+	struct interpreter *known;
+	int64_t number = UNKNOWN;
+
+	if (!address)
+		return UNKNOWN;
+	for (size_t i = trace->interpreters.count; i--;) {
+		known = &trace->interpreters.items[i];
+		if (known->process == process && known->address == address)
+			return known->number;
+	}
+	if (mem_read(pid, address + trace->images[image].plan.interp_id, &number, sizeof(number)) ||
+		number < 0 || number > INT32_MAX)
+		return UNKNOWN; /* gone: asked again next time */
+	known = vec_add(&trace->interpreters);
+	if (known)
+		*known = (struct interpreter){process, address, (int32_t)number};
+	return (int32_t)number;
+}
+
+void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child)
+{
+	size_t interpreters = trace->interpreters.count;
+
+	books_fork(&trace->books, parent, child);
+	for (uint32_t image = 0; image < trace->image_count; image++)
+		if (!trace->images[image].plan.per_process &&
+			u64map_get(&trace->runtimes, runtime_key(parent, image)))
+			trace_runtime(trace, child, image);
+	for (size_t i = 0; i < interpreters; i++) {
+		struct interpreter *slot;
+
+		if (trace->interpreters.items[i].process != parent)
+			continue;
+		slot = vec_add(&trace->interpreters);
+		if (slot) {
+			*slot = trace->interpreters.items[i];
+			slot->process = child;
+		}
+	}
+}

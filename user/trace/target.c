@@ -1,0 +1,116 @@
+/* Processes as they come and go: /proc and lifecycle events → the recording's process table. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "log.h"
+#include "mem.h"
+#include "trace_priv.h"
+
+static struct process *process_by_id(struct trace *trace, uint32_t id)
+{
+	return &trace->recording.processes.items[id - 1];
+}
+
+static int tell(struct trace *trace, const struct process *process)
+{
+	int r = trace->sink.process ? trace->sink.process(trace->sink.arg, process) : 0;
+
+	if (r < 0 && !trace->sink_error)
+		trace->sink_error = r;
+	return r;
+}
+
+/* Fills what /proc says now; a process that is gone already keeps what was known. */
+static void describe(struct process *process)
+{
+	struct proc_info info;
+
+	if (proc_info_read(process->pid, &info))
+		return;
+	process->ns_pid = info.ns_pid;
+	process->ppid = info.ppid;
+	memcpy(process->comm, info.comm, sizeof(process->comm));
+	free(process->cmdline);
+	process->cmdline = steal_ptr(info.cmdline);
+	process->cmdline_len = (uint32_t)info.cmdline_len;
+}
+
+static struct process *add_process(struct trace *trace, pid_t pid, uint64_t seen_ns)
+{
+	struct process *process = vec_add(&trace->recording.processes);
+
+	if (!process)
+		return NULL;
+	process->id = (uint32_t)trace->recording.processes.count;
+	process->pid = process->ns_pid = pid;
+	process->seen_ns = seen_ns;
+	if (u64map_put(&trace->live, (uint64_t)pid, process->id)) {
+		trace->recording.processes.count--;
+		return NULL;
+	}
+	return process;
+}
+
+uint32_t trace_process(struct trace *trace, pid_t pid)
+{
+	const uint64_t *id = u64map_get(&trace->live, (uint64_t)pid);
+	struct process *process;
+
+	if (id)
+		return (uint32_t)*id;
+	process = add_process(trace, pid, now_ns());
+	if (!process)
+		return 0;
+	describe(process);
+	tell(trace, process);
+	return process->id;
+}
+
+void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t time_ns)
+{
+	uint32_t from = trace_process(trace, parent);
+	struct process *process;
+
+	if (!from || u64map_get(&trace->live, (uint64_t)child))
+		return;
+	process = add_process(trace, child, time_ns);
+	if (!process)
+		return;
+	process->ppid = parent;
+	/* It may be gone before we look: until exec it is its parent's image. */
+	memcpy(process->comm, process_by_id(trace, from)->comm, sizeof(process->comm));
+	describe(process);
+	tell(trace, process);
+	trace_inherit(trace, from, process->id);
+}
+
+void trace_process_exec(struct trace *trace, pid_t pid)
+{
+	uint32_t id = trace_process(trace, pid);
+	struct process *process;
+	struct err err;
+
+	if (!id)
+		return;
+	process = process_by_id(trace, id);
+	describe(process);
+	tell(trace, process);
+	if (trace_look(trace, pid, &err) < 0)
+		log_debug("%s", err.text);
+}
+
+void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
+{
+	const uint64_t *id = u64map_get(&trace->live, (uint64_t)pid);
+	struct process *process;
+
+	if (!id)
+		return;
+	process = process_by_id(trace, (uint32_t)*id);
+	process->exit_ns = time_ns;
+	tell(trace, process);
+	u64map_remove(&trace->live, (uint64_t)pid);
+}

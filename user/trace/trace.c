@@ -1,0 +1,216 @@
+/* The session's life: open, add, drain, finish, free. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "log.h"
+#include "mem.h"
+#include "trace_priv.h"
+
+static void read_boot_id(char ret[37])
+{
+	_cleanup_fclose_ FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (!stream || fscanf(stream, "%36s", ret) != 1)
+		ret[0] = '\0';
+}
+
+static void begin_recording(struct recording *recording)
+{
+	snprintf(recording->version, sizeof(recording->version), "%s", GCTRACE_VERSION);
+	gethostname(recording->host, sizeof(recording->host) - 1);
+	read_boot_id(recording->boot_id);
+	recording->start_ns = now_ns();
+	recording->realtime_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - now_ns());
+}
+
+int trace_open(const struct trace_options *options, const struct trace_sink *sink,
+	struct trace **ret, struct err *err)
+{
+	struct trace *trace = calloc(1, sizeof(*trace));
+	int r;
+
+	if (!trace)
+		return err_set(err, ENOMEM, "out of memory");
+	trace->options = *options;
+	trace->sink = *sink;
+	begin_recording(&trace->recording);
+	trace->codes = python_codes_new();
+	if (!trace->codes || stack_table_init(&trace->stacks)) {
+		trace_free(trace);
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	trace_quiet_libbpf();
+	r = trace_load(trace, err);
+	if (r) {
+		trace_free(trace);
+		return r;
+	}
+	*ret = trace;
+	return 0;
+}
+
+void trace_free(struct trace *trace)
+{
+	if (!trace)
+		return;
+	for (uint32_t i = 0; i < trace->image_count; i++)
+		trace_detach(&trace->images[i]);
+	for (size_t i = 0; i < trace->links.count; i++)
+		bpf_link__destroy(trace->links.items[i]);
+	vec_free(&trace->links);
+	vec_free(&trace->hooks);
+	ring_buffer__free(trace->ring);
+	if (trace->shared)
+		munmap((void *)trace->shared, sizeof(*trace->shared));
+	gctrace_bpf__destroy(trace->watch);
+	gctrace_bpf__destroy(trace->bpf);
+	python_codes_free(trace->codes);
+	stack_table_release(&trace->stacks);
+	books_release(&trace->books);
+	vec_free(&trace->interpreters);
+	vec_free(&trace->closing);
+	u64map_release(&trace->live);
+	u64map_release(&trace->runtimes);
+	recording_release(&trace->recording);
+	free(trace);
+}
+
+/* "CPython 3.8 to 3.15, …": what was looked for. */
+static void looked_for(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; probe_runtimes[i] && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+			probe_runtimes[i]->label);
+}
+
+/* Adds the descendants that are not ours yet. Returns how many runtimes they have. */
+static int add_descendants(struct trace *trace, pid_t pid)
+{
+	struct proc_pids list = {};
+	struct err err;
+	int total = 0;
+
+	if (proc_descendants(pid, &list))
+		return 0;
+	for (size_t i = 0; i < list.pids.count; i++) {
+		int r;
+
+		if (u64map_get(&trace->live, (uint64_t)list.pids.items[i]))
+			continue;
+		r = trace_look(trace, list.pids.items[i], &err);
+		if (r < 0)
+			log_debug("%s", err.text);
+		else
+			total += r;
+	}
+	vec_free(&list.pids);
+	return total;
+}
+
+int trace_add(struct trace *trace, pid_t pid, struct err *err)
+{
+	char labels[256];
+	int r = trace_look(trace, pid, err), total;
+
+	if (r < 0)
+		return r;
+	total = r;
+	/* Twice: a child forked while the first round ran is found by the second, or by BPF. */
+	if (trace->options.children)
+		for (int round = 0; round < 2; round++)
+			total += add_descendants(trace, pid);
+	if (total)
+		return total;
+	looked_for(labels, sizeof(labels));
+	err_set(err, ENOENT, "no runtime in process %d%s (looked for: %s)", pid,
+		trace->options.children ? " or its children" : "", labels);
+	return 0;
+}
+
+int trace_fd(const struct trace *trace)
+{
+	return ring_buffer__epoll_fd(trace->ring);
+}
+
+int trace_drain(struct trace *trace)
+{
+	int r = ring_buffer__consume(trace->ring);
+
+	trace_count_drops(trace);
+	return trace->sink_error ? trace->sink_error : r < 0 ? r : 0;
+}
+
+size_t trace_alive(const struct trace *trace)
+{
+	return trace->live.count;
+}
+
+size_t trace_runtimes(const struct trace *trace)
+{
+	return trace->recording.runtimes.count;
+}
+
+size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns,
+	struct trace_open_pause *ret, size_t max)
+{
+	uint64_t now = now_ns();
+	size_t count = 0;
+
+	for (int i = 0; i < GC_OPEN_SLOTS && count < max; i++) {
+		const volatile struct gc_open *slot = &trace->shared->open[i];
+		uint32_t tid = slot->tid, pid = slot->pid;
+		uint64_t start_ns = slot->start_ns;
+
+		/* Not a snapshot: a slot that changed under us is looked at next time. */
+		if (tid && start_ns && start_ns + least_ns <= now && slot->tid == tid &&
+			slot->start_ns == start_ns)
+			ret[count++] = (struct trace_open_pause){pid, tid, start_ns};
+	}
+	return count;
+}
+
+/* A counter moves within its pause: lets the pauses that began before the books were read end. */
+static int drain_until(struct trace *trace, uint64_t read_ns)
+{
+	const struct timespec nap = {.tv_nsec = 5000000};
+	struct trace_open_pause open[GC_OPEN_SLOTS];
+	for (int i = 0; i < 40; i++) {
+		nanosleep(&nap, NULL);
+		if (!trace_open_pauses(trace, now_ns() - read_ns, open, ARRAY_SIZE(open)))
+			break;
+	}
+	return trace_drain(trace);
+}
+
+int trace_finish(struct trace *trace)
+{
+	int r;
+
+	trace_read_books(trace);
+	r = drain_until(trace, now_ns());
+	trace_close_books(trace);
+	trace->recording.end_ns = now_ns();
+	trace->recording.complete = !recording_drop_total(&trace->recording);
+	for (size_t i = 0; i < trace->recording.runtimes.count; i++)
+		if (trace->recording.runtimes.items[i].missed)
+			trace->recording.complete = false;
+	return r;
+}
+
+const struct recording *trace_recording(const struct trace *trace)
+{
+	return &trace->recording;
+}
+
+const struct stack_table *trace_stacks(const struct trace *trace)
+{
+	return &trace->stacks;
+}

@@ -1,0 +1,78 @@
+/*
+ * The session: BPF programs loaded, targets probed, children followed. In: pids. Out: a recording
+ * that grows: processes, runtimes, drops, stacks kept here; pauses handed on one by one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "err.h"
+#include "pause.h"
+#include "stack_table.h"
+
+struct trace;
+
+struct trace_options {
+	bool children;		/* follow what the targets fork */
+	bool stop_at_start;	/* halt each fresh program of a target until it has been looked at */
+	uint64_t min_stack_ns;	/* shorter pauses carry no stack */
+	uint64_t buffer_bytes;	/* of the ring buffer; rounded up to a power of two */
+	const char *only_tier;	/* one way to probe, for tests; NULL: the best */
+	bool no_session;	/* as if the kernel had no uprobe sessions, for tests */
+};
+
+#define TRACE_DEFAULT_STACK_NS	   50000
+#define TRACE_DEFAULT_BUFFER_BYTES (4u << 20)
+
+/* What the session tells its owner. A negative return ends the session with that error. */
+struct trace_sink {
+	void *arg;
+	int (*process)(void *arg, const struct process *process); /* new, or changed */
+	int (*runtime)(void *arg, const struct runtime *runtime);
+	int (*pause)(void *arg, const struct pause *pause);
+};
+
+/* Loads the programs and follows processes from here on. -errno with the remedy. */
+int trace_open(const struct trace_options *options, const struct trace_sink *sink,
+	struct trace **ret, struct err *err);
+void trace_free(struct trace *trace); /* detaches everything; NULL is fine */
+
+/*
+ * Adds process @pid, and its descendants if children are followed. Returns how many runtimes were
+ * found and probed in them, 0 for none (@err says what was looked for), or -errno with a sentence.
+ */
+int trace_add(struct trace *trace, pid_t pid, struct err *err);
+
+/* A descriptor that polls readable when trace_drain() should not wait for its turn. */
+int trace_fd(const struct trace *trace);
+
+/* Takes what the kernel has for us. 0 or -errno: what the sink returned, or a broken ring. */
+int trace_drain(struct trace *trace);
+
+/* Processes of ours that still run, and runtimes seen so far. */
+size_t trace_alive(const struct trace *trace);
+size_t trace_runtimes(const struct trace *trace);
+
+struct trace_open_pause {
+	uint32_t pid, tid;
+	uint64_t start_ns;
+};
+
+/* Lists at most @max pauses that have been running for @least_ns or longer. Returns how many. */
+size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns,
+	struct trace_open_pause *ret, size_t max);
+
+/* Drains for the last time, closes the books and settles end and completeness. 0 or -errno. */
+int trace_finish(struct trace *trace);
+
+/* The recording and its stacks so far, owned by the session. */
+const struct recording *trace_recording(const struct trace *trace);
+const struct stack_table *trace_stacks(const struct trace *trace);
+
+/* Whether this kernel has uprobe sessions; asked by trying. For doctor. */
+bool trace_has_sessions(void);
+
+/* Loads and frees the programs, to learn whether that works. For doctor. 0 or -errno with the remedy. */
+int trace_probe_kernel(struct err *err);
