@@ -109,9 +109,9 @@ class Page:
                 self.find(".frames g rect").rect["width"])
 
     def search(self, text):
-        box = self.find(".tools input")
-        box.clear()
-        box.send_keys(text)
+        self.find(".tools input").click()
+        ActionChains(self.browser).key_down(Keys.CONTROL).send_keys("a").key_up(
+            Keys.CONTROL).send_keys(text).perform()
         return self.find(".matched").text
 
     def hover(self, g):
@@ -303,7 +303,8 @@ def test_hostile_names_are_text(draw):
         shown = page.frame(name).find_element(By.CSS_SELECTOR, "text").text
         assert shown.startswith(name)
         page.press(Keys.ESCAPE)
-        assert page.search(name) != "Matched: 0.00 % (0 ns)"
+        assert page.search(name).startswith("Matched: ")
+        assert page.all(".frames .hit")
         page.search(Keys.BACKSPACE)
     assert page.browser.title == "GC pause time by stack (gctrace)"
     assert len(page.all("script")) == 1 and not page.all("img")
@@ -341,7 +342,7 @@ def contrast(one, other):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_is_readable_in_both_themes(draw, theme):
     pauses = training() + [pause(9000000 + 1000003 * i, g, OUTER + [(f"function_{i}", "f.py", i)])
-                           for i in range(23) for g in (-1, 0, 1, 3)]
+                           for i in range(3) for g in (-1, 0, 1, 3)]
     page = draw(pauses, extra=["incomplete"])
     page.theme(theme)
     back = page.find(".back").value_of_css_property("fill")

@@ -46,7 +46,8 @@ FUNCTION("fixture_calls", "endbr64\n"
 			  "1: call fixture_leaf\n" /* 3: reached from two sides */
 			  "lea fixture_text(%rip),%rsi\n"
 			  "call fixture_push\n" /* 4: an address */
-			  "mov $2,%esi\n"
+			  "jmp 2f\n"		/* stays inside: no call */
+			  "2: mov $2,%esi\n"
 			  "mov %al,%sil\n"
 			  "mov $9,%edx\n"
 			  "cqo\n"
@@ -427,6 +428,55 @@ static void test_refused(void **state)
 	elf_file_free(NULL);
 }
 
+/* Segments that claim more than the file has end where it ends. */
+static void test_segments_too_long(void **state)
+{
+	_cleanup_elf_ struct elf_file *file = NULL;
+	_cleanup_free_ uint8_t *copy = copy_self();
+	Elf64_Ehdr *header = (void *)copy;
+	Elf64_Phdr *segments = (void *)(copy + header->e_phoff), *last = NULL;
+	uint64_t offset;
+	uint8_t byte;
+
+	for (int i = 0; i < header->e_phnum; i++) {
+		if (segments[i].p_type != PT_LOAD)
+			continue;
+		last = &segments[i];
+		last->p_filesz = UINT64_MAX / 2;
+	}
+	assert_non_null(last);
+	offset = self_size - last->p_offset;
+	file = open_bytes(copy, self_size);
+	assert_int_equal(elf_file_read(file, last->p_vaddr + offset - 1, &byte, 1), 0);
+	assert_int_equal(elf_file_read(file, last->p_vaddr + offset, &byte, 1), -EFAULT);
+	assert_int_equal(elf_file_read(file, last->p_vaddr + offset - 1, &byte, 2), -EFAULT);
+	assert_int_equal(elf_file_offset(file, last->p_vaddr + offset, &offset), -ENOENT);
+}
+
+static int count_all(const struct elf_symbol *symbol, void *arg)
+{
+	++*(size_t *)arg;
+	return 0;
+}
+
+/* All symbols share one name as long as the table: the scan gives up, or would take its square. */
+static void test_shared_name(void **state)
+{
+	_cleanup_elf_ struct elf_file *file = NULL;
+	_cleanup_free_ uint8_t *copy = copy_self();
+	Elf64_Shdr *strings = section_of(copy, ".strtab"), *table = section_of(copy, ".symtab");
+	Elf64_Sym *symbols = (void *)(copy + table->sh_offset);
+	size_t count = 0, dynamic = 0;
+
+	memset(copy + strings->sh_offset + 1, 'a', strings->sh_size - 2);
+	for (size_t i = 0; i < table->sh_size / sizeof(*symbols); i++)
+		symbols[i].st_name = 1;
+	file = open_bytes(copy, self_size);
+	elf_file_symbols(file, false, count_all, &dynamic);
+	elf_file_symbols(file, true, count_all, &count);
+	assert_int_equal(count - dynamic, 8);
+}
+
 /* Every prefix of the file, in its own allocation so that ASan sees the first byte too many. */
 static void test_truncated(void **state)
 {
@@ -632,6 +682,8 @@ int main(void)
 		cmocka_unit_test(test_probe_site),
 		cmocka_unit_test(test_usdt),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_segments_too_long),
+		cmocka_unit_test(test_shared_name),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_shrinking),
 		cmocka_unit_test(test_debug_file),

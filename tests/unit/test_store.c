@@ -404,6 +404,10 @@ static void test_killed(void **state)
 	assert_int_equal(stat(wal, &after), 0); /* reading changed nothing */
 	assert_int_equal(before.st_size, after.st_size);
 	run("test $(ls %s | wc -l) = 2", folder);
+	run("mkdir %s/links; ln -s %s %s/links/a.gct", folder, path, folder);
+	snprintf(path, sizeof(path), "%s/links/a.gct", folder); /* the -wal stands by the real file */
+	assert_int_equal(read_killed(), 0);
+	snprintf(path, sizeof(path), "%s/run.gct", folder);
 	if (!geteuid()) { /* neither the file nor its folder may be written */
 		run("chmod 444 %s %s; chmod 555 %s", path, wal, folder);
 		assert_int_equal(as_nobody(read_killed), 0);

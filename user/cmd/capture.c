@@ -208,6 +208,10 @@ static int add_targets(struct capture *capture)
 
 	for (size_t i = 0; i < options->pids.count; i++) {
 		r = trace_add(capture->trace, options->pids.items[i], &err);
+		if (r == -ENOENT) { /* a runtime, but no way to see its pauses */
+			log_error("%s", err.text);
+			return EXIT_BLIND;
+		}
 		if (r < 0)
 			return cmd_fail(r, &err);
 		if (r || options->wait)

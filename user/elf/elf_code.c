@@ -37,7 +37,7 @@ static struct elf_argument evaluate(const struct line *line, const struct decode
 	}
 	if (decode->insn->id == X86_INS_XOR && from->type == X86_OP_REG && from->reg == to->reg)
 		return constant;
-	if (decode->insn->id == X86_INS_MOV && from->type == X86_OP_REG && to->size == 8 &&
+	if (decode->insn->id == X86_INS_MOV && from->type == X86_OP_REG &&
 		is_stack(line, from->reg))
 		return stack;
 	if (decode->insn->id == X86_INS_LEA && to->size == 8) {

@@ -247,7 +247,6 @@ static void draw_totals(struct drawing *d)
 	uint64_t span_ns = recording->end_ns > recording->start_ns ?
 		recording->end_ns - recording->start_ns :
 		0;
-	size_t processes = process_count(d);
 	struct flame_text *line = &d->line;
 
 	flame_text_clear(line);
@@ -260,7 +259,8 @@ static void draw_totals(struct drawing *d)
 	} else if (span_ns) {
 		flame_text_format(line, " in %s recorded", FORMAT_DURATION(span_ns));
 	}
-	put_more(line, processes, "process", "processes");
+	if (d->leaves.pauses)
+		put_more(line, process_count(d), "process", "processes");
 	if (d->tree.narrow)
 		put_more(line, d->tree.narrow, "narrow frame merged", "narrow frames merged");
 	fprintf(d->out, "<text class=\"line totals\" y=\"52\">");

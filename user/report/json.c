@@ -241,16 +241,15 @@ void json_summary(FILE *out, const struct recording *recording, struct summary *
 
 static void put_processes(FILE *out, const struct recording *recording)
 {
-	size_t r = 0, runtimes = recording->runtimes.count;
 	struct u64map traced = {0};
 
-	for (; r < runtimes; r++)
-		u64map_put(&traced, recording->runtimes.items[r].process, 1);
-	for (size_t p = 0; p < recording->processes.count; p++)
-		if (!u64map_get(&traced, recording->processes.items[p].id))
-			json_process(out, &recording->processes.items[p]);
-	for (r = 0; r < runtimes; r++)
-		json_runtime(out, recording, &recording->runtimes.items[r]);
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		json_runtime(out, recording, &recording->runtimes.items[i]);
+		u64map_put(&traced, recording->runtimes.items[i].process, 1);
+	}
+	for (size_t i = 0; i < recording->processes.count; i++)
+		if (!u64map_get(&traced, recording->processes.items[i].id))
+			json_process(out, &recording->processes.items[i]);
 	u64map_release(&traced);
 }
 

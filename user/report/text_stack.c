@@ -115,14 +115,14 @@ void text_worst(FILE *out, const struct recording *recording, const struct stack
 	}
 }
 
-/* Code that the user did not write: the standard library, installed packages, frozen modules. */
+/* Code that the user did not write: native, the standard library, installed packages, frozen modules. */
 static bool is_library(const struct stack_table *stacks, const struct frame *frame)
 {
 	static const char *const parts[] = {
 		"/site-packages/", "/dist-packages/", "/lib/python2", "/lib/python3"};
 	const char *file = strtab_get(stacks->strings, frame->file);
 
-	if (frame->lang == LANG_MARK || !*file || *file == '<')
+	if (frame->lang == LANG_MARK || frame->lang == LANG_NATIVE || !*file || *file == '<')
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (strstr(file, parts[i]))

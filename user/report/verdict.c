@@ -103,6 +103,8 @@ const char *verdict_share(uint64_t part, uint64_t whole, char *text, size_t size
 		snprintf(text, size, "-");
 	else if (part && percent < 0.005)
 		snprintf(text, size, "<0.01 %%");
+	else if (!part)
+		snprintf(text, size, "0 %%");
 	else
 		snprintf(text, size, "%.*f %%", percent < 1 ? 2 : 1, percent);
 	return text;
@@ -158,11 +160,11 @@ const char *verdict_sentence(const struct recording *recording, const struct sum
 			traced.count > 1 ? " of their time" : "");
 	if (worst->generation >= 0)
 		snprintf(generation, sizeof(generation), "generation %d", worst->generation);
-	snprintf(text, size, "GC paused %s for %s%s %s %s%s: %llu pause%s, longest %s (%s, %s)%s", who,
+	snprintf(text, size, "GC paused %s for %s%s %s %s%s: %llu pause%s, longest %s (%s%s%s)%s", who,
 		complete ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
 		traced.count > 1 ? "in all within" : "of", FORMAT_DURATION(span_ns), share, (unsigned long long)summary->count,
 		summary->count == 1 ? "" : "s", FORMAT_DURATION(summary->max_ns), generation,
-		pause_cause_name(worst->cause),
+		worst->cause ? ", " : "", worst->cause ? pause_cause_name(worst->cause) : "",
 		complete && traced_ns && summary->max_ns < HARMLESS_PAUSE_NS &&
 				(double)summary->total_ns < HARMLESS_SHARE * (double)traced_ns
 			? ": look elsewhere."

@@ -320,7 +320,8 @@ static int inspect(const char *path, struct store_file *ret, struct err *err)
  */
 static int open_database(struct store_reader *reader, const struct store_file *file)
 {
-	_cleanup_free_ char *wal = store_file_companion(reader->path, "-wal");
+	_cleanup_free_ char *real = realpath(reader->path, NULL); /* as SQLite does */
+	_cleanup_free_ char *wal = store_file_companion(real ? real : reader->path, "-wal");
 	struct stat st;
 	bool with_wal;
 	int rc;

@@ -14,7 +14,8 @@
 
 DEFINE_CLEANUP(struct gctrace_bpf *, gctrace_bpf__destroy);
 
-static int print_libbpf(enum libbpf_print_level, const char *format, va_list args)
+static int __attribute__((format(printf, 2, 0)))
+print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char line[1024];
 

@@ -1,0 +1,51 @@
+/*
+ * Ring-buffer bytes → events → code objects and stacks: whatever comes, no read outside, no crash.
+ * The input is a run of records, each preceded by its length in two bytes.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event.h"
+#include "python_code.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void take(const struct event *event, struct python_codes *codes, struct stack_table *stacks)
+{
+	if (event->type == EVENT_CODE || event->type == EVENT_TABLE)
+		python_codes_add(codes, event, (int)(event->pid % 8) + 8, stacks);
+	else if (event->type == EVENT_PAUSE)
+		python_stack(codes, event, stacks);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct python_codes *codes = python_codes_new();
+	struct stack_table stacks;
+	struct event event;
+
+	if (!codes || stack_table_init(&stacks))
+		abort();
+	for (int minor = 8; size >= 8 && minor <= 15; minor++)
+		python_line(minor, 1, data, size, (int32_t)(data[0] | data[1] << 8));
+	while (size >= 2) {
+		size_t length = data[0] | (size_t)data[1] << 8;
+		uint64_t *record;
+
+		data += 2;
+		size -= 2;
+		if (length > size)
+			length = size;
+		record = malloc(length + 1); /* exactly as long as said: the sanitizer sees an overrun */
+		memcpy(record, data, length);
+		if (!event_decode(record, length, &event))
+			take(&event, codes, &stacks);
+		free(record);
+		data += length;
+		size -= length;
+	}
+	python_codes_free(codes);
+	stack_table_release(&stacks);
+	return 0;
+}

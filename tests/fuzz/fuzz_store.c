@@ -1,0 +1,114 @@
+/*
+ * Any bytes as a .gct file: opened, its stacks loaded, its pauses read twice, the text report made. With libFuzzer
+ * (clang -fsanitize=fuzzer), or with -DFUZZ_ALONE as a program: fuzz_store SEED.gct COUNT changes the seed COUNT times.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report.h"
+#include "store.h"
+#include "u64map.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static FILE *nowhere;
+static char path[] = "/dev/shm/gctrace-fuzz-store-XXXXXX";
+static unsigned long opened; /* inputs that were a recording at all */
+
+static int next(void *source, struct pause *ret, struct err *err)
+{
+	int r = store_next_pause(source, ret, err);
+
+	if (r > 0 && (ret->end_ns < ret->start_ns || !ret->id))
+		abort();
+	return r;
+}
+
+static int rewind_source(void *source)
+{
+	return store_rewind(source);
+}
+
+static void read_all(struct store_reader *reader)
+{
+	struct report_input input = {.recording = store_recording(reader), .next = next,
+		.rewind = rewind_source, .source = reader, .title = "fuzz"};
+	struct err err;
+
+	input.stacks = store_stacks(reader, &err);
+	if (!input.stacks)
+		return;
+	for (uint32_t i = 1; i < input.stacks->node_count; i++)
+		if (input.stacks->nodes[i].parent >= i ||
+			input.stacks->nodes[i].frame >= input.stacks->frame_count)
+			abort();
+	report_text.write(&input, nowhere, &err);
+	store_rewind(reader);
+	report_json.write(&input, nowhere, &err);
+}
+
+static void remove_file(void)
+{
+	unlink(path);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static int fd = -1;
+	struct store_reader *reader;
+	struct err err;
+
+	if (fd < 0) {
+		fd = mkstemp(path);
+		nowhere = fopen("/dev/null", "w");
+		atexit(remove_file);
+	}
+	if (!nowhere || ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
+		abort();
+	if (store_open(path, &reader, &err))
+		return 0;
+	opened++;
+	read_all(reader);
+	store_reader_free(reader);
+	return 0;
+}
+
+#ifdef FUZZ_ALONE
+/* Changes a few bytes, words or the length; mostly within the pages that hold structure. */
+static size_t change(uint8_t *bytes, size_t size, uint64_t random)
+{
+	static const uint8_t edges[] = {0, 1, 0x7f, 0x80, 0xff};
+	unsigned changes = 1 + random % 6;
+
+	for (unsigned i = 0; i < changes; i++) {
+		size_t at;
+
+		random = u64_mix(random + i);
+		at = random % 4 ? (random >> 8) % size / 4096 * 4096 + (random >> 40) % 128 : (random >> 8) % size;
+		at = at < size ? at : size - 1;
+		bytes[at] = random % 3 ? (uint8_t)(random >> 32) : edges[(random >> 32) % sizeof(edges)];
+	}
+	return random % 31 ? size : (random >> 8) % size;
+}
+
+int main(int argc, char **argv)
+{
+	static uint8_t seed[1 << 20], bytes[sizeof(seed)];
+	size_t size;
+	FILE *file = argc > 2 ? fopen(argv[1], "r") : NULL;
+
+	if (!file || !(size = fread(seed, 1, sizeof(seed), file))) {
+		fprintf(stderr, "usage: fuzz_store SEED.gct COUNT\n");
+		return 2;
+	}
+	fclose(file);
+	for (uint64_t i = 0; i < strtoull(argv[2], NULL, 10); i++) {
+		memcpy(bytes, seed, size);
+		LLVMFuzzerTestOneInput(bytes, change(bytes, size, u64_mix(i)));
+	}
+	printf("fuzz_store: no crash; %lu inputs opened\n", opened);
+	return opened ? 0 : 1;
+}
+#endif

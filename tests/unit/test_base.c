@@ -1,0 +1,174 @@
+/* base: numbers typed by users, maps, interned strings, /proc of this very process. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "mem.h"
+#include "parse.h"
+#include "proc.h"
+#include "strtab.h"
+#include "u64map.h"
+
+static void durations_have_units(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} good[] = {{"1", 1000000000}, {"1.5s", 1500000000}, {"20ms", 20000000}, {"50us", 50000},
+		{"50µs", 50000}, {"7ns", 7}, {"3m", 180000000000}, {"2h", 7200000000000}, {"0", 0},
+		{".5", 500000000}};
+	static const char *const bad[] = {"", "s", "-1", "1x", "1 s", "1e400", "nan", "1ms ", "inf"};
+	struct err err;
+	uint64_t ns = 1;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(parse_duration(good[i].text, &ns, &err), 0);
+		assert_int_equal(ns, good[i].ns);
+	}
+	ns = 23;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_true(parse_duration(bad[i], &ns, &err) < 0);
+		assert_non_null(strstr(err.text, bad[i]));
+		assert_int_equal(ns, 23);
+	}
+}
+
+static void sizes_are_powers_of_1024(void **state)
+{
+	uint64_t bytes = 0;
+	struct err err;
+
+	assert_int_equal(parse_size("4M", &bytes, &err), 0);
+	assert_int_equal(bytes, 4 << 20);
+	assert_int_equal(parse_size("512KiB", &bytes, &err), 0);
+	assert_int_equal(bytes, 512 << 10);
+	assert_true(parse_size("4MB!", &bytes, &err) < 0);
+}
+
+static void durations_print_four_digits(void **state)
+{
+	assert_string_equal(FORMAT_DURATION(0), "0 ns");
+	assert_string_equal(FORMAT_DURATION(999), "999 ns");
+	assert_string_equal(FORMAT_DURATION(1000), "1.000 µs");
+	assert_string_equal(FORMAT_DURATION(999949), "999.9 µs");
+	assert_string_equal(FORMAT_DURATION(999950), "1.000 ms");
+	assert_string_equal(FORMAT_DURATION(12345678), "12.35 ms");
+	assert_string_equal(FORMAT_DURATION(1234000000ull), "1.234 s");
+	assert_string_equal(FORMAT_DURATION(4300000000ull * 1000), "4300 s");
+}
+
+static void map_keeps_what_is_put(void **state)
+{
+	struct u64map map = {};
+
+	for (uint64_t i = 0; i < 10007; i++)
+		assert_int_equal(u64map_put(&map, i * 0x10001, i), 0);
+	assert_int_equal(map.count, 10007);
+	for (uint64_t i = 0; i < 10007; i += 3)
+		assert_true(u64map_remove(&map, i * 0x10001));
+	assert_false(u64map_remove(&map, 0));
+	for (uint64_t i = 0; i < 10007; i++) {
+		const uint64_t *value = u64map_get(&map, i * 0x10001);
+
+		if (i % 3)
+			assert_int_equal(*value, i);
+		else
+			assert_null(value);
+	}
+	u64map_release(&map);
+	assert_null(u64map_get(&map, 1));
+	assert_false(u64map_remove(&map, 1));
+}
+
+static void strings_are_interned_once(void **state)
+{
+	struct strtab *tab = strtab_new();
+	uint32_t first, second;
+
+	assert_int_equal(strtab_add(tab, "", 0), 0);
+	first = strtab_add(tab, "a\0b", 3);
+	second = strtab_add(tab, "a", 1);
+	assert_int_not_equal(first, second);
+	assert_int_equal(strtab_add(tab, "a\0b", 3), first);
+	assert_int_equal(strtab_len(tab, first), 3);
+	assert_memory_equal(strtab_get(tab, first), "a\0b", 4);
+	for (int i = 0; i < 20011; i++) {
+		char text[32];
+		int len = snprintf(text, sizeof(text), "function_%d", i);
+
+		strtab_add(tab, text, (size_t)len);
+	}
+	assert_int_equal(strtab_count(tab), 3 + 20011);
+	assert_string_equal(strtab_get(tab, 3 + 4999), "function_4999");
+	assert_string_equal(strtab_get(tab, 4000000), "");
+	strtab_free(tab);
+	strtab_free(NULL);
+}
+
+static void proc_describes_this_process(void **state)
+{
+	struct proc_info info = {};
+	struct proc_maps maps = {};
+	struct stat self;
+	bool found = false;
+
+	assert_int_equal(proc_info_read(getpid(), &info), 0);
+	assert_int_equal(info.ppid, getppid());
+	assert_int_equal(info.ns_pid, getpid());
+	assert_true(info.start_ticks > 0);
+	assert_non_null(strstr(info.cmdline, "base"));
+	proc_info_release(&info);
+	assert_int_equal(stat("/proc/self/exe", &self), 0);
+	assert_int_equal(proc_maps_read(getpid(), &maps), 0);
+	for (size_t i = 0; i < maps.maps.count; i++) {
+		const struct proc_map *map = &maps.maps.items[i];
+
+		if (map->exec && map->inode == self.st_ino) {
+			char path[4096];
+			struct stat opened;
+			int fd = proc_map_open(getpid(), map, path, sizeof(path));
+
+			assert_true(fd >= 0);
+			assert_int_equal(fstat(fd, &opened), 0);
+			assert_int_equal(opened.st_ino, self.st_ino);
+			close(fd);
+			found = true;
+		}
+	}
+	assert_true(found);
+	proc_maps_release(&maps);
+	assert_true(proc_info_read(1 << 23, &info) < 0);
+}
+
+static void memory_reads_are_bounded(void **state)
+{
+	uint64_t value = 0x1234567812345678, copy = 0;
+
+	assert_int_equal(mem_read(getpid(), (uintptr_t)&value, &copy, sizeof(copy)), 0);
+	assert_int_equal(copy, value);
+	assert_true(mem_read(getpid(), 8, &copy, sizeof(copy)) < 0);
+	assert_true(mem_read(1 << 23, (uintptr_t)&value, &copy, sizeof(copy)) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(durations_have_units),
+		cmocka_unit_test(sizes_are_powers_of_1024),
+		cmocka_unit_test(durations_print_four_digits),
+		cmocka_unit_test(map_keeps_what_is_put),
+		cmocka_unit_test(strings_are_interned_once),
+		cmocka_unit_test(proc_describes_this_process),
+		cmocka_unit_test(memory_reads_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

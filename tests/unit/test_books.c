@@ -1,0 +1,81 @@
+/* pause: the runtime's counters against the pauses seen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "books.h"
+
+#define COUNTS(a, b, c) ((const uint64_t[]){a, b, c})
+
+static void consecutive_pauses_miss_nothing(void **state)
+{
+	struct books books = {};
+
+	assert_int_equal(books_settle(&books, 1, 0x10, COUNTS(23, 11, 7)), 0);
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(24, 11, 7)), 0);
+	assert_int_equal(books_pause(&books, 1, 0x10, 2, COUNTS(24, 11, 8)), 0);
+	assert_int_equal(books_settle(&books, 1, 0x10, COUNTS(24, 11, 8)), 0);
+	books_release(&books);
+}
+
+static void gaps_are_counted_once(void **state)
+{
+	struct books books = {};
+
+	books_settle(&books, 1, 0x10, COUNTS(0, 0, 0));
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(3, 0, 0)), 2);
+	assert_int_equal(books_pause(&books, 1, 0x10, 1, COUNTS(4, 1, 0)), 1);
+	assert_int_equal(books_settle(&books, 1, 0x10, COUNTS(4, 1, 5)), 5);
+	assert_int_equal(books_settle(&books, 1, 0x10, COUNTS(4, 1, 5)), 0);
+	books_release(&books);
+}
+
+static void a_read_that_overtakes_a_pause_counts_it_once(void **state)
+{
+	struct books books = {};
+
+	books_settle(&books, 1, 0x10, COUNTS(5, 0, 0)); /* read after the fifth was collected */
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(5, 0, 0)), 0);
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(6, 0, 0)), 0);
+	books_release(&books);
+}
+
+static void interpreters_and_processes_are_apart(void **state)
+{
+	struct books books = {};
+
+	books_settle(&books, 1, 0x10, COUNTS(7, 0, 0));
+	assert_int_equal(books_pause(&books, 1, 0x20, 0, COUNTS(1, 0, 0)), 0);
+	assert_int_equal(books_pause(&books, 2, 0x10, 0, COUNTS(100, 0, 0)), 0);
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(8, 0, 0)), 0);
+	books_release(&books);
+}
+
+static void a_forked_child_inherits(void **state)
+{
+	struct books books = {};
+
+	books_settle(&books, 1, 0x10, COUNTS(7, 5, 3));
+	books_settle(&books, 1, 0x20, COUNTS(2, 0, 0));
+	assert_int_equal(books_fork(&books, 1, 2), 0);
+	assert_int_equal(books_pause(&books, 2, 0x10, 2, COUNTS(7, 5, 4)), 0);
+	assert_int_equal(books_pause(&books, 2, 0x20, 0, COUNTS(5, 0, 0)), 2);
+	assert_int_equal(books_pause(&books, 1, 0x20, 0, COUNTS(3, 0, 0)), 0);
+	books_release(&books);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(consecutive_pauses_miss_nothing),
+		cmocka_unit_test(gaps_are_counted_once),
+		cmocka_unit_test(a_read_that_overtakes_a_pause_counts_it_once),
+		cmocka_unit_test(interpreters_and_processes_are_apart),
+		cmocka_unit_test(a_forked_child_inherits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/*
+ * Recordings made from tests/golden/NAME.sql, whose text and JSON reports must equal NAME.txt and NAME.json byte for
+ * byte. GCTRACE_GOLDEN=DIR says where those are; GCTRACE_GOLDEN_UPDATE=1 writes them anew.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <json-c/json.h>
+#include <cmocka.h>
+
+#include "cleanup.h"
+#include "json.h"
+#include "report.h"
+#include "store.h"
+#include "text.h"
+#include "utf8.h"
+
+#ifndef GCTRACE_GOLDEN
+#define GCTRACE_GOLDEN "tests/golden"
+#endif
+
+static char folder[] = "/tmp/gctrace-test-report-XXXXXX";
+
+static const char *golden_folder(void)
+{
+	const char *given = getenv("GCTRACE_GOLDEN");
+
+	return given ? given : GCTRACE_GOLDEN;
+}
+
+/* The whole file as a string, or NULL. Caller frees. */
+static char *slurp(const char *path)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "r");
+	char *text = NULL;
+	size_t size = 0;
+
+	if (file && getdelim(&text, &size, EOF, file) < 0 && !text)
+		text = strdup("");
+	return text;
+}
+
+static struct store_reader *make_recording(const char *name)
+{
+	_cleanup_free_ char *sql = NULL;
+	char path[256], sql_path[256];
+	struct store_reader *reader = NULL;
+	struct err err = {""};
+	sqlite3 *db;
+
+	snprintf(path, sizeof(path), "%s/%s.gct", folder, name);
+	snprintf(sql_path, sizeof(sql_path), "%s/%s.sql", golden_folder(), name);
+	sql = slurp(sql_path);
+	if (!sql)
+		fail_msg("cannot read %s: set GCTRACE_GOLDEN to the folder tests/golden", sql_path);
+	unlink(path);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, store_schema_sql, NULL, NULL, NULL), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql_path, sqlite3_errmsg(db));
+	sqlite3_close(db);
+	if (store_open(path, &reader, &err))
+		fail_msg("%s", err.text);
+	return reader;
+}
+
+static int next(void *source, struct pause *ret, struct err *err)
+{
+	return store_next_pause(source, ret, err);
+}
+
+static int rewind_source(void *source)
+{
+	return store_rewind(source);
+}
+
+/* The report of golden recording @name. Caller frees. */
+static char *make_report(const char *name, const char *format)
+{
+	struct store_reader *reader = make_recording(name);
+	struct report_input input = {
+		.recording = store_recording(reader),
+		.stacks = store_stacks(reader, NULL),
+		.next = next,
+		.rewind = rewind_source,
+		.source = reader,
+		.title = name,
+	};
+	struct err err = {""};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (report_find(format)->write(&input, out, &err))
+		fail_msg("%s", err.text);
+	fclose(out);
+	store_reader_free(reader);
+	return text;
+}
+
+static void check_golden(const char *name, const char *format, const char *suffix)
+{
+	_cleanup_free_ char *report = make_report(name, format), *expected = NULL;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s.%s", golden_folder(), name, suffix);
+	if (getenv("GCTRACE_GOLDEN_UPDATE")) {
+		FILE *file = fopen(path, "w");
+
+		assert_non_null(file);
+		fputs(report, file);
+		fclose(file);
+	}
+	expected = slurp(path);
+	if (!expected)
+		fail_msg("cannot read %s", path);
+	if (strcmp(report, expected))
+		fail_msg("%s differs; the report is now:\n%s", path, report);
+}
+
+static const char *const names[] = {"busy", "quiet", "harmless", "blind", "cutoff"};
+
+static void test_golden(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		check_golden(names[i], "text", "txt");
+		check_golden(names[i], "json", "json");
+	}
+}
+
+static void test_text_is_safe(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_free_ char *report = make_report(names[i], "text");
+
+		assert_true(utf8_valid(report, strlen(report)));
+		for (const char *c = report; *c; c++)
+			assert_true(*c == '\n' || (unsigned char)*c >= 0x20);
+	}
+}
+
+static void test_registry(void **state)
+{
+	assert_ptr_equal(report_find("json"), &report_json);
+	assert_ptr_equal(report_formats[0], &report_text);
+	assert_null(report_find("yaml"));
+	for (size_t i = 0; report_formats[i]; i++)
+		assert_ptr_equal(report_find(report_formats[i]->name), report_formats[i]);
+}
+
+/* Every line parses, in the promised order, and holds no unknown value as 0. */
+static void test_json_order(void **state)
+{
+	_cleanup_free_ char *report = make_report("busy", "json");
+	char order[64] = "", *save;
+	size_t lines = 0;
+
+	for (char *line = strtok_r(report, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		struct json_object *object = json_tokener_parse(line), *type;
+
+		assert_non_null(object);
+		assert_true(json_object_object_get_ex(object, "type", &type));
+		order[lines++] = json_object_get_string(type)[0] == 'p'
+			? json_object_get_string(type)[1]
+			: json_object_get_string(type)[0];
+		json_object_put(object);
+	}
+	/* recording, pRocess ×3, pAuse ×9 with drops by time, summary */
+	assert_string_equal(order, "rrrraaaaadaaaads");
+}
+
+static void test_json_schema(void **state)
+{
+	char path[256];
+	FILE *pipe;
+
+	if (system("python3 -c 'import jsonschema' 2>/dev/null")) {
+		print_message("skipped: python3-jsonschema is not installed\n");
+		skip();
+	}
+	snprintf(path, sizeof(path), "%s/schema.json", folder);
+	pipe = fopen(path, "w");
+	assert_non_null(pipe);
+	fputs(json_schema, pipe);
+	fclose(pipe);
+	snprintf(path, sizeof(path), "GCTRACE_SCHEMA=%s/schema.json python3 -", folder);
+	pipe = popen(path, "w");
+	assert_non_null(pipe);
+	fputs("import json, os, jsonschema\n"
+	      "v = jsonschema.Draft202012Validator(json.load(open(os.environ['GCTRACE_SCHEMA'])))\n"
+	      "v.check_schema(v.schema)\n"
+	      "for line in r'''",
+		pipe);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_free_ char *report = make_report(names[i], "json");
+
+		fputs(report, pipe);
+	}
+	fputs("'''.splitlines():\n"
+	      "    record = json.loads(line)\n"
+	      "    v.validate(record)\n"
+	      "    known = v.schema['$defs'][record['type']]['properties']\n"
+	      "    assert not set(record) - set(known), set(record) - set(known)\n"
+	      "for bad in ({}, {'type': 'pause'}, {'type': 'drop', 'cause': 1, 'count': 1}):\n"
+	      "    assert not v.is_valid(bad), bad\n",
+		pipe);
+	assert_int_equal(pclose(pipe), 0);
+}
+
+static void test_pause_line(void **state)
+{
+	struct store_reader *reader = make_recording("busy");
+	const struct stack_table *stacks = store_stacks(reader, NULL);
+	struct pause pause;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	text_pause_header(out);
+	while (store_next_pause(reader, &pause, NULL) > 0)
+		if (pause.id == 4 || pause.id == 5 || pause.id == 7)
+			text_pause_line(out, store_recording(reader), stacks, &pause);
+	fclose(out);
+	assert_string_equal(text,
+		"TIME             PID COMM            GEN REASON      DURATION  COLLECTED  FRAME\n"
+		"12:00:02.000    4711 python3           2 manual      713.0 ms      12345  "
+		"_PyObject_GC_NewVar  libpython3.11.so.1.0\n"
+		"12:00:04.000    4712 loader?[31m       0 automatic   47.00 µs          3  "
+		"evil?[2Jname\"\\  /home/ada/train.py\n"
+		"12:00:07.000    4711 python3           - unknown      4.400 s          -  -\n");
+	free(text);
+	store_reader_free(reader);
+}
+
+/* What damage cuts off is said at the top, and the rest still reported. */
+static void test_damaged(void **state)
+{
+	char path[256], text[65536] = "";
+	struct report_input input = {.next = next, .rewind = rewind_source, .title = "busy"};
+	struct err err = {""};
+	struct store_reader *reader;
+	sqlite3 *db;
+	FILE *out;
+
+	store_reader_free(make_recording("busy"));
+	snprintf(path, sizeof(path), "%s/busy.gct", folder);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "UPDATE pause SET duration_ns = -1 WHERE id = 3", NULL, NULL,
+				 NULL),
+		SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(store_open(path, &reader, &err), 0);
+	input.recording = store_recording(reader);
+	input.stacks = store_stacks(reader, NULL);
+	input.source = reader;
+	out = fmemopen(text, sizeof(text), "w");
+	assert_int_equal(report_text.write(&input, out, &err), -EBADMSG);
+	fclose(out);
+	assert_non_null(strstr(err.text, "8 pauses of it could be read"));
+	assert_non_null(strstr(text, "INCOMPLETE: the file is damaged"));
+	assert_non_null(strstr(text, ": 8 pauses, longest 4.400 s"));
+	store_rewind(reader);
+	memset(text, 0, sizeof(text));
+	out = fmemopen(text, sizeof(text), "w");
+	assert_int_equal(report_json.write(&input, out, &err), -EBADMSG);
+	fclose(out);
+	assert_non_null(strstr(text, "{\"type\":\"summary\",\"pauses\":8,"));
+	store_reader_free(reader);
+}
+
+static void test_unwritable(void **state)
+{
+	struct store_reader *reader = make_recording("busy");
+	struct report_input input = {.recording = store_recording(reader),
+		.stacks = store_stacks(reader, NULL), .next = next, .rewind = rewind_source,
+		.source = reader, .title = "busy"};
+	static const char *const formats[] = {"text", "json"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		FILE *full = fopen("/dev/full", "w");
+		struct err err = {""};
+
+		assert_non_null(full);
+		assert_int_equal(report_find(formats[i])->write(&input, full, &err), -ENOSPC);
+		assert_non_null(strstr(err.text, "cannot write the report"));
+		fclose(full);
+		store_rewind(reader);
+	}
+	store_reader_free(reader);
+}
+
+static int setup(void **state)
+{
+	alarm(120);
+	setenv("TZ", "UTC", 1);
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_text_is_safe),
+		cmocka_unit_test(test_registry),
+		cmocka_unit_test(test_json_order),
+		cmocka_unit_test(test_json_schema),
+		cmocka_unit_test(test_pause_line),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_unwritable),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
