@@ -50,7 +50,7 @@ class Interpreter:
         if build_id:
             files.append("/usr/lib/debug/.build-id/%s/%s.debug" % build_id.groups())
         for file in files:
-            found = re.search(r": (\w+) +\w+ +FUNC .* gc_collect_main", run("readelf", "-sW", file).stdout)
+            found = re.search(r": (\w+) +\w+ +FUNC .* gc_collect_main(?!.*\.cold)",
             if found:
                 return self._file_offset(int(found.group(1), 16))
         raise Skip("%s has no symbol gc_collect_main, nor a debug file" % self.file)

@@ -1,6 +1,7 @@
 /*
  * What a flame graph of N different stacks costs. bench_flame: a table for 10³ … 10⁶ stacks;
- * bench_flame flamegraph|folded N [FILE]: one run, its figures on stderr, the report in FILE.
+ * bench_flame flamegraph|folded N [FILE]: one run, its figures on stderr, the report in FILE;
+ * bench_flame gct N FILE: the same pauses as a recording, for `gctrace report`.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "cleanup.h"
 #include "mem.h"
 #include "report.h"
+#include "store.h"
 #include "u64map.h"
 
 enum { FUNCTIONS = 1999, CALLEES = 8, COMMON = 4, SHALLOW = 15, DEEP = 25 };
@@ -43,7 +45,7 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 	if (p->next == p->count)
 		return 0;
 	*ret = (struct pause){.id = p->next + 1, .runtime = 1, .generation = generation,
-		.cause = CAUSE_AUTOMATIC, .stack = p->stack_of[p->next], .start_ns = p->next << 24};
+		.cause = CAUSE_AUTOMATIC, .stack = p->stack_of[p->next], .start_ns = (p->next + 1) << 24};
 	ret->end_ns = ret->start_ns + typical_ns[generation] / 2 +
 		(mix >> 8) % typical_ns[generation];
 	p->next++;
@@ -97,6 +99,10 @@ static void program_init(struct program *p, uint64_t count)
 {
 	*p = (struct program){.count = count, .random = 23};
 	p->recording.complete = true;
+	p->recording.start_ns = 1;
+	strcpy(p->recording.version, GCTRACE_VERSION);
+	strcpy(p->recording.host, "bench");
+	strcpy(p->recording.boot_id, "bench");
 	p->process = (struct process){.id = 1, .pid = 1234, .ns_pid = 1234, .comm = "python3"};
 	p->runtime = (struct runtime){.id = 1, .process = 1, .kind = "cpython"};
 	p->recording.processes.items = &p->process;
@@ -142,6 +148,35 @@ static int run(const struct report_ops *ops, uint64_t count, const char *path, F
 	return 0;
 }
 
+/* Stores the program's pauses as the recorder would. */
+static int record(uint64_t count, const char *path)
+{
+	struct program p;
+	struct store_writer *writer = NULL;
+	struct pause pause;
+	struct err err = {};
+	int r;
+
+	program_init(&p, count);
+	r = store_create(path, &p.recording, &writer, &err);
+	if (!r)
+		r = store_put_process(writer, &p.process) || store_put_runtime(writer, &p.runtime) ||
+			store_put_stacks(writer, &p.stacks);
+	while (!r && next_pause(&p, &pause, &err) > 0) {
+		p.recording.end_ns = pause.end_ns;
+		r = store_put_pause(writer, &pause);
+	}
+	if (writer && r)
+		fprintf(stderr, "%s\n", store_writer_error(writer));
+	if (!r)
+		r = store_close(writer, &p.recording, &err);
+	else if (writer)
+		store_abandon(writer);
+	if (r && err.text[0])
+		fprintf(stderr, "%s\n", err.text);
+	return r != 0;
+}
+
 static int table(void)
 {
 	printf("CPU seconds: intern (make and find every stack), draw (report), both together\n"
@@ -175,6 +210,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return table();
+	if (!strcmp(argv[1], "gct") && argc > 3)
+		return record(strtoull(argv[2], NULL, 10), argv[3]);
 	ops = strcmp(argv[1], "folded") ? &report_flamegraph : &report_folded;
 	return run(ops, strtoull(argv[2], NULL, 10), argc > 3 ? argv[3] : "/dev/null", stderr);
 }

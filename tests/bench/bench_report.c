@@ -1,6 +1,7 @@
 /*
- * bench_report FILE [FORMAT]: writes the report of a recording to stdout in FORMAT (text), and to stderr what that
- * cost: "pauses CPU-seconds peak-RSS-MB". With bench_store's files, from 1e3 to 1e7 pauses, it shows the growth.
+ * bench_report FILE [FORMAT]: writes the report of a recording to stdout in FORMAT (text), and to
+ * stderr what that cost: "pauses CPU-seconds peak-RSS-MB". With bench_store's files, from 1e3 to
+ * 1e7 pauses, it shows the growth.
  */
 #include <stdio.h>
 #include <sys/resource.h>

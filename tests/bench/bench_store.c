@@ -1,6 +1,6 @@
 /*
- * bench_store FILE [COUNT]…: writes COUNT made-up pauses (1e3 … 1e7 by default) into FILE as a storm of four
- * processes would give them, and prints what the writer cost.
+ * bench_store FILE [COUNT]…: writes COUNT made-up pauses (1e3 … 1e7 by default) into FILE as a
+ * storm of four processes would give them, and prints what the writer cost.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +34,11 @@ static void make_stacks(void)
 		uint32_t node = 0;
 
 		for (uint32_t depth = 0; depth < DEPTH; depth++) {
-			uint64_t pick = u64_mix(depth << 16 | i % (depth * depth * depth + 1)) % 997;
+			uint64_t pick =
+				u64_mix(depth << 16 | i % (depth * depth * depth + 1)) % 997;
 			char name[64];
-			struct frame frame = {.line = (uint32_t)(pick + depth), .lang = LANG_PYTHON};
+			struct frame frame = {
+				.line = (uint32_t)(pick + depth), .lang = LANG_PYTHON};
 
 			frame.function = strtab_add(stacks.strings, name,
 				(size_t)sprintf(name, "Module%llu.forward_%u",
@@ -130,8 +132,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	make_stacks();
-	printf("%10s %12s %12s %10s %10s %9s\n", "pauses", "per second", "per CPU s", "CPU s", "bytes each",
-		"RSS MB");
+	printf("%10s %12s %12s %10s %10s %9s\n", "pauses", "per second", "per CPU s", "CPU s",
+		"bytes each", "RSS MB");
 	for (int i = 2; i < argc; i++)
 		bench(argv[1], strtoull(argv[i], NULL, 10));
 	for (uint64_t count = 1000; argc == 2 && count <= 10000000; count *= 10)

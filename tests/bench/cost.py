@@ -82,6 +82,10 @@ def one_round(interpreter, chosen, refused, results):
 
 def report(interpreter, results, refused):
     """Prints the table; returns the ratios by name."""
+    for name, reason in refused.items():
+        print("%s: not measured: %s" % (name, reason))
+    if FLOOR not in results:
+        return {}
     base, ratios, rows = results[FLOOR], {}, []
     for name, added in results.items():
         middle, low, high = bench.spread(added)
@@ -94,8 +98,6 @@ def report(interpreter, results, refused):
                      "%.2f (%.2f … %.2f)" % ratio))
     print("\nCPython %s, %d rounds" % (interpreter.name, len(base)))
     bench.table(("ns of one gc.collect(0)", "added", "quartiles", "× floor"), rows)
-    for name, reason in refused.items():
-        print("%s: not measured: %s" % (name, reason))
     return ratios
 
 

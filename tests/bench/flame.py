@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Flame graph of N different stacks: gctrace beside the Rust inferno, on the same stacks, in one run.
 
-usage: flame.py BENCH_FLAME [-n STACKS] [-r RUNS]
+usage: flame.py BENCH_FLAME [--gctrace GCTRACE] [-n STACKS] [-r RUNS]
 
 Medians of whole processes, runs interleaved: CPU seconds (user + system) and peak resident memory.
-gctrace's process makes the stacks, interns them and draws; inferno's reads them as folded text and
-draws. inferno is installed with cargo into ~/.cache/gctrace/cargo, once; without it, it is skipped
+"in memory" makes the stacks, interns them and draws; "report" is `GCTRACE report FILE.gct -f
+flamegraph` on the recording of the same pauses; inferno reads them as folded text. inferno is installed with cargo into ~/.cache/gctrace/cargo, once; without it, it is skipped
 with the reason. Exit status 1: gctrace missed a target of the project (2.5 s of CPU, 600 MB).
 """
 import argparse
@@ -52,13 +52,18 @@ def measure(command, output):
 def main():
     parser = argparse.ArgumentParser(description="flame graph: gctrace beside inferno")
     parser.add_argument("bench_flame")
+    parser.add_argument("--gctrace", help="the program, to measure it from a .gct file too")
     parser.add_argument("-n", type=int, default=1000000, help="different stacks")
     parser.add_argument("-r", type=int, default=5, help="runs of each")
     args = parser.parse_args()
     inferno = find_inferno()
     with tempfile.TemporaryDirectory(prefix="gctrace-flame-") as scratch:
         folded, svg = f"{scratch}/stacks.folded", f"{scratch}/out.svg"
-        commands = {"gctrace": [args.bench_flame, "flamegraph", str(args.n), "/dev/stdout"]}
+        commands = {"in memory": [args.bench_flame, "flamegraph", str(args.n), "/dev/stdout"]}
+        if args.gctrace:
+            recording = f"{scratch}/stacks.gct"
+            subprocess.run([args.bench_flame, "gct", str(args.n), recording], check=True)
+            commands["report"] = [args.gctrace, "report", recording, "-f", "flamegraph", "-o", "-"]
         if inferno:
             subprocess.run([args.bench_flame, "folded", str(args.n), folded], check=True,
                            stderr=subprocess.DEVNULL)
@@ -71,10 +76,11 @@ def main():
                for name, rows in runs.items()}
     print(f"{args.n} different stacks, medians of {args.r} runs\n"
           f"{'':10}{'CPU s':>9}{'peak MB':>9}{'SVG MB':>9}{'CPU':>9}{'memory':>9}")
+    ours = "report" if args.gctrace else "in memory"
     for name, (cpu, peak, size) in medians.items():
-        base = medians["gctrace"]
+        base = medians[ours]
         print(f"{name:10}{cpu:9.2f}{peak:9.0f}{size:9.2f}{cpu / base[0]:8.2f}×{peak / base[1]:8.2f}×")
-    cpu, peak, _ = medians["gctrace"]
+    cpu, peak, _ = medians[ours]
     return int(args.n <= 1000000 and (cpu > MOST_CPU_S or peak > MOST_MB))
 
 

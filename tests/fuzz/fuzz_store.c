@@ -1,6 +1,7 @@
 /*
- * Any bytes as a .gct file: opened, its stacks loaded, its pauses read twice, the text report made. With libFuzzer
- * (clang -fsanitize=fuzzer), or with -DFUZZ_ALONE as a program: fuzz_store SEED.gct COUNT changes the seed COUNT times.
+ * Any bytes as a .gct file: opened, its stacks loaded, its pauses read twice, the text report made.
+ * With libFuzzer (clang -fsanitize=fuzzer), or with -DFUZZ_ALONE as a program: fuzz_store SEED.gct
+ * COUNT changes the seed COUNT times.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,9 +87,11 @@ static size_t change(uint8_t *bytes, size_t size, uint64_t random)
 		size_t at;
 
 		random = u64_mix(random + i);
-		at = random % 4 ? (random >> 8) % size / 4096 * 4096 + (random >> 40) % 128 : (random >> 8) % size;
+		at = random % 4 ? (random >> 8) % size / 4096 * 4096 + (random >> 40) % 128
+				: (random >> 8) % size;
 		at = at < size ? at : size - 1;
-		bytes[at] = random % 3 ? (uint8_t)(random >> 32) : edges[(random >> 32) % sizeof(edges)];
+		bytes[at] = random % 3 ? (uint8_t)(random >> 32)
+				       : edges[(random >> 32) % sizeof(edges)];
 	}
 	return random % 31 ? size : (random >> 8) % size;
 }

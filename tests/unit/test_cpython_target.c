@@ -82,7 +82,7 @@ static struct elf_file *open_file(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0 && elf_file_open(fd, path, &file, &err))
-		print_message("%s\n", err.text);
+		print_message("# %s\n", err.text);
 	return file;
 }
 
@@ -161,7 +161,7 @@ static void report(const char *path, const struct elf_file *file, uint64_t truth
 
 	if (found && !elf_code_probe_site(file, found, &site, &step))
 		elf_code_mnemonic(file, site, mnemonic, sizeof(mnemonic));
-	print_message("%-75s %#9lx %#9lx  +%lu %s %s\n", path, truth, found, site - found, mnemonic,
+	print_message("# %-75s %#9lx %#9lx  +%lu %s %s\n", path, truth, found, site - found, mnemonic,
 		step == ELF_STEP_EMULATED ? "" : "(single-stepped)");
 }
 
@@ -241,7 +241,7 @@ static void test_every_cpython(void **state)
 		snprintf(path, sizeof(path), "%s/.cache/gctrace/runtimes", home ? home : "/root");
 	total += check_all(path, "*/root/usr/bin/python3.*");
 	total += check_all(path, "*/root/usr/lib/x86_64-linux-gnu/libpython3.*.so.1.0");
-	print_message("%zu checked\n", total);
+	print_message("# %zu checked\n", total);
 	if (!total)
 		skip();
 }
@@ -287,7 +287,7 @@ static void check_layout(uint8_t *bytes, size_t size, const char *name, int mino
 	assert_int_equal(elf_file_symbol(file, "fixture_collector", true, &collector), 0);
 	at = (size_t)((const uint8_t *)symbol.name - bytes);
 	memcpy(bytes + at, "PyGC_Collect", strlen(name));
-	print_message("%s as 3.%d\n", name, minor);
+	print_message("# %s as 3.%d\n", name, minor);
 	assert_int_equal(cpython_find_target(file, minor, &found, NULL), answered ? 0 : -ENOENT);
 	assert_int_equal(found, answered ? collector.vaddr : 0);
 	memcpy(bytes + at, name, strlen(name));
@@ -337,7 +337,7 @@ int main(void)
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	run(clean);
 	if (!failed && !total) {
-		print_message("skipped: no CPython here, or no strip(1)\n");
+		print_message("# skipped: no CPython here, or no strip(1)\n");
 		return 77;
 	}
 	return failed;

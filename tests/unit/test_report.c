@@ -1,6 +1,7 @@
 /*
- * Recordings made from tests/golden/NAME.sql, whose text and JSON reports must equal NAME.txt and NAME.json byte for
- * byte. GCTRACE_GOLDEN=DIR says where those are; GCTRACE_GOLDEN_UPDATE=1 writes them anew.
+ * Recordings made from tests/golden/NAME.sql, whose text and JSON reports must equal NAME.txt and
+ * NAME.json byte for byte. GCTRACE_GOLDEN=DIR says where those are; GCTRACE_GOLDEN_UPDATE=1 writes
+ * them anew.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -249,8 +250,8 @@ static void test_damaged(void **state)
 	store_reader_free(make_recording("busy"));
 	snprintf(path, sizeof(path), "%s/busy.gct", folder);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "UPDATE pause SET duration_ns = -1 WHERE id = 3", NULL, NULL,
-				 NULL),
+	assert_int_equal(sqlite3_exec(db, "UPDATE pause SET duration_ns = -1 WHERE id = 3", NULL,
+				 NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(db);
 	assert_int_equal(store_open(path, &reader, &err), 0);

@@ -1,4 +1,7 @@
-/* The .gct file: what is put comes back; what is cut off, damaged, foreign or hostile gives what it can and a sentence. */
+/*
+ * The .gct file: what is put comes back; what is cut off, damaged, foreign or hostile gives what it
+ * can and a sentence.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -149,12 +152,23 @@ static void put_facts(struct store_writer *writer)
 {
 	struct process process = {.id = 1, .pid = 4711, .ns_pid = 17, .ppid = 1, .comm = "python3",
 		.cmdline = (char *)"python3\0train.py", .cmdline_len = 17, .seen_ns = 5};
-	struct process child = {.id = 2, .pid = 4712, .ns_pid = 4712, .ppid = 4711, .comm = "w\xffrker",
-		.seen_ns = 6, .exit_ns = 99};
-	struct runtime runtime = {.id = 1, .process = 1, .kind = "cpython", .version = "3.11.2",
-		.tier = "usdt", .path = (char *)"/usr/bin/python3.11", .detail = (char *)"gc__start",
+	struct process child = {.id = 2,
+		.pid = 4712,
+		.ns_pid = 4712,
+		.ppid = 4711,
+		.comm = "w\xffrker",
+		.seen_ns = 6,
+		.exit_ns = 99};
+	struct runtime runtime = {.id = 1,
+		.process = 1,
+		.kind = "cpython",
+		.version = "3.11.2",
+		.tier = "usdt",
+		.path = (char *)"/usr/bin/python3.11",
+		.detail = (char *)"gc__start",
 		.attached_ns = 7};
-	struct drop drop = {.cause = "ring-full", .remedy = "--buffer 64M", .count = 3, .time_ns = 8};
+	struct drop drop = {
+		.cause = "ring-full", .remedy = "--buffer 64M", .count = 3, .time_ns = 8};
 
 	assert_int_equal(store_put_process(writer, &process), 0);
 	assert_int_equal(store_put_process(writer, &child), 0);
@@ -276,9 +290,11 @@ static void test_round_trip(void **state)
 	stacks = store_stacks(reader, NULL);
 	assert_int_equal(stacks->node_count, 4);
 	assert_int_equal(stacks->nodes[3].parent, 2);
-	assert_string_equal(strtab_get(stacks->strings, stacks->frames[stacks->nodes[2].frame].function),
+	assert_string_equal(
+		strtab_get(stacks->strings, stacks->frames[stacks->nodes[2].frame].function),
 		"Trainer.step");
-	assert_int_equal(strtab_len(stacks->strings, stacks->frames[stacks->nodes[3].frame].function),
+	assert_int_equal(
+		strtab_len(stacks->strings, stacks->frames[stacks->nodes[3].frame].function),
 		65536);
 	assert_int_equal(stacks->frames[1].file, 0);
 	assert_int_equal(stacks->frames[3].lang, LANG_NATIVE);
@@ -405,7 +421,8 @@ static void test_killed(void **state)
 	assert_int_equal(before.st_size, after.st_size);
 	run("test $(ls %s | wc -l) = 2", folder);
 	run("mkdir %s/links; ln -s %s %s/links/a.gct", folder, path, folder);
-	snprintf(path, sizeof(path), "%s/links/a.gct", folder); /* the -wal stands by the real file */
+	snprintf(path, sizeof(path), "%s/links/a.gct",
+		folder); /* the -wal stands by the real file */
 	assert_int_equal(read_killed(), 0);
 	snprintf(path, sizeof(path), "%s/run.gct", folder);
 	if (!geteuid()) { /* neither the file nor its folder may be written */
@@ -537,7 +554,8 @@ static void test_open_refuses(void **state)
 	refuse_open(EBADMSG, "no regular file");
 	run("rmdir %s; sqlite3 %s 'create table t(x)'", path, path);
 	refuse_open(EBADMSG, "a SQLite database but not");
-	run("rm %s; sqlite3 %s 'pragma application_id=1195594834; pragma user_version=1; create table t(x)'",
+	run("rm %s; sqlite3 %s 'pragma application_id=1195594834; pragma user_version=1; create "
+	    "table t(x)'",
 		path, path);
 	refuse_open(EBADMSG, "lacks tables");
 	run("rm %s", path);
@@ -631,15 +649,17 @@ static void make_hostile(const char *sql)
 	unlink(path);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, schema, NULL, NULL, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db,
-				 "insert into meta values ('start_ns','1000'),('end_ns','9000'),('complete','1');"
-				 "insert into process values (1,4711,4711,1,'python3',NULL,1000,NULL);"
-				 "insert into runtime values (1,1,'cpython','3.11','usdt',NULL,NULL,1000,0);"
-				 "insert into string values (1,'f'),(2,'x.py');"
-				 "insert into frame values (1,1,2,3,1);"
-				 "insert into stack values (1,0,1);"
-				 "insert into pause values (1,1000,100,1,5,0,0,1,0,0,0,1);",
-				 NULL, NULL, NULL),
+	assert_int_equal(
+		sqlite3_exec(db,
+			"insert into meta values "
+			"('start_ns','1000'),('end_ns','9000'),('complete','1');"
+			"insert into process values (1,4711,4711,1,'python3',NULL,1000,NULL);"
+			"insert into runtime values (1,1,'cpython','3.11','usdt',NULL,NULL,1000,0);"
+			"insert into string values (1,'f'),(2,'x.py');"
+			"insert into frame values (1,1,2,3,1);"
+			"insert into stack values (1,0,1);"
+			"insert into pause values (1,1000,100,1,5,0,0,1,0,0,0,1);",
+			NULL, NULL, NULL),
 		SQLITE_OK);
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
 		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
@@ -662,7 +682,8 @@ static void test_hostile_rows(void **state)
 		{"insert into pause values (2,1000,zeroblob(100000),1,5,0,0,1,0,0,0,1)", 1, true},
 		{"insert into pause values (2,1000,5,1,99999999999,0,0,1,0,0,0,1)", 1, true},
 		{"insert into pause values (-7,1000,5,1,5,0,0,1,0,0,0,1)", 1, false},
-		{"insert into pause values (9223372036854775807,1000,5,1,5,0,0,1,0,0,0,1)", 2, false},
+		{"insert into pause values (9223372036854775807,1000,5,1,5,0,0,1,0,0,0,1)", 2,
+			false},
 		{"insert into pause values (2,1000,5,77,5,0,0,1,0,0,0,1)", 2, true},
 		{"insert into pause values (2,1000,5,1,5,0,0,1,0,0,0,2)", 2, true},
 		{"insert into pause values (2,1000,5,1,5,-9,'x',99,-1,-5,1e300,1)", 2, false},
@@ -678,9 +699,11 @@ static void test_hostile_rows(void **state)
 		{"insert into string values (3,x'00ff00')", 1, false},
 		{"insert into string values (3,NULL)", 1, false},
 		{"insert into runtime values (2,99,'cpython','','',NULL,NULL,1,0)", 1, true},
-		{"insert into runtime values (99999999999,1,'cpython','','',NULL,NULL,1,0)", 1, true},
+		{"insert into runtime values (99999999999,1,'cpython','','',NULL,NULL,1,0)", 1,
+			true},
 		{"insert into process values (2,-4,1,1,'x',NULL,1,NULL)", 1, true},
-		{"insert into process values (2,4,1,1,zeroblob(9999),zeroblob(99999),1,NULL)", 1, false},
+		{"insert into process values (2,4,1,1,zeroblob(9999),zeroblob(99999),1,NULL)", 1,
+			false},
 		{"insert into drops values ('x','y',-1,1)", 1, true},
 		{"update meta set value='-12' where key='end_ns'", 1, true},
 		{"update meta set value='999' where key='end_ns'", 1, false},
@@ -704,7 +727,8 @@ static void test_hostile_rows(void **state)
 
 static void test_hostile_tables(void **state)
 {
-	make_hostile("drop table pause; create view pause as with recursive c(id) as (select 1 union all "
+	make_hostile("drop table pause; create view pause as with recursive c(id) as (select 1 "
+		     "union all "
 		     "select id+1 from c) select id, 1 as start_ns from c");
 	refuse_open(EBADMSG, "lacks tables");
 	make_hostile("drop table drops; create table drops (cause, remedy, count, "

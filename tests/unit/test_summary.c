@@ -94,7 +94,8 @@ static void test_quantiles(void **state)
 		durations[i] = 4096; /* all the same, on a digit's edge */
 	check(durations, PAUSES);
 	for (size_t count = 1; count < 13; count++)
-		check((uint64_t[]){0, 5, 4295, 5, 4294967296, 1, 4095, 0, 7, 8, 9, 16777216}, count);
+		check((uint64_t[]){0, 5, 4295, 5, 4294967296, 1, 4095, 0, 7, 8, 9, 16777216},
+			count);
 }
 
 static void test_nothing(void **state)

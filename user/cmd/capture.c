@@ -238,8 +238,11 @@ static void announce(const struct capture *capture)
 		log_info("%d (%s): %s %s, seen by %s: %s", process->pid, process->comm,
 			runtime->kind, runtime->version, runtime->tier, runtime->detail);
 	}
-	log_info("tracing%s; Ctrl-C ends it",
-		recording->runtimes.count ? "" : ", though no runtime is there yet");
+	if (capture->child)
+		log_info("tracing %s", capture->child->name);
+	else
+		log_info("tracing%s; Ctrl-C ends it",
+			recording->runtimes.count ? "" : ", and waiting for a runtime to be loaded");
 }
 
 static int open_store(struct capture *capture)
@@ -317,16 +320,16 @@ static int capture_session(struct capture *capture)
 		return status;
 	if (prepare_poll(capture))
 		return cmd_fail(-errno, NULL);
-	announce(capture);
 	if (capture->child) {
 		r = child_release(capture->child, &err);
 		if (r) {
 			cmd_fail(r, &err);
-			return r == -ENOENT ? 127 : 126;
+			return r == -ENOENT ? 127 : 126; /* as a shell would */
 		}
-	} else if (capture->out && !capture->options->json) {
-		text_pause_header(capture->out);
 	}
+	announce(capture);
+	if (capture->out && !capture->options->json)
+		text_pause_header(capture->out);
 	if (capture->options->duration_ns)
 		capture->deadline_ns = now_ns() + capture->options->duration_ns;
 	r = loop(capture);

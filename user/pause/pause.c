@@ -45,7 +45,8 @@ static const void *find_id(const void *items, size_t count, size_t size, uint32_
 	return NULL;
 }
 
-_Static_assert(!offsetof(struct process, id) && !offsetof(struct runtime, id), "find_id() reads it");
+_Static_assert(
+	!offsetof(struct process, id) && !offsetof(struct runtime, id), "find_id() reads it");
 
 const struct process *recording_process(const struct recording *recording, uint32_t id)
 {

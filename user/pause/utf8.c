@@ -3,7 +3,10 @@
 
 #include "utf8.h"
 
-/* Length of the sequence that @lead begins, and the range its second byte must be in (Unicode, table 3-7). */
+/*
+ * Length of the sequence that @lead begins, and the range its second byte must be in (Unicode,
+ * table 3-7).
+ */
 static size_t sequence(unsigned char lead, unsigned char *ret_low, unsigned char *ret_high)
 {
 	*ret_low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;

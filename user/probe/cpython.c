@@ -151,6 +151,7 @@ static int add_function(const struct elf_file *file, uint64_t vaddr, const char 
 		return err_set(err, ENOENT, "%s lies outside the file's code", name);
 	plan->layout.site_address[plan->site_count] = place;
 	plan->sites[plan->site_count++] = (struct probe_site){SITE_FUNCTION, .offset = offset};
+	plan->single_stepped |= step == ELF_STEP_SINGLE;
 	snprintf(plan->detail + used, sizeof(plan->detail) - used, "%s%s+%" PRIu64 " (%s, %s)",
 		used ? ", " : "", name, place - vaddr,
 		elf_code_mnemonic(file, place, mnemonic, sizeof(mnemonic)),

@@ -94,44 +94,76 @@ size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *r
 	return count ? count : scan(pid, maps, false, ret, max);
 }
 
-int probe_plan(pid_t pid, const struct probe_image *image, const char *only, size_t *tier,
-	struct probe_plan *ret, struct err *err)
+/* Everything about @image that no tier changes. */
+static void begin_plan(const struct probe_image *image, struct probe_plan *plan)
 {
-	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
-	struct probe_plan *plan = ret;
-	char refusals[sizeof(err->text)] = "";
-	size_t used = 0;
-	int r;
-
-	memset(plan, 0, sizeof(*plan));
 	plan->ops = image->ops;
 	plan->device = image->map.device;
 	plan->inode = image->map.inode;
 	snprintf(plan->kind, sizeof(plan->kind), "%s", image->ops->kind);
 	snprintf(plan->shown_path, sizeof(plan->shown_path), "%s", image->map.path);
-	r = open_image(pid, &image->map, plan->path, sizeof(plan->path), &file, err);
-	if (r)
-		return r;
-	for (size_t i = *tier; image->ops->tiers[i]; i++) {
-		struct err why = {};
+}
 
-		if (only && strcmp(only, image->ops->tiers[i]))
+/* What the tiers said that cannot serve. */
+struct refusals {
+	char text[512];
+	size_t used;
+};
+
+static void refuse(struct refusals *refusals, const char *tier, const struct err *why)
+{
+	size_t room = sizeof(refusals->text) - refusals->used;
+	int n = snprintf(refusals->text + refusals->used, room, "%s%s: %s",
+		refusals->used ? "; " : "", tier, why->text);
+
+	refusals->used += n > 0 && (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* Tries the tiers from @from on, cheap probes only if @cheap. Returns a tier's index or -errno. */
+static int choose_tier(pid_t pid, const struct probe_image *image, const struct elf_file *file,
+	const char *only, size_t from, bool cheap, struct probe_plan *plan, struct err *err)
+{
+	const char *const *tiers = image->ops->tiers;
+	struct refusals refusals = {};
+
+	for (size_t i = from; tiers[i]; i++) {
+		struct err why = {};
+		int r;
+
+		if ((only && strcmp(only, tiers[i])) || (cheap && !tiers[i + 1]))
 			continue;
-		r = image->ops->plan(pid, image, file, image->ops->tiers[i], plan, &why);
-		if (!r) {
-			snprintf(plan->tier, sizeof(plan->tier), "%s", image->ops->tiers[i]);
-			*tier = i;
-			return 0;
+		plan->single_stepped = false;
+		r = image->ops->plan(pid, image, file, tiers[i], plan, &why);
+		if (!r && !(cheap && plan->single_stepped)) {
+			snprintf(plan->tier, sizeof(plan->tier), "%s", tiers[i]);
+			return (int)i;
 		}
 		if (r == -ENOTSUP) /* of the runtime as a whole, whatever the tier */
 			return err_set(err, ENOTSUP, "%s", why.text);
-		used += (size_t)snprintf(refusals + used, sizeof(refusals) - used, "%s%s: %s",
-			used ? "; " : "", image->ops->tiers[i], why.text);
-		if (used >= sizeof(refusals))
-			used = sizeof(refusals) - 1;
+		refuse(&refusals, tiers[i], &why);
 	}
 	return err_set(err, ENOENT, "no way to see the collections of %s (%s)", image->map.path,
-		refusals);
+		refusals.text);
+}
+
+int probe_plan(pid_t pid, const struct probe_image *image, const char *only, size_t *tier,
+	struct probe_plan *ret, struct err *err)
+{
+	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	begin_plan(image, ret);
+	r = open_image(pid, &image->map, ret->path, sizeof(ret->path), &file, err);
+	if (r)
+		return r;
+	r = choose_tier(pid, image, file, only, *tier, true, ret, err);
+	if (r == -ENOENT)
+		r = choose_tier(pid, image, file, only, *tier, false, ret, err);
+	if (r < 0)
+		return r;
+	*tier = (size_t)r;
+	return 0;
 }
 
 int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,

@@ -45,6 +45,7 @@ struct probe_plan {
 	struct gc_layout layout;
 	struct probe_site sites[GC_MAX_SITES];
 	size_t site_count;
+	bool single_stepped; /* a probe sits on an instruction that costs ten times more */
 };
 
 /* A mapped file that holds a runtime. */
@@ -82,7 +83,8 @@ size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *r
 
 /*
  * Plans one image by the first tier, from index *@tier on, that the file allows, and leaves its
- * index in *@tier. If attaching fails, try again from *@tier + 1. @only: name of the one tier
+ * index in *@tier; a tier with a single-stepped probe yields to a later one with cheap probes, save
+ * the watchpoint, which is dearer still. If attaching fails, try again from *@tier + 1. @only: name of the one tier
  * allowed, or NULL. 0, or -ENOENT with the sentences of all tiers that said no.
  */
 int probe_plan(pid_t pid, const struct probe_image *image, const char *only, size_t *tier,

@@ -1,4 +1,7 @@
-/* Facts, pauses and their summary in; the records of the JSON contract (docs/gct-schema.md), one a line, out. */
+/*
+ * Facts, pauses and their summary in; the records of the JSON contract (docs/gct-schema.md), one a
+ * line, out.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -120,7 +123,8 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	const struct pause *pause)
 {
 	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
-	const struct process *process = runtime ? recording_process(recording, runtime->process) : NULL;
+	const struct process *process =
+		runtime ? recording_process(recording, runtime->process) : NULL;
 
 	line_begin(out, "pause");
 	line_unsigned(out, "id", pause->id);
@@ -286,12 +290,14 @@ static int write_json(const struct report_input *input, FILE *out, struct err *e
 	}
 	summary_release(&summary);
 	if (r >= 0 && (fflush(out) || ferror(out)))
-		r = err_set(err, errno ? errno : EIO, "cannot write the report: %s", strerror(errno));
+		r = err_set(
+			err, errno ? errno : EIO, "cannot write the report: %s", strerror(errno));
 	return r;
 }
 
 const struct report_ops report_json = {
 	.name = "json",
-	.summary = "one JSON object a line: recording, processes, pauses, drops, summary (gctrace schema)",
+	.summary = "one JSON object a line: recording, processes, pauses, drops, summary (gctrace "
+		   "schema)",
 	.write = write_json,
 };

@@ -1,4 +1,7 @@
-/* Keys and values in, JSON text out. Numbers are written here, any string that is not plain goes through json-c. */
+/*
+ * Keys and values in, JSON text out. Numbers are written here, any string that is not plain goes
+ * through json-c.
+ */
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* The registry: a format's name → its table of operations. A new format is one file and one line here. */
+/*
+ * The registry: a format's name → its table of operations. A new format is one file and one line
+ * here.
+ */
 #include <string.h>
 
 #include "report.h"

@@ -64,7 +64,8 @@ static int stack_add(struct summary *summary, uint32_t node, uint64_t duration_n
 		if (vec_reserve((void **)&summary->stacks.items, &summary->stacks.capacity, need,
 			    sizeof(struct summary_sum)))
 			return -ENOMEM;
-		memset(summary->stacks.items + count, 0, (need - count) * sizeof(struct summary_sum));
+		memset(summary->stacks.items + count, 0,
+			(need - count) * sizeof(struct summary_sum));
 		summary->stacks.count = need;
 	}
 	sum_add(&summary->stacks.items[node], duration_ns);
@@ -137,8 +138,8 @@ int summary_add(struct summary *summary, const struct pause *pause)
 }
 
 /*
- * Radix selection, 12 bits at a time from the top: each pass counts the values that share the bits found so far by
- * their next digit. No copy, nothing reordered, linear whatever the values are.
+ * Radix selection, 12 bits at a time from the top: each pass counts the values that share the bits
+ * found so far by their next digit. No copy, nothing reordered, linear whatever the values are.
  */
 #define DIGIT_BITS 12
 #define DIGITS	   (1u << DIGIT_BITS)
@@ -197,5 +198,6 @@ uint64_t summary_quantile(const struct summary_class *class, double q)
 
 uint64_t summary_quantile_all(const struct summary *summary, double q)
 {
-	return quantile(summary->generations, SUMMARY_GENERATIONS, summary->count, summary->max_ns, q);
+	return quantile(
+		summary->generations, SUMMARY_GENERATIONS, summary->count, summary->max_ns, q);
 }

@@ -1,4 +1,7 @@
-/* What pauses add up to: counts, totals, exact percentiles, a histogram, the worst. In: pauses. Out: figures. */
+/*
+ * What pauses add up to: counts, totals, exact percentiles, a histogram, the worst. In: pauses.
+ * Out: figures.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +12,7 @@
 #define SUMMARY_GENERATIONS 4 /* 0, 1, 2, and one for "not known" */
 #define SUMMARY_CAUSES	    8
 #define SUMMARY_WORST	    5
-#define SUMMARY_BUCKETS	    64 /* bucket i holds durations in [2^i, 2^(i+1)) ns; bucket 0 also 0 ns */
+#define SUMMARY_BUCKETS	    64 /* bucket i: durations in [2^i, 2^(i+1)) ns; 0 ns in the first */
 
 struct summary_sum {
 	uint64_t count, total_ns, max_ns;
@@ -25,7 +28,8 @@ struct summary {
 	uint64_t count, total_ns, max_ns;
 	uint64_t last_end_ns; /* of the pause that ended last */
 	struct summary_class generations[SUMMARY_GENERATIONS];
-	struct summary_sum causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
+	struct summary_sum
+		causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
 	uint64_t histogram[SUMMARY_BUCKETS];
 	uint64_t gil_released;
 	struct pause worst[SUMMARY_WORST]; /* longest first */

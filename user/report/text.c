@@ -1,4 +1,6 @@
-/* Pauses one by one in; the lines of the live view, and the text report around text_summary(), out. */
+/*
+ * Pauses one by one in; the lines of the live view, and the text report around text_summary(), out.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -17,7 +19,8 @@ void text_pause_line(FILE *out, const struct recording *recording,
 	const struct stack_table *stacks, const struct pause *pause)
 {
 	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
-	const struct process *process = runtime ? recording_process(recording, runtime->process) : NULL;
+	const struct process *process =
+		runtime ? recording_process(recording, runtime->process) : NULL;
 	const char *comm = process ? process->comm : "?";
 
 	cell_time(out, pause->start_ns, recording->realtime_offset_ns);
@@ -43,7 +46,8 @@ static int write_text(const struct report_input *input, FILE *out, struct err *e
 	struct pause pause;
 	int r;
 
-	while ((r = input->next(input->source, &pause, err)) > 0 && !(r = summary_add(&summary, &pause)))
+	while ((r = input->next(input->source, &pause, err)) > 0 &&
+		!(r = summary_add(&summary, &pause)))
 		;
 	if (r == -ENOMEM)
 		err_set(err, ENOMEM, "out of memory while adding up the pauses");
@@ -51,12 +55,14 @@ static int write_text(const struct report_input *input, FILE *out, struct err *e
 		text_summary(out, input->recording, input->stacks, &summary);
 	summary_release(&summary);
 	if (!r && (fflush(out) || ferror(out)))
-		r = err_set(err, errno ? errno : EIO, "cannot write the report: %s", strerror(errno));
+		r = err_set(
+			err, errno ? errno : EIO, "cannot write the report: %s", strerror(errno));
 	return r;
 }
 
 const struct report_ops report_text = {
 	.name = "text",
-	.summary = "verdict, processes, tables, histogram, longest pauses, where they were triggered",
+	.summary =
+		"verdict, processes, tables, histogram, longest pauses, where they were triggered",
 	.write = write_text,
 };

@@ -1,11 +1,16 @@
-/* Cells of a text table: padded and cut by characters, not bytes, and safe to show on a terminal. */
+/*
+ * Cells of a text table: padded and cut by characters, not bytes, and safe to show on a terminal.
+ */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* Right-aligned in @width columns; left-aligned in -@width. Longer text is cut with "…". No separator. */
+/*
+ * Right-aligned in @width columns; left-aligned in -@width. Longer text is cut with "…". No
+ * separator.
+ */
 void cell_text(FILE *out, const char *text, int width);
 void cell_bytes(FILE *out, const char *text, size_t len, int width);
 void cell_count(FILE *out, uint64_t count, int width);

@@ -111,11 +111,15 @@ void text_worst(FILE *out, const struct recording *recording, const struct stack
 		start_ns = start_ns > recording->start_ns ? start_ns - recording->start_ns : 0;
 		fprintf(out, " (+%.3f s)  %s%s\n", (double)start_ns / 1e9, VERDICT_NAME(process),
 			pause->flags & PAUSE_GIL_RELEASED ? "; other threads ran meanwhile" : "");
-		put_stack(out, stacks, pause->stack < stacks->node_count ? pause->stack : STACK_NONE);
+		put_stack(
+			out, stacks, pause->stack < stacks->node_count ? pause->stack : STACK_NONE);
 	}
 }
 
-/* Code that the user did not write: native, the standard library, installed packages, frozen modules. */
+/*
+ * Code that the user did not write: native, the standard library, installed packages, frozen
+ * modules.
+ */
 static bool is_library(const struct stack_table *stacks, const struct frame *frame)
 {
 	static const char *const parts[] = {
@@ -130,7 +134,9 @@ static bool is_library(const struct stack_table *stacks, const struct frame *fra
 	return false;
 }
 
-/* The frame that stands for each node's stack: its innermost one of the user's, else its innermost. */
+/*
+ * The frame that stands for each node's stack: its innermost one of the user's, else its innermost.
+ */
 static uint32_t *find_triggers(const struct stack_table *stacks, uint32_t count)
 {
 	uint32_t *triggers = calloc(count, sizeof(*triggers));
@@ -200,8 +206,9 @@ static void put_triggers(FILE *out, const struct stack_table *stacks,
 
 	for (uint32_t i = 0; i < shown; i++)
 		width = widen(stacks, triggers[i].frame, width);
-	fprintf(out, "\nWhere the pauses were triggered (innermost line outside installed libraries)\n"
-		     "       TOTAL     SHARE    PAUSES     LONGEST  LINE\n");
+	fprintf(out,
+		"\nWhere the pauses were triggered (innermost line outside installed libraries)\n"
+		"       TOTAL     SHARE    PAUSES     LONGEST  LINE\n");
 	for (uint32_t i = 0; i < shown; i++) {
 		fputs("  ", out);
 		cell_duration(out, triggers[i].sum.total_ns, 10);
@@ -213,7 +220,8 @@ static void put_triggers(FILE *out, const struct stack_table *stacks,
 		fputc('\n', out);
 	}
 	if (count > shown)
-		fprintf(out, "  … and %u more line%s\n", count - shown, count - shown == 1 ? "" : "s");
+		fprintf(out, "  … and %u more line%s\n", count - shown,
+			count - shown == 1 ? "" : "s");
 }
 
 void text_triggers(FILE *out, const struct stack_table *stacks, const struct summary *summary)

@@ -14,5 +14,8 @@ void text_worst(FILE *out, const struct recording *recording, const struct stack
 /* Which lines triggered the most pause time. */
 void text_triggers(FILE *out, const struct stack_table *stacks, const struct summary *summary);
 
-/* "function  file:line" of frame @index, the function padded to @width columns, both cut where very long. */
+/*
+ * "function  file:line" of frame @index, the function padded to @width columns, both cut where very
+ * long.
+ */
 void text_frame(FILE *out, const struct stack_table *stacks, uint32_t index, int width);

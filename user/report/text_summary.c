@@ -1,4 +1,7 @@
-/* A recording and its summary in; the report for a tired engineer out: the answer first, then the tables. */
+/*
+ * A recording and its summary in; the report for a tired engineer out: the answer first, then the
+ * tables.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +32,9 @@ static void put_incomplete(FILE *out, const struct recording *recording,
 	size_t more = 0;
 
 	if (recording->cut_off)
-		fprintf(out, "INCOMPLETE: the recording was cut off, after %s at the earliest: gctrace "
-			     "was killed, or could not write on.\n",
+		fprintf(out,
+			"INCOMPLETE: the recording was cut off, after %s at the earliest: gctrace "
+			"was killed, or could not write on.\n",
 			FORMAT_DURATION(verdict_span_ns(recording, summary)));
 	if (*recording->damage) {
 		fputs("INCOMPLETE: the file is damaged (", out);
@@ -55,8 +59,10 @@ static void put_incomplete(FILE *out, const struct recording *recording,
 
 		if (!runtime->missed || more++ >= DROPS_SHOWN)
 			continue;
-		fprintf(out, "INCOMPLETE: %llu collection%s of %s %s in the runtime's own books but seen by "
-			     "no probe: \"gctrace doctor -p %d\" shows what is probed.\n",
+		fprintf(out,
+			"INCOMPLETE: %llu collection%s of %s %s in the runtime's own books but "
+			"seen by "
+			"no probe: \"gctrace doctor -p %d\" shows what is probed.\n",
 			(unsigned long long)runtime->missed, runtime->missed == 1 ? "" : "s",
 			VERDICT_NAME(recording_process(recording, runtime->process)),
 			runtime->missed == 1 ? "is" : "are",
@@ -159,7 +165,8 @@ static void put_processes(FILE *out, const struct recording *recording,
 	if (!count)
 		return;
 	fprintf(out, "\nProcesses (SHARE: of the time each was traced)\n"
-		     "      PID  NS PID  COMMAND         RUNTIME            PAUSES      TOTAL   SHARE    "
+		     "      PID  NS PID  COMMAND         RUNTIME            PAUSES      TOTAL   "
+		     "SHARE    "
 		     "LONGEST  PROBED BY\n");
 	for (uint32_t i = 0; i < count && i < PROCESSES_SHOWN; i++)
 		put_row(out, recording, summary, &rows[i]);
@@ -194,7 +201,8 @@ static void put_generations(FILE *out, const struct summary *summary, uint64_t t
 		.uncollectable = UNKNOWN,
 	};
 
-	fprintf(out, "\nGeneration    PAUSES      TOTAL   SHARE        P50        P99    LONGEST  COLLECTED  "
+	fprintf(out, "\nGeneration    PAUSES      TOTAL   SHARE        P50        P99    LONGEST  "
+		     "COLLECTED  "
 		     "UNCOLLECTABLE\n");
 	for (size_t i = 0; i < SUMMARY_GENERATIONS; i++) {
 		const struct summary_class *class = &summary->generations[i];

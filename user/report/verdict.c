@@ -112,13 +112,15 @@ const char *verdict_share(uint64_t part, uint64_t whole, char *text, size_t size
 
 static const char *blind(const struct recording *recording, char *text, size_t size)
 {
-	const struct process *first = recording->processes.count ? recording->processes.items : NULL;
+	const struct process *first =
+		recording->processes.count ? recording->processes.items : NULL;
 	char pid[16] = "PID";
 
 	if (first)
 		snprintf(pid, sizeof(pid), "%d", (int)first->pid);
 	snprintf(text, size,
-		"BLIND: no runtime was probed in %s%s, so nothing is known of its pauses: \"gctrace "
+		"BLIND: no runtime was probed in %s%s, so nothing is known of its pauses: "
+		"\"gctrace "
 		"doctor -p %s\" says why.",
 		first ? VERDICT_NAME(first) : "any process",
 		recording->processes.count > 1 ? " or any other process" : "", pid);
@@ -129,10 +131,12 @@ static const char *no_pause(const struct recording *recording, const char *who, 
 	char *text, size_t size)
 {
 	if (verdict_complete(recording))
-		snprintf(text, size, "GC did not pause %s at all in %s: look elsewhere.", who, span);
+		snprintf(
+			text, size, "GC did not pause %s at all in %s: look elsewhere.", who, span);
 	else
 		snprintf(text, size,
-			"No pause of %s was seen in %s, but the recording is incomplete: that proves nothing.",
+			"No pause of %s was seen in %s, but the recording is incomplete: that "
+			"proves nothing.",
 			who, span);
 	return text;
 }
@@ -156,15 +160,17 @@ const char *verdict_sentence(const struct recording *recording, const struct sum
 	if (!summary->count)
 		return no_pause(recording, who, FORMAT_DURATION(span_ns), text, size);
 	if (traced_ns)
-		snprintf(share, sizeof(share), " (%s%s)", VERDICT_SHARE(summary->total_ns, traced_ns),
+		snprintf(share, sizeof(share), " (%s%s)",
+			VERDICT_SHARE(summary->total_ns, traced_ns),
 			traced.count > 1 ? " of their time" : "");
 	if (worst->generation >= 0)
 		snprintf(generation, sizeof(generation), "generation %d", worst->generation);
-	snprintf(text, size, "GC paused %s for %s%s %s %s%s: %llu pause%s, longest %s (%s%s%s)%s", who,
-		complete ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
-		traced.count > 1 ? "in all within" : "of", FORMAT_DURATION(span_ns), share, (unsigned long long)summary->count,
-		summary->count == 1 ? "" : "s", FORMAT_DURATION(summary->max_ns), generation,
-		worst->cause ? ", " : "", worst->cause ? pause_cause_name(worst->cause) : "",
+	snprintf(text, size, "GC paused %s for %s%s %s %s%s: %llu pause%s, longest %s (%s%s%s)%s",
+		who, complete ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
+		traced.count > 1 ? "in all within" : "of", FORMAT_DURATION(span_ns), share,
+		(unsigned long long)summary->count, summary->count == 1 ? "" : "s",
+		FORMAT_DURATION(summary->max_ns), generation, worst->cause ? ", " : "",
+		worst->cause ? pause_cause_name(worst->cause) : "",
 		complete && traced_ns && summary->max_ns < HARMLESS_PAUSE_NS &&
 				(double)summary->total_ns < HARMLESS_SHARE * (double)traced_ns
 			? ": look elsewhere."

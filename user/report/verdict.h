@@ -1,4 +1,6 @@
-/* What a recording and its summary come to, in figures and in one sentence; shared by the formats. */
+/*
+ * What a recording and its summary come to, in figures and in one sentence; shared by the formats.
+ */
 #pragma once
 
 #include <stdbool.h>

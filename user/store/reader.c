@@ -1,4 +1,7 @@
-/* A path in; out come the facts of the recording that lies there, or the one reason why none can be read. */
+/*
+ * A path in; out come the facts of the recording that lies there, or the one reason why none can be
+ * read.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -132,7 +135,8 @@ static int read_process(struct store_reader *reader, sqlite3_stmt *row)
 	size_t len = (size_t)sqlite3_column_bytes(row, 5);
 	struct process *process;
 
-	if (!reader_unsigned(row, 0, UINT32_MAX, &id) || !reader_unsigned(row, 1, INT32_MAX, &pid) ||
+	if (!reader_unsigned(row, 0, UINT32_MAX, &id) ||
+		!reader_unsigned(row, 1, INT32_MAX, &pid) ||
 		!reader_unsigned(row, 2, INT32_MAX, &ns_pid) ||
 		!reader_unsigned(row, 3, INT32_MAX, &ppid) ||
 		!reader_unsigned(row, 6, INT64_MAX, &seen_ns) || !id ||
@@ -186,7 +190,8 @@ static int read_runtime(struct store_reader *reader, sqlite3_stmt *row)
 	read_field(row, 2, runtime->kind, sizeof(runtime->kind));
 	read_field(row, 3, runtime->version, sizeof(runtime->version));
 	read_field(row, 4, runtime->tier, sizeof(runtime->tier));
-	return read_text(row, 5, &runtime->path) || read_text(row, 6, &runtime->detail) ? -ENOMEM : 0;
+	return read_text(row, 5, &runtime->path) || read_text(row, 6, &runtime->detail) ? -ENOMEM
+											: 0;
 }
 
 static int read_drop(struct store_reader *reader, sqlite3_stmt *row)
@@ -214,7 +219,8 @@ static int read_drop(struct store_reader *reader, sqlite3_stmt *row)
 static int check_tables(struct store_reader *reader, struct err *err)
 {
 	static const char sql[] =
-		"SELECT count(*) FROM sqlite_schema AS s WHERE type = 'table' AND rootpage > 0 AND name IN "
+		"SELECT count(*) FROM sqlite_schema AS s WHERE type = 'table' AND rootpage > 0 AND "
+		"name IN "
 		"('meta','clock','process','runtime','pause','stack','frame','string','drops') "
 		"AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(s.name) WHERE hidden <> 0)";
 	sqlite3_stmt *statement;
@@ -233,7 +239,8 @@ static int check_tables(struct store_reader *reader, struct err *err)
 			sqlite3_errmsg(reader->db));
 	if (tables != 9)
 		return err_set(err, EBADMSG,
-			"%s lacks tables of a gctrace recording: it is damaged, or was cut off before "
+			"%s lacks tables of a gctrace recording: it is damaged, or was cut off "
+			"before "
 			"recording began",
 			reader->path);
 	return 0;
@@ -246,14 +253,17 @@ static int read_facts(struct store_reader *reader, struct err *err)
 		int (*row)(struct store_reader *, sqlite3_stmt *);
 	} facts[] = {
 		{"meta", "SELECT key, value FROM meta", read_meta},
-		{"clock", "SELECT monotonic_ns, realtime_ns FROM clock ORDER BY monotonic_ns LIMIT 1",
+		{"clock",
+			"SELECT monotonic_ns, realtime_ns FROM clock ORDER BY monotonic_ns LIMIT 1",
 			read_clock},
 		{"process",
-			"SELECT id, pid, ns_pid, ppid, comm, cmdline, seen_ns, exit_ns FROM process "
+			"SELECT id, pid, ns_pid, ppid, comm, cmdline, seen_ns, exit_ns FROM "
+			"process "
 			"ORDER BY id",
 			read_process},
 		{"runtime",
-			"SELECT id, process, kind, version, tier, path, detail, attached_ns, missed "
+			"SELECT id, process, kind, version, tier, path, detail, attached_ns, "
+			"missed "
 			"FROM runtime ORDER BY id",
 			read_runtime},
 		{"drops", "SELECT cause, remedy, count, time_ns FROM drops ORDER BY time_ns, cause",
@@ -267,8 +277,9 @@ static int read_facts(struct store_reader *reader, struct err *err)
 	if (!recording->start_ns)
 		reader_damaged(reader, "table meta lacks start_ns");
 	if (!recording->start_ns)
-		return err_set(err, EBADMSG, "%s is damaged beyond reading (%s): take another copy of it",
-			reader->path, recording->damage);
+		return err_set(err, EBADMSG,
+			"%s is damaged beyond reading (%s): take another copy of it", reader->path,
+			recording->damage);
 	if (recording->end_ns < recording->start_ns)
 		recording->end_ns = 0;
 	recording->cut_off = !recording->end_ns;
@@ -285,7 +296,8 @@ static int inspect(const char *path, struct store_file *ret, struct err *err)
 	int r = fd < 0 || fstat(fd, &st) ? -errno : 0;
 
 	if (!r && !S_ISREG(st.st_mode))
-		return err_set(err, EBADMSG, "%s is not a gctrace recording: it is no regular file", path);
+		return err_set(
+			err, EBADMSG, "%s is not a gctrace recording: it is no regular file", path);
 	r = r ? r : store_file_inspect(fd, ret);
 	if (r == -ENOENT)
 		return err_set(err, ENOENT, "there is no file %s", path);
@@ -304,19 +316,21 @@ static int inspect(const char *path, struct store_file *ret, struct err *err)
 	}
 	if (ret->version > STORE_SCHEMA_VERSION)
 		return err_set(err, EBADMSG,
-			"%s was recorded by a newer gctrace (schema version %u, this one reads up to %d): "
+			"%s was recorded by a newer gctrace (schema version %u, this one reads up "
+			"to %d): "
 			"update gctrace",
 			path, ret->version, STORE_SCHEMA_VERSION);
 	if (ret->writer)
 		return err_set(err, EBUSY,
-			"%s is still being recorded, by process %d: stop that first, with SIGINT", path,
-			(int)ret->writer);
+			"%s is still being recorded, by process %d: stop that first, with SIGINT",
+			path, (int)ret->writer);
 	return 0;
 }
 
 /*
- * Without a lock, a -shm file or a write, so that an unprivileged reader and a read-only folder do: a file closed
- * clean is immutable; one cut off is read together with its -wal, whose index an exclusive connection keeps in memory.
+ * Without a lock, a -shm file or a write, so that an unprivileged reader and a read-only folder do:
+ * a file closed clean is immutable; one cut off is read together with its -wal, whose index an
+ * exclusive connection keeps in memory.
  */
 static int open_database(struct store_reader *reader, const struct store_file *file)
 {
@@ -339,7 +353,8 @@ static int open_database(struct store_reader *reader, const struct store_file *f
 	/* Lets SQLite open a file that is shorter than its header says, to read what is there. */
 	sqlite3_db_config(reader->db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
 	return sqlite3_exec(reader->db,
-		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"
+		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cell_size_check = ON; PRAGMA mmap_size = "
+		"0;"
 		"PRAGMA cache_size = -1024;",
 		NULL, NULL, NULL);
 }

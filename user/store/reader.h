@@ -24,8 +24,8 @@ void reader_damaged(struct store_reader *reader, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Steps through @sql and gives each row to @row, which returns 0, -errno to stop, or 1 for a row that is damaged.
- * Damage ends the scan quietly, noted as one of table @table. 0 or -ENOMEM.
+ * Steps through @sql and gives each row to @row, which returns 0, -errno to stop, or 1 for a row
+ * that is damaged. Damage ends the scan quietly, noted as one of table @table. 0 or -ENOMEM.
  */
 int reader_scan(struct store_reader *reader, const char *table, const char *sql,
 	int (*row)(struct store_reader *, sqlite3_stmt *));

@@ -1,4 +1,7 @@
-/* The large tables of an open .gct file in; out come its stacks, and its pauses one by one, past any damage. */
+/*
+ * The large tables of an open .gct file in; out come its stacks, and its pauses one by one, past
+ * any damage.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -63,7 +66,9 @@ static int read_node(struct store_reader *reader, sqlite3_stmt *row)
 		!reader_unsigned(row, 1, reader->stacks.node_count - 1, &parent) ||
 		!reader_unsigned(row, 2, reader->stacks.frame_count - 1, &frame) || !frame)
 		return 1;
-	return stack_table_append_node(&reader->stacks, (uint32_t)parent, (uint32_t)frame) ? 0 : -ENOMEM;
+	return stack_table_append_node(&reader->stacks, (uint32_t)parent, (uint32_t)frame)
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int load_stacks(struct store_reader *reader)
@@ -103,7 +108,8 @@ const struct stack_table *store_stacks(struct store_reader *reader, struct err *
 static int seek(struct store_reader *reader, int64_t after)
 {
 	static const char sql[] =
-		"SELECT id, start_ns, duration_ns, runtime, tid, interpreter, generation, cause, flags, "
+		"SELECT id, start_ns, duration_ns, runtime, tid, interpreter, generation, cause, "
+		"flags, "
 		"collected, uncollectable, stack FROM pause WHERE id > ? ORDER BY id";
 	int rc = SQLITE_OK;
 
@@ -168,8 +174,8 @@ static bool read_pause(struct store_reader *reader, struct pause *ret)
 }
 
 /*
- * Steps over a place that cannot be read: tries ids ever further on until one can. Whether there is one; the
- * cursor then stands before it.
+ * Steps over a place that cannot be read: tries ids ever further on until one can. Whether there is
+ * one; the cursor then stands before it.
  */
 static bool step_over(struct store_reader *reader)
 {
@@ -197,8 +203,8 @@ static int pauses_end(struct store_reader *reader, struct err *err)
 	reader->ended = true;
 	if (!*reader->recording.damage)
 		return 0;
-	return err_set(err, EBADMSG, "%s is damaged (%s): %llu pauses of it could be read", reader->path,
-		reader->recording.damage, (unsigned long long)reader->read);
+	return err_set(err, EBADMSG, "%s is damaged (%s): %llu pauses of it could be read",
+		reader->path, reader->recording.damage, (unsigned long long)reader->read);
 }
 
 static int pauses_begin(struct store_reader *reader, struct err *err)

@@ -1,4 +1,7 @@
-/* A path in; out comes whether a recording lies there, who writes it, and a SQLite connection to it. */
+/*
+ * A path in; out comes whether a recording lies there, who writes it, and a SQLite connection to
+ * it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +13,10 @@
 #include "cleanup.h"
 #include "store_file.h"
 
-/* Offsets in the first 100 bytes and of the lock bytes: https://www.sqlite.org/fileformat2.html, os.h */
+/*
+ * Offsets in the first 100 bytes and of the lock bytes: https://www.sqlite.org/fileformat2.html,
+ * os.h
+ */
 enum {
 	HEADER_BYTES = 100,
 	HEADER_READ_VERSION = 19,
@@ -71,7 +77,9 @@ char *store_file_companion(const char *path, const char *suffix)
 	return asprintf(&companion, "%s%s", path, suffix) < 0 ? NULL : companion;
 }
 
-/* Makes way for a recording at @path: a file there must be one that may be replaced. 0 or -errno. */
+/*
+ * Makes way for a recording at @path: a file there must be one that may be replaced. 0 or -errno.
+ */
 static int remove_old(const char *path, int fd, struct err *err)
 {
 	static const char *const companions[] = {"-wal", "-shm", "-journal"};
@@ -81,20 +89,22 @@ static int remove_old(const char *path, int fd, struct err *err)
 
 	if (!r && !S_ISREG(st.st_mode))
 		return err_set(err, EINVAL,
-			"cannot record to %s: it is not a regular file; name another with -o", path);
+			"cannot record to %s: it is not a regular file; name another with -o",
+			path);
 	r = r ? r : store_file_inspect(fd, &file);
 	if (r)
 		return err_set(err, -r, "cannot read %s, the file to be replaced: %s", path,
 			strerror(-r));
 	if (file.kind != STORE_EMPTY && file.kind != STORE_GCT)
 		return err_set(err, EEXIST,
-			"%s exists and is not a gctrace recording, so it is not overwritten: name another "
+			"%s exists and is not a gctrace recording, so it is not overwritten: name "
+			"another "
 			"file with -o, or remove it",
 			path);
 	if (file.kind == STORE_GCT && file.writer)
 		return err_set(err, EBUSY,
-			"%s is being recorded right now by process %d: name another file with -o", path,
-			(int)file.writer);
+			"%s is being recorded right now by process %d: name another file with -o",
+			path, (int)file.writer);
 	for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
 		_cleanup_free_ char *companion = store_file_companion(path, companions[i]);
 
@@ -121,8 +131,8 @@ int store_file_claim(const char *path, struct err *err)
 		return r;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
-		return err_set(err, errno, "cannot create %s: %s; name a writable file with -o", path,
-			strerror(errno));
+		return err_set(err, errno, "cannot create %s: %s; name a writable file with -o",
+			path, strerror(errno));
 	return 0;
 }
 
@@ -136,7 +146,10 @@ static char *file_uri(const char *path, const char *parameters)
 
 	if (!uri)
 		return NULL;
-	/* "//" after the scheme would begin an authority, so a path begins with one "/" or with "./" */
+	/*
+	 * "//" after the scheme would begin an authority, so a path begins with one "/" or with
+	 * "./"
+	 */
 	while (path[0] == '/' && path[1] == '/')
 		path++;
 	to = stpcpy(uri, *path == '/' ? "file:" : "file:./");

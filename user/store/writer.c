@@ -1,4 +1,7 @@
-/* Facts in, rows of a .gct file out: prepared statements, large transactions, one failure that ends it all. */
+/*
+ * Facts in, rows of a .gct file out: prepared statements, large transactions, one failure that ends
+ * it all.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +14,9 @@
 #include "store_file.h"
 #include "utf8.h"
 
-/* Pauses a transaction when the caller never commits: bounds the WAL and what a failure can lose. */
+/*
+ * Pauses a transaction when the caller never commits: bounds the WAL and what a failure can lose.
+ */
 #define COMMIT_PAUSES 16384
 
 /* Pauses that one INSERT takes: a third cheaper than one each. */
@@ -44,17 +49,18 @@ struct store_writer {
 	uint32_t strings, frames, nodes; /* of the stack table: the next one to write */
 	struct pause batch[BATCH];
 	unsigned batched;
-	uint64_t pending;		 /* pauses in the open transaction, those in the batch too */
+	uint64_t pending; /* pauses in the open transaction, those in the batch too */
 	uint64_t lost;			 /* pauses that a failure cost */
 	bool open;			 /* a transaction is */
-	int failed;			 /* -errno of the first failure, after which nothing is taken */
+	int failed; /* -errno of the first failure, after which nothing is taken */
 	struct err error;
 };
 
 /*
- * No fsync while recording: the ring buffer would overflow meanwhile. What is committed survives the death of this
- * process but perhaps not of the machine. The exclusive lock keeps the WAL's index in memory (no -shm file) and a
- * second recorder out. 4 MiB of WAL, then its pages move into the file.
+ * No fsync while recording: the ring buffer would overflow meanwhile. What is committed survives
+ * the death of this process but perhaps not of the machine. The exclusive lock keeps the WAL's
+ * index in memory (no -shm file) and a second recorder out. 4 MiB of WAL, then its pages move into
+ * the file.
  */
 static const char setup_sql[] = "PRAGMA page_size = 8192;"
 				"PRAGMA locking_mode = EXCLUSIVE;"
@@ -74,19 +80,22 @@ static int fail_text(struct store_writer *writer, int code, struct err *err)
 	case ENOSPC:
 	case EDQUOT:
 		return err_set(err, code,
-			"cannot write %s: the disk is full; what was recorded before stays readable: "
+			"cannot write %s: the disk is full; what was recorded before stays "
+			"readable: "
 			"free space, or record to another disk with -o",
 			path);
 	case EFBIG:
 		return err_set(err, code,
-			"cannot write %s: it has reached the largest size allowed (ulimit -f, or the "
+			"cannot write %s: it has reached the largest size allowed (ulimit -f, or "
+			"the "
 			"file system); what was recorded before stays readable",
 			path);
 	case ENOMEM:
 		return err_set(err, code, "cannot write %s: out of memory", path);
 	}
 	return err_set(err, code,
-		"cannot write %s: %s (%s); what was recorded before stays readable: check the disk, or "
+		"cannot write %s: %s (%s); what was recorded before stays readable: check the "
+		"disk, or "
 		"record elsewhere with -o",
 		path, sqlite3_errmsg(writer->db), strerror(code));
 }
@@ -371,8 +380,8 @@ static int prepare(struct store_writer *writer)
 }
 
 /*
- * The schema and the facts of the start go into the file itself, before there is a WAL: whatever happens later,
- * its first page names it a recording. 0 or -errno, with the failure set.
+ * The schema and the facts of the start go into the file itself, before there is a WAL: whatever
+ * happens later, its first page names it a recording. 0 or -errno, with the failure set.
  */
 static int begin_recording(struct store_writer *writer, const struct recording *head)
 {
@@ -443,7 +452,9 @@ int store_create(const char *path, const struct recording *head, struct store_wr
 	return 0;
 }
 
-/* After a failure: what it cost becomes a fact of the recording, if there is room for one row more. */
+/*
+ * After a failure: what it cost becomes a fact of the recording, if there is room for one row more.
+ */
 static void put_lost(struct store_writer *writer)
 {
 	struct drop drop = {
@@ -479,11 +490,14 @@ static void put_end(struct store_writer *writer, const struct recording *recordi
 	writer->failed = failed ? failed : writer->failed;
 }
 
-/* Moves the WAL into the file, makes it durable, and leaves a plain database that any reader can open. */
+/*
+ * Moves the WAL into the file, makes it durable, and leaves a plain database that any reader can
+ * open.
+ */
 static int finish(struct store_writer *writer)
 {
-	int rc = sqlite3_exec(writer->db, "PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE;",
-		NULL, NULL, NULL);
+	int rc = sqlite3_exec(writer->db,
+		"PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE;", NULL, NULL, NULL);
 
 	return rc == SQLITE_OK ? writer->failed : fail(writer, rc);
 }
