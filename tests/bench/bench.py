@@ -51,6 +51,7 @@ class Interpreter:
             files.append("/usr/lib/debug/.build-id/%s/%s.debug" % build_id.groups())
         for file in files:
             found = re.search(r": (\w+) +\w+ +FUNC .* gc_collect_main(?!.*\.cold)",
+                              run("readelf", "-sW", file).stdout)
             if found:
                 return self._file_offset(int(found.group(1), 16))
         raise Skip("%s has no symbol gc_collect_main, nor a debug file" % self.file)

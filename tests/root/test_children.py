@@ -158,7 +158,10 @@ def debian_shared():
                 yield runtime, inside
 
 
-@pytest.mark.parametrize("embedded", list(debian_shared()), ids=lambda pair: pair[0].name)
+EMBEDDED = list(debian_shared())
+
+
+@pytest.mark.parametrize("embedded", EMBEDDED, ids=[r.name for r, _ in EMBEDDED])
 def test_embedded(bench, embedded):
     """A program of its own that embeds a distribution's libpython, found by its USDT notes."""
     runtime, libpython = embedded

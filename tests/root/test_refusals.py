@@ -123,11 +123,10 @@ def test_newer_recording(bench, recording):
     refused(gctrace("report", recording), 1, "(?i)newer")
 
 
-def usdt_runtime():
-    return [r for r in conftest.PLAIN if r.in_root and r.linkage == "static"]
+USDT = [r for r in conftest.PLAIN if r.in_root and r.linkage == "static"]
 
 
-@pytest.mark.parametrize("contended", usdt_runtime(), ids=lambda r: r.name)
+@pytest.mark.parametrize("contended", USDT, ids=[r.name for r in USDT])
 def test_usdt_taken(bench, contended):
     """Another tracer sits on the USDT site without its semaphore: another way is found."""
     path = contended.root + contended.elf
