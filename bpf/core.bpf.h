@@ -28,6 +28,7 @@ struct thread_struct {
 
 struct task_struct {
 	int pid, tgid;
+	unsigned long nvcsw; /* voluntary context switches */
 	struct signal_struct *signal;
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
@@ -36,12 +37,13 @@ struct task_struct {
 struct thread_state {
 	__u32 depth; /* calls of the collector on this thread's stack */
 	__u32 image;
-	__u64 tstate, interpreter, gc, gil, runtime;
-	__u64 start_ns, gil_switches;
+	__u64 tstate, interpreter, gc, runtime;
+	__u64 start_ns;
+	unsigned long sleeps; /* of the thread before the pause: task_struct.nvcsw */
 	__u64 before[9]; /* generation_stats at the begin: collections, collected, uncollectable, ×3 */
 	__u32 cause, flags;
 	__s32 generation; /* as the argument said */
-	__u32 has_books;
+	__u32 has_books, sent;
 	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
 	__u64 frame_bytes[16];
 	__u64 code_bytes[16];
@@ -110,7 +112,8 @@ static __always_inline __u32 current_tgid(void)
 	return bpf_get_current_pid_tgid() >> 32;
 }
 
-static __always_inline void fill_header(struct gc_header *header, __u32 type, __u32 size)
+static __always_inline void fill_header(struct gc_header *header, __u32 type, __u32 size,
+	__u64 time_ns)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 
@@ -118,7 +121,7 @@ static __always_inline void fill_header(struct gc_header *header, __u32 type, __
 	header->size = size;
 	header->pid = id >> 32;
 	header->tid = (__u32)id;
-	header->time_ns = bpf_ktime_get_ns();
+	header->time_ns = time_ns;
 }
 
 static __always_inline __u64 read_u64(__u64 address)

@@ -99,63 +99,89 @@ static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct gc_la
 	return tstate_by_gil(layout, runtime);
 }
 
-static __always_inline void show_open(struct thread_state *state, bool open)
+static __always_inline struct thread_state *thread_state(__u64 flags)
+{
+	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, flags);
+}
+
+/* What all pauses of this thread have in common. */
+static __always_inline void begin_record(struct gc_pause *record)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	struct shared *s = shared();
-	struct gc_open *slot;
 
-	if (!s)
-		return;
-	slot = &s->open[(__u32)id % GC_OPEN_SLOTS];
-	if (open) {
-		slot->start_ns = state->start_ns;
-		slot->pid = id >> 32;
-		slot->tid = (__u32)id;
-	} else {
-		slot->tid = 0;
-	}
+	record->header.type = GC_EVENT_PAUSE;
+	record->header.pid = id >> 32;
+	record->header.tid = (__u32)id;
 }
 
-static __always_inline struct thread_state *thread_state(bool create)
+/* The state of a thread of a target; NULL for any other. Only a target's thread ever has one. */
+static __always_inline struct thread_state *target_state(void)
 {
-	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
-		create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-}
+	struct thread_state *state = thread_state(0);
+	__u32 tgid = current_tgid();
 
-/* @runtime: the address of _PyRuntime in this process, 0 where nothing needs it. */
-static __always_inline int begin(struct pt_regs *ctx, __u32 image, __u64 runtime)
-{
-	const struct gc_layout *layout = bpf_map_lookup_elem(&layouts, &image);
-	struct thread_state *state;
-
-	if (!layout)
-		return 0;
-	state = thread_state(true);
+	if (state)
+		return state;
+	if (!bpf_map_lookup_elem(&targets, &tgid))
+		return NULL;
+	state = thread_state(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state) {
 		count_drop(GC_DROP_THREAD);
-		return 0;
+		return NULL;
 	}
+	begin_record(&state->record);
+	return state;
+}
+
+/* A pause in progress shows in a slot that user space sees; a collision hides one of the two. */
+static __always_inline struct gc_open *open_slot(const struct thread_state *state)
+{
+	struct shared *s = shared();
+
+	return s ? &s->open[state->record.header.tid % GC_OPEN_SLOTS] : NULL;
+}
+
+/*
+ * A thread state belongs to one interpreter for life, and a read of user memory is the dearest step
+ * of all, so it is made once. An address used again for another interpreter shows in the books,
+ * which then do not move: see settle_books().
+ */
+static __always_inline void find_interpreter(struct thread_state *state,
+	const struct gc_layout *layout, __u64 tstate)
+{
+	if (tstate == state->tstate && tstate)
+		return;
+	state->tstate = tstate;
+	state->interpreter = read_u64(tstate + layout->tstate_interp);
+	state->gc = layout->runtime_gc ? state->runtime + layout->runtime_gc
+				       : state->interpreter + layout->interp_gc;
+}
+
+/* @runtime: the address of _PyRuntime in this process. */
+static __always_inline void begin(struct pt_regs *ctx, struct thread_state *state, __u32 image,
+	const struct gc_layout *layout, __u64 runtime)
+{
+	struct gc_open *slot;
+
 	if (state->depth++) {
 		state->flags |= GC_PAUSE_NESTED;
-		return 0;
+		return;
 	}
 	state->image = image;
 	state->runtime = runtime;
 	state->flags = 0;
-	state->tstate = find_tstate(ctx, layout, runtime);
-	state->interpreter = read_u64(state->tstate + layout->tstate_interp);
-	state->gc = layout->runtime_gc ? runtime + layout->runtime_gc
-				       : state->interpreter + layout->interp_gc;
-	state->gil = layout->runtime_gil ? runtime + layout->runtime_gil
-					 : read_u64(state->interpreter + layout->interp_gil);
-	state->gil_switches = read_u64(state->gil + layout->gil_switches);
+	find_interpreter(state, layout, find_tstate(ctx, layout, runtime));
 	state->has_books = read_books(layout, state->gc, state->before);
 	state->cause = cause_of(ctx, layout, state->gc);
 	state->generation = layout->tstate_source == GC_TSTATE_ARG1 ? (__s32)PT_REGS_PARM2(ctx) : -1;
+	state->sleeps = bpf_get_current_task_btf()->nvcsw;
+	slot = open_slot(state);
 	state->start_ns = bpf_ktime_get_ns();
-	show_open(state, true);
-	return 0;
+	if (slot) {
+		slot->tid = state->record.header.tid;
+		slot->pid = state->record.header.pid;
+		slot->start_ns = state->start_ns;
+	}
 }
 
 /*
@@ -181,105 +207,109 @@ __noinline int settle_books(struct thread_state *state)
 		state->flags |= GC_PAUSE_NO_BOOKS;
 		record->generation = state->generation;
 		record->collected = record->uncollectable = 0;
-		return 1;
-	}
-	for (int i = 0; i < 3; i++) {
-		record->collections[i] = after[3 * i];
-		if (after[3 * i] == state->before[3 * i])
-			continue;
 		moved = 1;
-		record->generation = i;
-		record->collected = after[3 * i + 1] - state->before[3 * i + 1];
-		record->uncollectable = after[3 * i + 2] - state->before[3 * i + 2];
+	} else {
+		for (int i = 0; i < 3; i++) {
+			record->collections[i] = after[3 * i];
+			if (after[3 * i] == state->before[3 * i])
+				continue;
+			moved = 1;
+			record->generation = i;
+			record->collected = after[3 * i + 1] - state->before[3 * i + 1];
+			record->uncollectable = after[3 * i + 2] - state->before[3 * i + 2];
+		}
 	}
+	/* Unmoved books of another interpreter say nothing: look at the right ones from now on. */
+	if (!moved && !layout->runtime_gc &&
+		read_u64(state->tstate + layout->tstate_interp) != state->interpreter) {
+		state->tstate = 0;
+		state->flags |= GC_PAUSE_NO_BOOKS;
+		record->generation = state->generation;
+		moved = 1;
+	}
+	/* Only _PyRuntime.finalizing tells a collection that the exit asked for from the user's. */
+	if (moved && state->cause == GC_CAUSE_MANUAL && record->generation == 2 &&
+		read_u64(state->runtime + layout->runtime_finalizing))
+		state->cause = GC_CAUSE_SHUTDOWN;
 	return moved;
 }
 
-static __always_inline void send_pause(struct gc_pause *record)
+static __always_inline void send_pause(struct thread_state *state)
 {
+	struct gc_pause *record = &state->record;
 	__u64 size = GC_PAUSE_SIZE(record->frame_count & GC_MAX_FRAMES);
 	__u64 flags = BPF_RB_NO_WAKEUP;
 
 	record->header.size = size;
-	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > wakeup_bytes)
+	if (!(++state->sent % 16) && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&events, record, size, flags))
 		count_drop(GC_DROP_RING);
 }
 
-static __always_inline int end(__u64 end_ns)
+static __always_inline void end(struct thread_state *state, __u64 end_ns)
 {
-	struct thread_state *state = thread_state(false);
-	const struct gc_layout *layout;
+	struct gc_open *slot = open_slot(state);
 	struct gc_pause *record;
 
-	if (!state)
-		return 0; /* its begin was before us */
 	if (!state->depth) {
-		count_drop(GC_DROP_UNMATCHED_END);
-		return 0;
+		if (state->start_ns)
+			count_drop(GC_DROP_UNMATCHED_END);
+		return; /* else its begin was before us */
 	}
 	if (--state->depth)
-		return 0;
-	layout = bpf_map_lookup_elem(&layouts, &state->image);
-	if (!layout)
-		return 0;
-	show_open(state, false);
+		return;
+	if (slot)
+		slot->start_ns = 0;
 	record = &state->record;
 	record->frame_count = 0;
 	if (!settle_books(state))
-		return 0;
-	if (read_u64(state->gil + layout->gil_switches) != state->gil_switches)
-		state->flags |= GC_PAUSE_GIL_RELEASED;
-	if (state->cause == GC_CAUSE_MANUAL && record->generation == 2 && state->runtime &&
-		read_u64(state->runtime + layout->runtime_finalizing))
-		state->cause = GC_CAUSE_SHUTDOWN;
+		return;
+	if (bpf_get_current_task_btf()->nvcsw != state->sleeps)
+		state->flags |= GC_PAUSE_SLEPT;
 	if (end_ns - state->start_ns >= min_stack_ns)
 		walk_stack(state);
-	fill_header(&record->header, GC_EVENT_PAUSE, 0);
 	record->header.time_ns = end_ns;
 	record->start_ns = state->start_ns;
 	record->interpreter = state->interpreter;
 	record->image = state->image;
 	record->cause = state->cause;
 	record->flags = state->flags;
-	send_pause(record);
-	return 0;
-}
-
-static __always_inline bool is_target(void)
-{
-	__u32 tgid = current_tgid();
-
-	return bpf_map_lookup_elem(&targets, &tgid);
+	send_pause(state);
 }
 
 /* The load bias, and with it _PyRuntime's address, follows from where this probe was hit. */
-static __always_inline int begin_here(struct pt_regs *ctx)
+static __always_inline void begin_here(struct pt_regs *ctx, struct thread_state *state,
+	__u64 cookie)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u32 image = GC_COOKIE_IMAGE(cookie);
 	const struct gc_layout *layout = bpf_map_lookup_elem(&layouts, &image);
-	__u64 bias;
 
-	if (!layout)
-		return 0;
-	bias = PT_REGS_IP(ctx) - layout->site_address[GC_COOKIE_SITE(cookie)];
-	return begin(ctx, image, bias + layout->runtime_address);
+	if (layout)
+		begin(ctx, state, image, layout,
+			PT_REGS_IP(ctx) - layout->site_address[GC_COOKIE_SITE(cookie)] +
+				layout->runtime_address);
 }
 
 SEC("uprobe")
 int on_collect_begin(struct pt_regs *ctx)
 {
-	return is_target() ? begin_here(ctx) : 0;
+	struct thread_state *state = target_state();
+
+	if (state)
+		begin_here(ctx, state, bpf_get_attach_cookie(ctx));
+	return 0;
 }
 
 SEC("uprobe")
 int on_collect_end(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_ns();
+	struct thread_state *state = thread_state(0);
 
-	return is_target() ? end(now) : 0;
+	if (state)
+		end(state, now);
+	return 0;
 }
 
 extern bool bpf_session_is_return(void) __ksym __weak;
@@ -291,41 +321,48 @@ extern bool bpf_session_is_return(void) __ksym __weak;
 SEC("uprobe")
 int on_collect_session(struct pt_regs *ctx)
 {
-	__u64 now = bpf_ktime_get_ns();
-	__u32 kind;
+	struct thread_state *state;
+	__u64 cookie, now;
 
-	kind = GC_COOKIE_KIND(bpf_get_attach_cookie(ctx));
-	if (bpf_session_is_return() || kind == GC_SITE_END) {
-		if (is_target())
-			end(now);
-		return 1;
+	if (bpf_session_is_return()) {
+		now = bpf_ktime_get_ns();
+		state = thread_state(0);
+		if (state)
+			end(state, now);
+		return 0;
 	}
-	if (!is_target())
+	cookie = bpf_get_attach_cookie(ctx);
+	now = GC_COOKIE_KIND(cookie) == GC_SITE_END ? bpf_ktime_get_ns() : 0;
+	state = target_state();
+	if (!state)
 		return 1;
-	begin_here(ctx);
-	return kind != GC_SITE_FUNCTION;
+	if (now)
+		end(state, now);
+	else
+		begin_here(ctx, state, cookie);
+	return GC_COOKIE_KIND(cookie) != GC_SITE_FUNCTION;
 }
 
 /*
  * A write to interp->gc.collecting, of a runtime where no function could be found. Its edges 0 → 1
- * and 1 → 0 are the begin and the end; the attach cookie is the image, the address tells the rest.
+ * and 1 → 0 are the begin and the end; the attach cookie is the image, whose layout has this very
+ * process's addresses.
  */
 SEC("perf_event")
 int on_collecting_write(struct bpf_perf_event_data *ctx)
 {
-	struct thread_state *state = thread_state(false);
 	__u32 image = GC_COOKIE_IMAGE(bpf_get_attach_cookie(ctx));
 	__u64 now = bpf_ktime_get_ns();
 	const struct gc_layout *layout = bpf_map_lookup_elem(&layouts, &image);
+	struct thread_state *state = target_state();
 	__s32 collecting = 0;
 
-	if (!is_target() || !layout ||
-		bpf_probe_read_user(&collecting, 4, (void *)ctx->addr))
+	if (!state || !layout || bpf_probe_read_user(&collecting, 4, (void *)ctx->addr))
 		return 0;
-	if (state && state->depth && !collecting)
-		return end(now);
-	if (collecting && (!state || !state->depth))
-		return begin((struct pt_regs *)&ctx->regs, image, layout->runtime_address);
+	if (state->depth && !collecting)
+		end(state, now);
+	else if (collecting && !state->depth)
+		begin((struct pt_regs *)&ctx->regs, state, image, layout, layout->runtime_address);
 	return 0;
 }
 

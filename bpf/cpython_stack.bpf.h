@@ -67,7 +67,7 @@ static long send_piece(__u32 i, struct table_walk *walk)
 		walk->failed = true;
 		return 1;
 	}
-	fill_header(&piece->header, GC_EVENT_TABLE, sizeof(*piece));
+	fill_header(&piece->header, GC_EVENT_TABLE, sizeof(*piece), bpf_ktime_get_ns());
 	part = at_most(part, GC_TABLE_BYTES);
 	piece->id = walk->id;
 	piece->offset = offset;
@@ -108,7 +108,7 @@ __noinline int send_code(struct thread_state *state, __u64 id)
 		count_drop(GC_DROP_RING);
 		return 1;
 	}
-	fill_header(&code->header, GC_EVENT_CODE, sizeof(*code));
+	fill_header(&code->header, GC_EVENT_CODE, sizeof(*code), bpf_ktime_get_ns());
 	code->id = id;
 	code->image = image;
 	code->first_line = FIELD32(state->code_bytes, layout->code_first_line - CODE_WINDOW);

@@ -41,7 +41,7 @@ struct gc_header {
 #define GC_CAUSE_SHUTDOWN  3
 
 /* gc_pause.flags */
-#define GC_PAUSE_GIL_RELEASED 1 /* the GIL changed hands within the pause */
+#define GC_PAUSE_SLEPT	      1 /* the thread slept: a finalizer waited, or memory was paged in */
 #define GC_PAUSE_NESTED	      2 /* the collector was called again by the same thread, to no effect */
 #define GC_PAUSE_TRUNCATED    4 /* more than GC_MAX_FRAMES frames */
 #define GC_PAUSE_NO_BOOKS     8 /* the runtime's counters could not be read: generation is its argument's word */
@@ -103,7 +103,7 @@ struct gc_process {
 	__u64 start_ns; /* UNFINISHED: when the pause began */
 };
 
-/* A pause in progress, seen through the mapped .bss; tid 0: free. */
+/* A pause in progress, seen through the mapped page; start_ns 0: none. */
 struct gc_open {
 	__u32 pid, tid;
 	__u64 start_ns;
@@ -154,7 +154,7 @@ struct gc_layout {
 	__u16 gc_counts; /* generations[0].threshold; count follows */
 	__u16 gc_enabled, gc_stats, gc_collecting;
 	__u16 tstate_interp, tstate_frame, tstate_cframe, cframe_frame, tstate_thread;
-	__u16 gil_switches, gil_holder;
+	__u16 gil_holder;
 	__u16 frame_code, frame_previous, frame_lasti, frame_owner;
 	__u16 lasti_scale; /* legacy lasti in units of this many bytes */
 	__u16 code_first_line, code_file, code_name, code_table;
@@ -162,7 +162,7 @@ struct gc_layout {
 	__u16 text_free_threaded;	/* the state word holds `interned` in a byte of its own */
 	__u16 stats_ring_count[3], stats_ring_index[3], stats_ring_base[3];
 	__u16 stats_item, stats_item_collections; /* size; collected and uncollectable follow */
-	__u16 pad[3];
+	__u16 pad[4];
 };
 
 /* Reasons for events lost, as indexes into `drops`. */

@@ -14,7 +14,7 @@ static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
 		count_drop(GC_DROP_RING);
 		return;
 	}
-	fill_header(&event->header, type, sizeof(*event));
+	fill_header(&event->header, type, sizeof(*event), bpf_ktime_get_ns());
 	event->child = child;
 	event->pad = 0;
 	event->start_ns = start_ns;
@@ -51,8 +51,12 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		return 0;
 	bpf_map_update_elem(&targets, &tgid, &fresh, BPF_EXIST);
 	state = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
-	if (state)
-		state->depth = 0; /* the collector that called exec is gone */
+	if (state) {
+		/* The collector that called exec is gone, and the thread is now the leader. */
+		state->depth = 0;
+		state->tstate = 0;
+		state->record.header.tid = task->pid;
+	}
 	tell(GC_EVENT_EXEC, 0, 0);
 	return 0;
 }
@@ -62,7 +66,7 @@ static __always_inline void close_slot(__u32 tid)
 	struct shared *s = shared();
 
 	if (s && s->open[tid % GC_OPEN_SLOTS].tid == tid)
-		s->open[tid % GC_OPEN_SLOTS].tid = 0;
+		s->open[tid % GC_OPEN_SLOTS].start_ns = 0;
 }
 
 SEC("tp_btf/sched_process_exit")

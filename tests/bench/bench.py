@@ -2,6 +2,8 @@
 
 In: the gctrace binary and what this machine has. Out: measured processes, attached tracers, text.
 """
+import atexit
+import functools
 import json
 import os
 import pathlib
@@ -23,7 +25,7 @@ class Skip(Exception):
     """This cannot be measured here; the text says why."""
 
 
-def first_line(text):
+def last_line(text):
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1].strip() if lines else "it said nothing"
 
@@ -39,6 +41,7 @@ class Interpreter:
     def __init__(self, name, binary, home, library=None):
         self.name, self.home = name, home
         self.folder = tempfile.mkdtemp(prefix="gctrace-bench-")
+        atexit.register(self.remove)
         self.binary = shutil.copy2(os.path.realpath(binary), self.folder)
         self.file = shutil.copy2(library, self.folder) if library else self.binary
         self.offset = self._collector()
@@ -151,7 +154,7 @@ class Tracer:
     def check(self):
         if self.popen.poll() is not None:
             raise Skip("it ended with status %d: %s" % (self.popen.returncode,
-                                                        first_line(self.words())))
+                                                        last_line(self.words())))
 
     def wait_attached(self, subject, untraced_ns):
         """Until collections cost the subject more; then a moment for a second probe."""
@@ -159,7 +162,7 @@ class Tracer:
         while subject.quick() < untraced_ns * 2 + 100:
             self.check()
             if time.monotonic() > end:
-                raise Skip("no probe of it was felt in %d s: %s" % (WAIT_S, first_line(self.words())))
+                raise Skip("no probe of it was felt in %d s: %s" % (WAIT_S, last_line(self.words())))
             time.sleep(0.02)
         time.sleep(0.3)
         self.check()
@@ -188,6 +191,7 @@ class Tracer:
 def build_floor():
     """floor and floor.bpf.o, built into a folder of their own. Skip without clang or libbpf."""
     folder = tempfile.mkdtemp(prefix="gctrace-floor-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     machine = run("cc", "-print-multiarch").stdout.strip()
     for command in (
             ["clang", "-O2", "-g", "-target", "bpf", "-I/usr/include/" + machine, "-c",
@@ -196,7 +200,7 @@ def build_floor():
              "-lbpf"]):
         done = run(*command)
         if done.returncode:
-            raise Skip("floor cannot be built: " + first_line(done.stderr))
+            raise Skip("floor cannot be built: " + last_line(done.stderr))
     return folder
 
 
@@ -230,20 +234,39 @@ def address_of(interpreter):
     raise Skip("no such segment")
 
 
+@functools.cache
+def kernel_headers():
+    """A folder for bcc's compiler where the running kernel has no headers: those of the distribution."""
+    if os.path.exists("/lib/modules/%s/build" % platform.release()):
+        return None
+    root = pathlib.Path("/usr/src")
+    common = sorted(root.glob("linux-headers-*-common"))
+    if not common:
+        raise Skip("bcc finds no kernel headers for %s; Debian's serve: apt-get install "
+                   "linux-headers-amd64" % platform.release())
+    folder = tempfile.mkdtemp(prefix="gctrace-headers-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    run("cp", "-rsT", common[-1], folder)
+    run("cp", "-rsfT", str(common[-1]).replace("-common", "-amd64"), folder)
+    return folder
+
+
 def ugc(pid, *options, output=subprocess.DEVNULL):
     """bcc's garbage collection tool, which needs a runtime with USDT probes."""
     for name in ("ugc-bpfcc", "/usr/sbin/ugc", "/usr/share/bcc/tools/ugc"):
         program = shutil.which(name)
         if program:
-            return Tracer([program, "-l", "python", *options, pid], output)
+            headers = kernel_headers()
+            return Tracer([program, "-l", "python", *options, pid], output,
+                          {"BCC_KERNEL_SOURCE": headers} if headers else {})
     raise Skip("bcc's ugc is not installed (bpfcc-tools)")
 
 
 def versions(gctrace):
     """The machine, in a few lines."""
-    tools = [first_line(run(gctrace, "--version").stdout)]
+    tools = [last_line(run(gctrace, "--version").stdout)]
     if shutil.which("bpftrace"):
-        tools.append(first_line(run("bpftrace", "--version").stdout))
+        tools.append(last_line(run("bpftrace", "--version").stdout))
     package = run("dpkg-query", "-W", "-f", "bcc ${Version}", "bpfcc-tools")
     if not package.returncode:
         tools.append(package.stdout)

@@ -255,13 +255,27 @@ class Sleeper(Node):
         time.sleep(Sleeper.seconds)
 
 
-def do_finalizer(milliseconds):
-    """finalizer MS: one collection with two finalizers, each asleep that long."""
+def do_finalizer(milliseconds, alone=""):
+    """finalizer MS [alone]: one collection with two finalizers, each asleep that long, beside
+    another thread that wants the GIL all the time."""
     Sleeper.seconds = int(milliseconds) / 1e3
+    over = []
+
+    def busy():
+        while not over:
+            time.sleep(0.001)
+
+    other = threading.Thread(target=busy)
+    if not alone:
+        other.start()
     books = Books()
     cycles(1, Sleeper)
     gc.collect()
-    return books.close()
+    over.append(True)
+    result = books.close()
+    if not alone:
+        other.join()
+    return result
 
 
 def do_stuck(marker):
@@ -467,6 +481,9 @@ posix.write(%d, repr([a - b for a, b in zip(after, before)]).encode())
 """
 
 
+KEPT = []  # interpreters: dropping the last reference to one ends it, with collections of its own
+
+
 def do_subinterpreters(*counts):
     """subinterpreters N0 N1 N2: here that many, in each of two others one and two more."""
     try:
@@ -479,6 +496,7 @@ def do_subinterpreters(*counts):
     run = interpreters.run_string
     counts = [int(n) for n in counts]
     ids = [interpreters.create() for _ in range(2)]
+    KEPT.extend(ids)
     reader, writer = os.pipe()
     books = Books()
     collect_all(counts)

@@ -110,12 +110,19 @@ def test_unrelated_process(bench, runtime):
     assert {p["pid"] for p in records.processes} == {target.pid}
 
 
-def compiled(folder, name):
+def compiled(folder, name, libraries=("-ldl",)):
     """A program of tests/workloads, built into @folder."""
     source = harness.SOURCE / "tests/workloads" / (name + ".c")
     program = os.path.join(folder, name)
-    subprocess.run(["gcc", "-O1", "-Wall", "-o", program, source, "-ldl"], check=True)
+    subprocess.run(["gcc", "-O1", "-Wall", "-o", program, source, *libraries], check=True)
     return program
+
+
+def libraries_of(runtime):
+    """Link against the root's own libc, which may be older than ours."""
+    folder = "%s/lib/%s-linux-gnu" % (runtime.root, os.uname().machine)
+    lenient = "-Wl,--unresolved-symbols=ignore-in-shared-libs"
+    return ["-nodefaultlibs", lenient, "-L" + folder, "-l:libc.so.6", "-l:libdl.so.2", "-lgcc"]
 
 
 def shared_runtimes():
@@ -148,6 +155,25 @@ def test_late_dlopen(bench):
     assert records.process(books["pid"])["runtime_version"] == runtime.version
 
 
+def test_wait_for_a_runtime(bench):
+    """A process without a runtime is refused, or with --wait traced once it has one."""
+    if not shared_runtimes():
+        pytest.skip("no shared libpython here (pyenv builds one)")
+    runtime = shared_runtimes()[0]
+    host = compiled(bench.scratch, "dlhost")
+    target = bench.process([host, runtime.elf, runtime.exe, bench.script(runtime)])
+    tracer = bench.record(target, "--wait")
+    target.send("")
+    target.out.next()
+    time.sleep(1)
+    target.send("collect 23 11 7")
+    books = harness.json.loads(target.out.next())
+    target.send("quit")
+    target.wait()
+    tracer.finish()
+    check_sums(bench.report().of_pid(target.pid, "manual"), books)
+
+
 def debian_shared():
     """Roots that hold a libpython with USDT beside their static executable."""
     for runtime in conftest.PLAIN:
@@ -166,7 +192,7 @@ def test_embedded(bench, embedded):
     """A program of its own that embeds a distribution's libpython, found by its USDT notes."""
     runtime, libpython = embedded
     script = bench.script(runtime)
-    host = compiled(runtime.root + os.path.dirname(script), "dlhost")
+    host = compiled(runtime.root + os.path.dirname(script), "dlhost", libraries_of(runtime))
     line = ["chroot", runtime.root, host[len(runtime.root) :], libpython, runtime.exe, script]
     target = harness.Process(line)
     bench.keep(target)

@@ -3,7 +3,7 @@
 import pytest
 
 import conftest
-from harness import per_generation
+from harness import per_generation, table_names
 
 FUNCTION_TIERS = {"symbol", "debugfile", "call-target"}
 
@@ -48,7 +48,7 @@ def cases():
 CASES = list(cases())
 
 
-@pytest.mark.parametrize("name", __import__("harness").table_names())
+@pytest.mark.parametrize("name", table_names())
 def test_fetched(name):
     """The matrix is whole, or this says what is missing from it."""
     if conftest.CHOSEN and name not in conftest.CHOSEN:
@@ -113,7 +113,11 @@ def test_exact(bench, case):
     records = bench.report()
     check_clean(records)
     process = check_process(records, target, case.serves)
-    assert process["runtime_version"] == case.runtime.version
+    # before 3.11 a file does not export which patch release it is
+    wanted = {case.runtime.version}
+    if case.runtime.minor < (3, 11):
+        wanted.add("%d.%d" % case.runtime.minor)
+    assert process["runtime_version"] in wanted
     pauses = sorted(records.of_pid(target.pid), key=lambda p: p["start_ns"])
     assert len(pauses) == 82
     check_sums(pauses, quiet, timed)
@@ -200,7 +204,7 @@ def test_nested(bench, runtime, tier):
 
 
 def test_finalizer(bench, runtime):
-    """Finalizers are inside the pause, and one that sleeps gives the GIL up."""
+    """Finalizers are inside the pause, and one that sleeps lets another thread have the GIL."""
     target = bench.oracle(runtime)
     tracer = bench.record(target)
     quiet = target.ask("collect 5 3 2")
@@ -212,8 +216,22 @@ def test_finalizer(bench, runtime):
     pauses = records.of_pid(target.pid)
     check_sums(pauses, quiet, slow)
     assert pauses[-1]["duration_ns"] >= 40_000_000
-    assert pauses[-1].get("gil_released") is not False
-    assert not any(p.get("gil_released") for p in pauses[:-1])
+    assert pauses[-1]["slept"] is True
+    assert not any(p.get("slept") for p in pauses[:-1])
+
+
+def test_finalizer_alone(bench, some_runtime):
+    """The GIL is given up, but nobody takes it: true or not known, never a plain no."""
+    target = bench.oracle(some_runtime)
+    tracer = bench.record(target)
+    books = target.ask("finalizer 20 alone")
+    assert target.quit() == 0
+    tracer.finish()
+
+    (pause,) = bench.report().of_pid(target.pid)
+    check_sums([pause], books)
+    assert pause["duration_ns"] >= 40_000_000
+    assert pause.get("slept") is not False
 
 
 def test_shutdown(bench, runtime):
@@ -233,10 +251,13 @@ def test_shutdown(bench, runtime):
     assert len(records.pauses) == 10 + len(last)
 
 
-def test_interpreters(bench, runtime):
+@pytest.mark.parametrize("tier", [None, "usdt"], ids=["best", "usdt"])
+def test_interpreters(bench, runtime, tier):
     """Each interpreter collects for itself (3.9+), and the pauses say which did."""
+    if tier == "usdt" and runtime.linkage == "shared":
+        pytest.skip("no USDT in this build")
     target = bench.oracle(runtime)
-    tracer = bench.record(target)
+    tracer = bench.record(target, tier=tier)
     books = target.ask("subinterpreters 5 3 2")
     if "unsupported" in books:
         pytest.skip(books["unsupported"])
@@ -272,7 +293,7 @@ def test_two_targets(bench, some_runtime):
 def test_storm_loses_nothing(bench, some_runtime):
     target = bench.oracle(some_runtime)
     tracer = bench.record(target)
-    books = target.ask("sleepless 2")
+    books = target.ask("sleepless 0.3")
     assert target.quit() == 0
     tracer.finish()
 

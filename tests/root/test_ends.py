@@ -1,6 +1,6 @@
 """How recordings end: by signal, by the clock, by the death of the target or of the tracer."""
 
-import os
+import shutil
 import signal
 import sqlite3
 import time
@@ -86,14 +86,20 @@ def test_in_progress(bench, some_runtime):
 
 
 def rows(path):
-    """How many pauses a reader of the file sees now."""
+    """How many pauses a recording under way would hold if its writer died now."""
+    copy = path.with_suffix(".copy")
+    for end in ("", "-wal"):
+        try:
+            shutil.copy(str(path) + end, str(copy) + end)
+        except FileNotFoundError:
+            pass
     try:
-        db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+        db = sqlite3.connect(copy)
         try:
             return db.execute("SELECT count(*) FROM pause").fetchone()[0]
         finally:
             db.close()
-    except sqlite3.OperationalError:
+    except sqlite3.DatabaseError:
         return 0
 
 
@@ -117,12 +123,12 @@ def test_tracer_killed(bench, runtime, tier):
     check_sums(records.of_pid(target.pid), books)
     text = gctrace("report", bench.file)
     assert text.returncode == 0
-    assert b"incomplete" in text.stdout
+    assert b"incomplete" in text.stdout.lower()
 
 
 def test_disk_full(bench, some_runtime):
     """A recording that no longer fits says so, keeps what it has, and harms nobody."""
-    disk = bench.small_disk("512k")
+    disk = bench.small_disk("8m")
     target = bench.oracle(some_runtime)
     tracer = bench.tracer("record", "-p", target.pid, "-o", disk / "run.gct")
     target.ask("sleepless 3")

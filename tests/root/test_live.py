@@ -29,7 +29,7 @@ def test_live_json(bench, runtime):
 def test_live_as_they_happen(bench, some_runtime):
     """A pause's line is there while the target still waits for its next command."""
     target = bench.oracle(some_runtime)
-    tracer = bench.tracer("-p", target.pid)
+    tracer = bench.tracer("-p", target.pid, "--stack-min", "0")
     target.ask("stack")
     tracer.out.find(lambda line: "leaf" in line and str(target.pid) in line, 5)
     assert tracer.interrupt() == 0
@@ -38,8 +38,8 @@ def test_live_as_they_happen(bench, some_runtime):
 
 def test_live_and_recorded_agree(bench, some_runtime):
     target = bench.oracle(some_runtime)
-    live = bench.tracer("-p", target.pid, "--json")
-    recorder = bench.record(target)
+    live = bench.tracer("-p", target.pid, "--json", "--stack-min", "0")
+    recorder = bench.record(target, "--stack-min", "0")
     target.ask("collect 23 11 7")
     assert target.quit() == 0
     live.finish()

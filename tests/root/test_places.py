@@ -30,7 +30,7 @@ def namespaced(bench, runtime, line):
 
 
 def check_namespaced(bench, oracle, outer):
-    tracer = bench.record(outer)
+    tracer = bench.record(outer, "--stack-min", "0")
     books = oracle.ask("collect 23 11 7")
     assert oracle.quit() == 0
     tracer.finish()

@@ -123,6 +123,15 @@ def test_newer_recording(bench, recording):
     refused(gctrace("report", recording), 1, "(?i)newer")
 
 
+def append(path, text):
+    """tracefs refuses the seek that open(path, "a") does."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
+
+
 USDT = [r for r in conftest.PLAIN if r.in_root and r.linkage == "static"]
 
 
@@ -142,26 +151,24 @@ def test_usdt_taken(bench, contended):
     target = bench.oracle(contended)
     name = "gctrace_test_%d" % os.getpid()
     events = "/sys/kernel/tracing/uprobe_events"
-    with open(events, "a") as f:
-        f.write("p:%s/start %s:%#x\n" % (name, path, where))
+    append(events, "p:%s/start %s:%#x\n" % (name, path, where))
     enable = "/sys/kernel/tracing/events/%s/start/enable" % name
     try:
-        open(enable, "w").write("1")
+        append(enable, "1")
         tracer = bench.record(target)
         books = target.ask("collect 23 11 7")
         assert target.quit() == 0
         tracer.finish()
     finally:
-        open(enable, "w").write("0")
-        with open(events, "a") as f:
-            f.write("-:%s/start\n" % name)
+        append(enable, "0")
+        append(events, "-:%s/start\n" % name)
     records = bench.report()
     check_sums(records.of_pid(target.pid), books)
     assert records.process(target.pid)["tier"] in {"call-target", "watchpoint"}
 
 
 def test_doctor(bench, runtime):
-    """doctor names the tier that record then uses."""
+    """doctor marks the tier that record then uses."""
     target = bench.oracle(runtime)
     text = gctrace("doctor", "-p", target.pid)
     assert text.returncode == 0, text.stderr.decode()
@@ -169,8 +176,8 @@ def test_doctor(bench, runtime):
     target.quit()
     tracer.finish()
     process = bench.report().process(target.pid)
-    assert process["tier"] in text.stdout.decode()
-    assert runtime.version in text.stdout.decode()
+    (serves,) = [l for l in text.stdout.decode().splitlines() if "this one serves" in l]
+    assert process["tier"] in serves.split()
 
 
 def test_doctor_says_what_blocks(bench):

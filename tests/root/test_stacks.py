@@ -10,7 +10,7 @@ def told(pause):
 @pytest.mark.parametrize("tier", [None, "watchpoint"], ids=["best", "watchpoint"])
 def test_stacks(bench, runtime, tier):
     target = bench.oracle(runtime)
-    tracer = bench.record(target, tier=tier)
+    tracer = bench.record(target, "--stack-min", "0", tier=tier)
     expected = target.ask("stack")["stacks"]
     assert target.quit() == 0
     tracer.finish()
@@ -25,7 +25,7 @@ def test_stacks(bench, runtime, tier):
 def test_names(bench, runtime):
     """Names of every character width, with what the formats must escape, and far too long."""
     target = bench.oracle(runtime)
-    tracer = bench.record(target)
+    tracer = bench.record(target, "--stack-min", "0")
     answer = target.ask("unicode")
     assert target.quit() == 0
     tracer.finish()
@@ -52,7 +52,7 @@ def test_names(bench, runtime):
 
 def test_deep(bench, runtime):
     target = bench.oracle(runtime)
-    tracer = bench.record(target)
+    tracer = bench.record(target, "--stack-min", "0")
     expected = target.ask("deep 300")["stacks"][0]
     assert target.quit() == 0
     tracer.finish()
@@ -62,10 +62,22 @@ def test_deep(bench, runtime):
     assert [f["function"] for f in pause["stack"][127:]] == ["[truncated]"]
 
 
+def test_short_pauses_carry_none(bench, some_runtime):
+    """Below --stack-min no stack is taken, and that is not the same as an empty one."""
+    target = bench.oracle(some_runtime)
+    tracer = bench.record(target, "--stack-min", "10s")
+    target.ask("stack")
+    assert target.quit() == 0
+    tracer.finish()
+    pauses = bench.report().of_pid(target.pid)
+    assert len(pauses) == 15
+    assert all(p.get("stack") is None for p in pauses)
+
+
 def test_automatic_lines(bench, runtime):
     """An automatic collection names the function that allocated."""
     target = bench.oracle(runtime)
-    tracer = bench.record(target)
+    tracer = bench.record(target, "--stack-min", "0")
     target.ask("auto 20011")
     assert target.quit() == 0
     tracer.finish()

@@ -11,7 +11,7 @@ _Static_assert(offsetof(struct event_frame, lasti) == offsetof(struct gc_frame, 
 	"frames are used in place");
 _Static_assert(EVENT_BROKEN_STACK == GC_PAUSE_BROKEN_STACK && EVENT_NO_BOOKS == GC_PAUSE_NO_BOOKS &&
 		EVENT_TRUNCATED == GC_PAUSE_TRUNCATED && EVENT_NESTED == GC_PAUSE_NESTED &&
-		EVENT_GIL_RELEASED == GC_PAUSE_GIL_RELEASED,
+		EVENT_SLEPT == GC_PAUSE_SLEPT,
 	"flags are passed through");
 
 static int decode_pause(const void *bytes, size_t size, struct event *event)

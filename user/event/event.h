@@ -16,7 +16,7 @@ enum event_type {
 };
 
 enum event_pause_flag {
-	EVENT_GIL_RELEASED = 1,
+	EVENT_SLEPT = 1,
 	EVENT_NESTED = 2,
 	EVENT_TRUNCATED = 4,
 	EVENT_NO_BOOKS = 8,

@@ -15,7 +15,7 @@ enum pause_cause { /* stored: append only */
 };
 
 enum pause_flag { /* stored: append only */
-	PAUSE_GIL_RELEASED = 1 << 0,  /* another thread held the GIL within the pause */
+	PAUSE_SLEPT = 1 << 0,	      /* the thread slept within it: a finalizer waited, gave up the GIL */
 	PAUSE_NESTED_CALL = 1 << 1,   /* the collector was called again from within, to no effect */
 	PAUSE_TRUNCATED = 1 << 2,     /* the stack was deeper than what was kept */
 };

@@ -17,11 +17,11 @@
 /* 3.8 – 3.14: the counters stand in the gc state itself. */
 #define INLINE_STATS .stats_kind = GC_STATS_INLINE
 
-#define COMMON .tstate_interp = 16, .gil_holder = 8, .gil_switches = 24
+#define COMMON .tstate_interp = 16, .gil_holder = 8
 
 static const struct gc_layout layouts[] = {
 	[8] = {COMMON, LEGACY_FRAMES, INLINE_STATS, .frame_lasti = 104, .lasti_scale = 1,
-		.runtime_gc = 344, .runtime_current = 1368, .runtime_gil = 1152, .runtime_head = 32,
+		.runtime_gc = 344, .runtime_current = 1368, .runtime_head = 32,
 		.runtime_finalizing = 16, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 128,
 		.gc_collecting = 200},
 	[9] = {COMMON, LEGACY_FRAMES, INLINE_STATS, .frame_lasti = 104, .lasti_scale = 1,
@@ -129,7 +129,6 @@ static void adapt_free_threaded(struct gc_layout *ret)
 	ret->text_free_threaded = 1;
 	ret->code_adaptive = 0;
 	ret->lasti_scale = 0;
-	ret->gil_switches = 0; /* of the GIL's `enabled` and `interval`: these stay as they are */
 }
 
 void cpython_layout(const struct elf_file *file, int minor, uint64_t runtime_address,

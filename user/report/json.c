@@ -142,7 +142,7 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	put_stack(out, stacks, pause->stack);
 	line_int(out, "runtime_id", pause->runtime);
 	line_known(out, "interpreter", pause->interpreter);
-	line_bool(out, "gil_released", !!(pause->flags & PAUSE_GIL_RELEASED));
+	line_bool(out, "slept", !!(pause->flags & PAUSE_SLEPT));
 	line_bool(out, "nested_call", !!(pause->flags & PAUSE_NESTED_CALL));
 	line_bool(out, "truncated", !!(pause->flags & PAUSE_TRUNCATED));
 	line_end(out);

@@ -132,7 +132,7 @@ int summary_add(struct summary *summary, const struct pause *pause)
 		summary->last_end_ns = pause->end_ns;
 	sum_add(&summary->causes[cause], duration_ns);
 	summary->histogram[duration_ns ? 63 - __builtin_clzll(duration_ns) : 0]++;
-	summary->gil_released += !!(pause->flags & PAUSE_GIL_RELEASED);
+	summary->slept += !!(pause->flags & PAUSE_SLEPT);
 	worst_add(summary, pause, duration_ns);
 	return 0;
 }

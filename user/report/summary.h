@@ -31,7 +31,7 @@ struct summary {
 	struct summary_sum
 		causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
 	uint64_t histogram[SUMMARY_BUCKETS];
-	uint64_t gil_released;
+	uint64_t slept;
 	struct pause worst[SUMMARY_WORST]; /* longest first */
 	uint32_t worst_count;
 	VEC(struct summary_sum) stacks; /* by stack node, as far as the greatest that occurred */

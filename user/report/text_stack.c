@@ -110,7 +110,7 @@ void text_worst(FILE *out, const struct recording *recording, const struct stack
 		cell_time(out, start_ns, recording->realtime_offset_ns);
 		start_ns = start_ns > recording->start_ns ? start_ns - recording->start_ns : 0;
 		fprintf(out, " (+%.3f s)  %s%s\n", (double)start_ns / 1e9, VERDICT_NAME(process),
-			pause->flags & PAUSE_GIL_RELEASED ? "; other threads ran meanwhile" : "");
+			pause->flags & PAUSE_SLEPT ? "; the thread slept in it" : "");
 		put_stack(
 			out, stacks, pause->stack < stacks->node_count ? pause->stack : STACK_NONE);
 	}

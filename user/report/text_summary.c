@@ -234,9 +234,9 @@ static void put_causes(FILE *out, const struct summary *summary, uint64_t traced
 		cell_duration(out, sum->max_ns, 11);
 		fputc('\n', out);
 	}
-	if (summary->gil_released)
-		fprintf(out, "  During %llu of them another thread held the GIL for a while.\n",
-			(unsigned long long)summary->gil_released);
+	if (summary->slept)
+		fprintf(out, "  In %llu of them the thread slept: a finalizer waited or did I/O, or memory was paged in.\n",
+			(unsigned long long)summary->slept);
 }
 
 static void put_histogram(FILE *out, const struct summary *summary)

@@ -55,7 +55,7 @@ CREATE TABLE pause (
 	interpreter   INTEGER,             -- 0: the main one
 	generation    INTEGER,
 	cause         INTEGER NOT NULL,    -- 0 unknown, 1 automatic, 2 manual, 3 shutdown
-	flags         INTEGER NOT NULL,    -- sum of: 1 GIL released within, 2 collector called again within, 4 stack truncated
+	flags         INTEGER NOT NULL,    -- sum of: 1 the thread slept within, 2 collector called again within, 4 stack truncated
 	collected     INTEGER,             -- objects
 	uncollectable INTEGER,             -- objects
 	stack         INTEGER REFERENCES stack (id) -- innermost frame; NULL: not taken

@@ -23,7 +23,7 @@ static uint32_t pause_cause(uint32_t cause)
 
 static uint32_t pause_flags(uint32_t flags)
 {
-	return (flags & EVENT_GIL_RELEASED ? PAUSE_GIL_RELEASED : 0) |
+	return (flags & EVENT_SLEPT ? PAUSE_SLEPT : 0) |
 		(flags & EVENT_NESTED ? PAUSE_NESTED_CALL : 0) |
 		(flags & EVENT_TRUNCATED ? PAUSE_TRUNCATED : 0);
 }

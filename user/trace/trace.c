@@ -170,7 +170,7 @@ size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns,
 		uint64_t start_ns = slot->start_ns;
 
 		/* Not a snapshot: a slot that changed under us is looked at next time. */
-		if (tid && start_ns && start_ns + least_ns <= now && slot->tid == tid &&
+		if (start_ns && start_ns + least_ns <= now && slot->tid == tid &&
 			slot->start_ns == start_ns)
 			ret[count++] = (struct trace_open_pause){pid, tid, start_ns};
 	}
