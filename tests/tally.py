@@ -1,9 +1,11 @@
 """Adds up JUnit files: names what failed and what was skipped and why, ends with the totals.
 
 usage: tally.py FILE.xml[=NAME:STATUS]... where STATUS is the runner's exit status; a runner that
-failed without a failed case (a crash, nothing collected) counts as one failure. Exits 1 on any.
+failed without a failed case (a crash, nothing collected) counts as one failure, one that ended
+with 77 and left no file as one skip. Exits 1 on any failure.
 """
 
+import os
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -24,6 +26,10 @@ def cases(path):
 
 def tally(path, name, status):
     counts = {"passed": 0, "failed": 0, "skipped": 0}
+    if status == 77 and not os.path.exists(path):
+        print("skipped: %s: all of it, see above" % name)
+        counts["skipped"] += 1
+        return counts
     try:
         for case, outcome, reason in cases(path):
             counts[outcome] += 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What tracing adds to an empty gc.collect(0), beside the least that two probes can cost.
 
-usage: cost.py GCTRACE [-r ROUNDS] [--only NAME]...
+usage: cost.py GCTRACE [-r ROUNDS] [--beside GCTRACE] [--only NAME]... [--python NAME]
 
 Thread CPU time around a batch of collections, less the untraced time of the same round; every
 round runs each tracer once, in turn. The floor is an empty BPF program on the collector's entry
@@ -24,7 +24,7 @@ def gctrace(binary, options, environment, interpreter, pid):
     return bench.Tracer([binary, "-p", pid, *options], environment=environment)
 
 
-def variants(binary, folder):
+def variants(binary, folder, beside):
     """Name → (how to start it, Python frames at the call). None: nothing is started."""
     def floor(mode):
         return lambda interpreter, pid: bench.floor(folder, mode, interpreter)
@@ -32,7 +32,7 @@ def variants(binary, folder):
     def ours(*options, **environment):
         return functools.partial(gctrace, binary, options, environment)
 
-    return {
+    result = {
         FLOOR: (floor("pair"), 0),
         SESSION: (floor("session"), 0),
         "session + one record of 104 bytes": (floor("record"), 0),
@@ -44,6 +44,11 @@ def variants(binary, folder):
         "bcc ugc, only pauses over 1 s": (lambda interpreter, pid: bench.ugc(pid, "-M", "1000"), 0),
         "in-process gc.callbacks timer": (None, 0),
     }
+    if beside:  # another build, to see what a change is worth
+        result["beside: gctrace"] = functools.partial(gctrace, beside, (), {}), 0
+        result["beside: gctrace, 20 frames a pause"] = functools.partial(
+            gctrace, beside, ("--stack-min", "0"), {}), 20
+    return result
 
 
 def traced(subject, start, depth, interpreter, untraced):
@@ -105,6 +110,7 @@ def main():
     parser = argparse.ArgumentParser(description="cost of tracing one collection")
     parser.add_argument("gctrace")
     parser.add_argument("-r", type=int, default=15, help="rounds")
+    parser.add_argument("--beside", help="another build of gctrace")
     parser.add_argument("--only", action="append", help="variants whose name holds this")
     parser.add_argument("--python", help="only the interpreter whose name holds this")
     args = parser.parse_args()
@@ -113,7 +119,7 @@ def main():
     for interpreter in bench.interpreters():
         if args.python and args.python not in interpreter.name:
             continue
-        chosen = {name: how for name, how in variants(args.gctrace, folder).items()
+        chosen = {name: how for name, how in variants(args.gctrace, folder, args.beside).items()
                   if name == FLOOR or not args.only or any(word in name for word in args.only)}
         results, refused = {}, {}
         for _ in range(args.r):

@@ -48,6 +48,16 @@ def pytest_configure(config):
         raise pytest.UsageError("GCTRACE must name the gctrace binary to test")
 
 
+def each(name, runtimes, lacking):
+    """Parametrises over runtimes (or pairs that begin with one); skips with a reason if none."""
+    values = list(runtimes)
+    if not values:
+        values = [pytest.param(None, marks=pytest.mark.skip(reason="no " + lacking), id="none")]
+    return pytest.mark.parametrize(
+        name, values, ids=lambda value: str(value[0] if isinstance(value, tuple) else value)
+    )
+
+
 def spread(runtimes):
     """The newest of the given runtimes and the system's: for what no version changes."""
     newest = sorted(runtimes, key=lambda r: (r.version_tuple, r.linkage == "shared"))
@@ -63,7 +73,8 @@ def pytest_generate_tests(metafunc):
         ("some_runtime", spread(PLAIN)),
     ):
         if name in metafunc.fixturenames:
-            metafunc.parametrize(name, values, ids=[r.name for r in values])
+            mark = each(name, values, "CPython of those asked for is here")
+            metafunc.parametrize(*mark.args, **mark.kwargs)
 
 
 @pytest.fixture(autouse=True)

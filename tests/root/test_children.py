@@ -184,10 +184,7 @@ def debian_shared():
                 yield runtime, inside
 
 
-EMBEDDED = list(debian_shared())
-
-
-@pytest.mark.parametrize("embedded", EMBEDDED, ids=[r.name for r, _ in EMBEDDED])
+@conftest.each("embedded", debian_shared(), "root with a libpython is here")
 def test_embedded(bench, embedded):
     """A program of its own that embeds a distribution's libpython, found by its USDT notes."""
     runtime, libpython = embedded

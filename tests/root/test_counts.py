@@ -61,7 +61,7 @@ def test_fetched(name):
 def check_process(records, target, serves):
     process = records.process(target.pid)
     assert process["runtime"] == "cpython"
-    assert process["tier"] in serves
+    assert process["tier"] in serves, process
     assert not process.get("missed")
     return process
 

@@ -49,7 +49,7 @@ def test_pid_and_mount_namespace(bench, runtime):
     check_namespaced(bench, *namespaced(bench, runtime, line))
 
 
-@pytest.mark.parametrize("contained", roots(), ids=[r.name for r in roots()])
+@conftest.each("contained", roots(), "CPython in a root of its own is here")
 def test_container(bench, contained):
     """A root of its own by pivot_root, as container runtimes do it."""
     line = ["unshare", "-p", "-m", "--fork", "--kill-child", "sh", "-c", PIVOT, contained.root]
@@ -73,7 +73,7 @@ def local():
 
 
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
-@pytest.mark.parametrize("owned", local(), ids=[r.name for r in local()])
+@conftest.each("owned", local(), "CPython outside a root of its own is here")
 def test_file_gone(bench, owned, how):
     copy, start, env = copied(bench, owned)
     target = bench.keep(Oracle(start + [bench.script(owned)], env=env))

@@ -135,7 +135,7 @@ def append(path, text):
 USDT = [r for r in conftest.PLAIN if r.in_root and r.linkage == "static"]
 
 
-@pytest.mark.parametrize("contended", USDT, ids=[r.name for r in USDT])
+@conftest.each("contended", USDT, "CPython that is seen by its USDT notes is here")
 def test_usdt_taken(bench, contended):
     """Another tracer sits on the USDT site without its semaphore: another way is found."""
     path = contended.root + contended.elf
