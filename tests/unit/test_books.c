@@ -67,6 +67,24 @@ static void a_forked_child_inherits(void **state)
 	books_release(&books);
 }
 
+static void the_collection_under_way_at_attach_is_no_miss(void **state)
+{
+	struct books books = {};
+
+	books_settle(&books, 1, 0x10, COUNTS(5, 0, 0));
+	books_expect(&books, 1, 0x10);
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(7, 0, 0)), 0); /* the sixth was it */
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(9, 0, 0)), 1); /* once only */
+	books_settle(&books, 2, 0x10, COUNTS(5, 0, 0));
+	books_expect(&books, 2, 0x10);
+	assert_int_equal(books_pause(&books, 2, 0x10, 0, COUNTS(6, 0, 0)), 0); /* it was seen after all */
+	assert_int_equal(books_pause(&books, 2, 0x10, 0, COUNTS(8, 0, 0)), 1);
+	books_settle(&books, 3, 0x10, COUNTS(5, 0, 0));
+	books_expect(&books, 3, 0x10);
+	assert_int_equal(books_settle(&books, 3, 0x10, COUNTS(6, 0, 0)), 0);
+	books_release(&books);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -75,6 +93,7 @@ int main(void)
 		cmocka_unit_test(a_read_that_overtakes_a_pause_counts_it_once),
 		cmocka_unit_test(interpreters_and_processes_are_apart),
 		cmocka_unit_test(a_forked_child_inherits),
+		cmocka_unit_test(the_collection_under_way_at_attach_is_no_miss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@ struct capture {
 	const struct capture_options *options;
 	struct capture_child *child;
 	FILE *out;
+	bool lines; /* show each pause: not between the lines that a workload prints */
 	struct trace *trace;
 	struct store_writer *store;
 	struct summary summary;
@@ -63,16 +64,13 @@ static void show_pause(struct capture *capture, const struct pause *pause)
 		text_pause_line(capture->out, recording, stacks, pause);
 }
 
-/* The filters choose what is shown and stored; the summary says what is shown. */
 static int on_pause(void *arg, const struct pause *pause)
 {
 	struct capture *capture = arg;
 
-	if (pause_duration(pause) < capture->options->min_duration_ns ||
-		(pause->generation >= 0 && pause->generation < capture->options->min_generation))
-		return 0;
 	if (capture->out) {
-		show_pause(capture, pause);
+		if (capture->lines && pause_passes(pause, &capture->options->filter))
+			show_pause(capture, pause);
 		if (summary_add(&capture->summary, pause))
 			return -ENOMEM;
 	}
@@ -93,7 +91,7 @@ static void show_running(struct capture *capture)
 {
 	struct trace_open_pause open;
 
-	if (!capture->out || !trace_open_pauses(capture->trace, LONG_PAUSE_NS, &open, 1) ||
+	if (!capture->lines || !trace_open_pauses(capture->trace, LONG_PAUSE_NS, &open, 1) ||
 		(open.tid == capture->shown.tid && open.start_ns == capture->shown.start_ns))
 		return;
 	capture->shown = open;
@@ -208,22 +206,15 @@ static int add_targets(struct capture *capture)
 
 	for (size_t i = 0; i < options->pids.count; i++) {
 		r = trace_add(capture->trace, options->pids.items[i], &err);
-		if (r == -ENOENT) { /* a runtime, but no way to see its pauses */
-			log_error("%s", err.text);
-			return EXIT_BLIND;
-		}
 		if (r < 0)
-			return cmd_fail(r, &err);
+			return cmd_blind(&err);
 		if (r || options->wait)
 			continue;
 		log_error("%s; if one will be loaded later, add --wait", err.text);
 		return EXIT_BLIND;
 	}
-	if (capture->child) {
-		r = trace_add(capture->trace, capture->child->pid, &err);
-		if (r < 0)
-			return cmd_fail(r, &err);
-	}
+	if (capture->child && trace_add(capture->trace, capture->child->pid, &err) < 0)
+		return cmd_blind(&err);
 	return EXIT_OK;
 }
 
@@ -328,7 +319,7 @@ static int capture_session(struct capture *capture)
 		}
 	}
 	announce(capture);
-	if (capture->out && !capture->options->json)
+	if (capture->lines && !capture->options->json)
 		text_pause_header(capture->out);
 	if (capture->options->duration_ns)
 		capture->deadline_ns = now_ns() + capture->options->duration_ns;
@@ -354,8 +345,9 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 	struct err err = {};
 	int r = trace_open(&options->trace, &sink, &capture.trace, &err), status;
 
+	capture.lines = out && (!child || options->json);
 	if (r)
-		return cmd_fail(r, &err);
+		return cmd_blind(&err);
 	status = capture_session(&capture);
 	store_abandon(capture.store);
 	trace_free(capture.trace);

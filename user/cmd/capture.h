@@ -16,8 +16,7 @@ struct capture_options {
 	struct trace_options trace;
 	VEC(pid_t) pids;
 	uint64_t duration_ns; /* 0: until interrupted */
-	uint64_t min_duration_ns;
-	long min_generation;
+	struct pause_filter filter; /* of what is shown: recordings and totals hold every pause */
 	const char *output; /* a .gct to write, or NULL */
 	bool json, wait, help;
 };

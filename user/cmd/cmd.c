@@ -15,8 +15,13 @@ const struct command *const commands[] = {
 int cmd_fail(int error, const struct err *err)
 {
 	log_error("%s", err && err->text[0] ? err->text : strerror(-error));
-	/* Nothing there to trace, as opposed to something that went wrong. */
-	return error == -ENOTSUP || error == -ENOEXEC ? EXIT_BLIND : EXIT_FAILED;
+	return EXIT_FAILED;
+}
+
+int cmd_blind(const struct err *err)
+{
+	log_error("%s", err->text);
+	return EXIT_BLIND;
 }
 
 int cmd_usage(const struct command *command, const char *format, ...)

@@ -21,8 +21,11 @@ struct command {
 extern const struct command *const commands[];
 extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_doctor, cmd_schema;
 
-/* Prints the one sentence of a failure and returns the status that belongs to -@error. */
+/* Prints the one sentence of a failure (or what -@error says): EXIT_FAILED. */
 int cmd_fail(int error, const struct err *err);
+
+/* The same where nothing could be traced: EXIT_BLIND. */
+int cmd_blind(const struct err *err);
 
 /* "gctrace VERB: …, see `gctrace VERB --help`": EXIT_USAGE. */
 int cmd_usage(const struct command *command, const char *format, ...)

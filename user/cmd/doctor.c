@@ -72,39 +72,51 @@ static bool has_capability(int capability)
 }
 
 /* What loading BPF, opening perf events, reading memory and map_files each need. */
-static void check_privileges(struct doctor *doctor)
+static void check_capabilities(struct doctor *doctor)
 {
 	static const struct {
 		int number;
 		const char *name;
-	} needed[] = {{CAP_BPF, "CAP_BPF"}, {CAP_PERFMON, "CAP_PERFMON"},
-		{CAP_SYS_PTRACE, "CAP_SYS_PTRACE"}, {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"},
-		{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE"}};
-	char missing[256] = "";
-	struct finding *finding;
-	bool all;
+		bool implied, vital; /* by CAP_SYS_ADMIN; nothing works without it */
+	} needed[] = {
+		{CAP_BPF, "CAP_BPF", true, true},
+		{CAP_PERFMON, "CAP_PERFMON", true, true},
+		{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false, false},
+		{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", false, false},
+		{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", true, false},
+	};
+	struct finding *finding = ask(doctor, "privileges", true, false);
+	size_t used = 0;
 
-	/* CAP_SYS_ADMIN stands for BPF, PERFMON and CHECKPOINT_RESTORE. */
+	snprintf(finding->answer, sizeof(finding->answer), "%s",
+		geteuid() ? "all capabilities needed" : "root");
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
-		bool admin = has_capability(CAP_SYS_ADMIN) &&
-			needed[i].number != CAP_SYS_PTRACE &&
-			needed[i].number != CAP_DAC_READ_SEARCH;
-
-		if (!admin && !has_capability(needed[i].number))
-			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing),
-				"%s%s", missing[0] ? ", " : "", needed[i].name);
+		if (has_capability(needed[i].number) ||
+			(needed[i].implied && has_capability(CAP_SYS_ADMIN)))
+			continue;
+		finding->good = false;
+		finding->fatal |= needed[i].vital;
+		used += (size_t)snprintf(finding->answer + used, sizeof(finding->answer) - used,
+			"%s %s", used ? "," : "missing:", needed[i].name);
 	}
-	all = !missing[0];
-	finding = ask(doctor, "privileges", all, true);
-	if (all)
-		answer(finding, geteuid() ? "all capabilities needed" : "root", "");
-	else {
-		snprintf(finding->answer, sizeof(finding->answer), "missing: %s", missing);
+	if (finding->fatal)
 		snprintf(finding->remedy, sizeof(finding->remedy), "%s",
 			geteuid() ? "run with sudo"
 				  : "this looks like a container without capabilities: add them "
 				    "(docker run --cap-add …, or --privileged), or run on the host");
-	}
+	else if (!finding->good)
+		snprintf(finding->remedy, sizeof(finding->remedy),
+			"processes of other users, in containers, or with deleted files may be out of "
+			"reach: run with sudo");
+}
+
+/* BPF sees the first namespace's pids; another's /proc speaks of other numbers. */
+static void check_namespace(struct doctor *doctor)
+{
+	bool first = trace_in_first_pid_namespace();
+
+	answer(ask(doctor, "pid namespace", first, true), first ? "the host's" : "a container's own",
+		"run gctrace on the host, or in a container with the host's pids (docker run --pid=host)");
 }
 
 static void check_kernel(struct doctor *doctor)
@@ -157,13 +169,17 @@ static void check_load(struct doctor *doctor)
 		"from kernel 6.13 on; without them gctrace uses perf uprobes, about a tenth dearer");
 }
 
-/* Every tier's own word on one image; the first that says yes is the one that would serve. */
+/* Every tier's own word on one image, and which of them would serve. */
 static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_image *image)
 {
 	struct probe_plan *plan = malloc(sizeof(*plan));
-	bool chosen = false;
+	size_t best = 0;
+	bool any;
 
-	for (size_t i = 0; plan && image->ops->tiers[i]; i++) {
+	if (!plan)
+		return;
+	any = !probe_plan(pid, image, NULL, &best, plan, NULL);
+	for (size_t i = 0; image->ops->tiers[i]; i++) {
 		const char *tier = image->ops->tiers[i];
 		struct finding *finding;
 		struct err err = {};
@@ -172,12 +188,11 @@ static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_ima
 
 		finding = ask(doctor, tier, !r, false);
 		snprintf(finding->answer, sizeof(finding->answer), "%s%s", r ? "no" : plan->detail,
-			!r && !chosen ? "   <- this one serves" : "");
+			any && i == best ? "   <- this one serves" : "");
 		if (r)
 			snprintf(finding->remedy, sizeof(finding->remedy), "%s", err.text);
-		chosen = chosen || !r;
 	}
-	if (!chosen)
+	if (!any)
 		answer(ask(doctor, "a way to probe it", false, true), "none",
 			"install the runtime's debug symbols (Debian: pythonX.Y-dbg), or use a build "
 			"that keeps .symtab");
@@ -291,7 +306,8 @@ static int run(int argc, char **argv)
 	if (status)
 		return status < 0 ? EXIT_OK : status;
 	check_kernel(&doctor);
-	check_privileges(&doctor);
+	check_capabilities(&doctor);
+	check_namespace(&doctor);
 	check_lockdown(&doctor);
 	check_paranoid(&doctor);
 	check_load(&doctor);

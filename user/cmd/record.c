@@ -14,6 +14,9 @@ static int run(int argc, char **argv)
 		status = cmd_usage(&cmd_record, "\"%s\" is no option", argv[index]);
 	else if (!status && !options.pids.count)
 		status = cmd_usage(&cmd_record, "no process given: -p PID");
+	else if (!status && (options.filter.min_duration_ns || options.filter.min_generation))
+		status = cmd_usage(&cmd_record,
+			"a recording holds every pause: gctrace report FILE --min-duration …");
 	else if (!status && options.json)
 		status = cmd_usage(&cmd_record, "--json is for reports: gctrace report FILE -f json");
 	else if (!status) {
@@ -38,8 +41,6 @@ const struct command cmd_record = {
 		"  -p, --pid PID             a process to trace; repeats\n"
 		"  -o, --output FILE         where to record; a recording already there is replaced\n"
 		"  -d, --duration TIME       stop after this long: 30s, 5m; a bare number is seconds\n"
-		"      --min-duration TIME   leave shorter pauses out\n"
-		"      --min-generation N    leave collections of younger generations out\n"
 		"      --no-children         leave out what the processes fork or have forked\n"
 		"      --wait                accept a process with no runtime yet: one may be loaded later\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"

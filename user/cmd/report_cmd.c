@@ -26,37 +26,20 @@ static const struct option long_options[] = {
 struct report_options {
 	const struct report_ops *format;
 	const char *input, *output;
-	uint64_t min_duration_ns;
-	long min_generation;
+	struct pause_filter filter;
 	bool help;
-};
-
-/* The recording's pauses, as far as the user wants to see them. */
-struct source {
-	const struct report_options *options;
-	struct store_reader *reader;
 };
 
 DEFINE_CLEANUP(struct store_reader *, store_reader_free);
 
-static int next_pause(void *arg, struct pause *ret, struct err *err)
+static int next_pause(void *reader, struct pause *ret, struct err *err)
 {
-	struct source *source = arg;
-	int r;
-
-	do
-		r = store_next_pause(source->reader, ret, err);
-	while (r == 1 && (pause_duration(ret) < source->options->min_duration_ns ||
-				 (ret->generation >= 0 &&
-					 ret->generation < source->options->min_generation)));
-	return r;
+	return store_next_pause(reader, ret, err);
 }
 
-static int rewind_pauses(void *arg)
+static int rewind_pauses(void *reader)
 {
-	struct source *source = arg;
-
-	return store_rewind(source->reader);
+	return store_rewind(reader);
 }
 
 static int take_format(const char *name, struct report_options *options)
@@ -86,10 +69,10 @@ static int take_option(int option, struct report_options *options)
 		options->help = true;
 		break;
 	case OPT_MIN_DURATION:
-		r = parse_duration(optarg, &options->min_duration_ns, &err);
+		r = parse_duration(optarg, &options->filter.min_duration_ns, &err);
 		break;
 	case OPT_MIN_GENERATION:
-		r = parse_int(optarg, "a generation", 0, 2, &options->min_generation, &err);
+		r = parse_int(optarg, "a generation", 0, 2, &options->filter.min_generation, &err);
 		break;
 	}
 	return r ? cmd_usage(&cmd_report, "%s", err.text) : EXIT_OK;
@@ -142,20 +125,37 @@ static int write_report(const struct report_options *options, const struct repor
 	return r ? cmd_fail(r, &err) : EXIT_OK;
 }
 
+/* The file's name, and what a picture of it leaves out. */
+static void make_title(const struct report_options *options, char *title, size_t size)
+{
+	const struct pause_filter *filter = &options->filter;
+	const char *base = strrchr(options->input, '/');
+	int used = snprintf(title, size, "%s", base ? base + 1 : options->input);
+
+	if (used < 0 || (size_t)used >= size)
+		return;
+	if (filter->min_duration_ns)
+		used += snprintf(title + used, size - (size_t)used, ", pauses of %s or longer",
+			FORMAT_DURATION(filter->min_duration_ns));
+	if (filter->min_generation && (size_t)used < size)
+		snprintf(title + used, size - (size_t)used, ", generation %ld and older",
+			filter->min_generation);
+}
+
 static int report(const struct report_options *options)
 {
 	_cleanup_(cleanup_store_reader_free) struct store_reader *reader = NULL;
-	const char *base = strrchr(options->input, '/');
 	struct report_input input = {.next = next_pause, .rewind = rewind_pauses,
-		.title = base ? base + 1 : options->input};
-	struct source source = {.options = options};
+		.filter = &options->filter};
 	struct err err = {};
+	char title[512];
 	int r = store_open(options->input, &reader, &err);
 
 	if (r)
 		return cmd_fail(r, &err);
-	source.reader = reader;
-	input.source = &source;
+	make_title(options, title, sizeof(title));
+	input.title = title;
+	input.source = reader;
 	input.recording = store_recording(reader);
 	input.stacks = store_stacks(reader, &err);
 	if (!input.stacks)
@@ -190,8 +190,8 @@ const struct command cmd_report = {
 		"                            folded      one stack a line, weighted in microseconds\n"
 		"                            flamegraph  an interactive SVG: time paused by stack\n"
 		"  -o, --output OUTPUT       write there; - is stdout\n"
-		"      --min-duration TIME   leave shorter pauses out: 1ms, 50us\n"
-		"      --min-generation N    leave collections of younger generations out\n"
+		"      --min-duration TIME   list and draw no shorter pauses: 1ms, 50us\n"
+		"      --min-generation N    list and draw no younger collections; totals cover all\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                this text\n",
 	.run = run,

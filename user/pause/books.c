@@ -54,13 +54,22 @@ static uint64_t advance(struct books_line *line, const uint64_t counts[3])
 	return gap;
 }
 
+/* Takes the collection that was under way at the beginning off the first gap, if there is one. */
+static uint64_t forgive(struct books_line *line, uint64_t gap)
+{
+	bool spared = line->one_unseen && gap;
+
+	line->one_unseen = false;
+	return gap - spared;
+}
+
 uint64_t books_settle(struct books *books, uint32_t process, uint64_t interpreter,
 	const uint64_t counts[3])
 {
 	struct books_line *line = find(books, process, interpreter);
 
 	if (line)
-		return advance(line, counts);
+		return forgive(line, advance(line, counts));
 	begin(books, process, interpreter, counts);
 	return 0;
 }
@@ -76,7 +85,15 @@ uint64_t books_pause(struct books *books, uint32_t process, uint64_t interpreter
 	}
 	if (counts[generation] <= line->seen[generation])
 		return 0; /* a read of the books overtook this pause and counted it already */
-	return advance(line, counts) - 1;
+	return forgive(line, advance(line, counts) - 1);
+}
+
+void books_expect(struct books *books, uint32_t process, uint64_t interpreter)
+{
+	struct books_line *line = find(books, process, interpreter);
+
+	if (line)
+		line->one_unseen = true;
 }
 
 int books_fork(struct books *books, uint32_t parent, uint32_t child)

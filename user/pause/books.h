@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "u64map.h"
@@ -14,6 +15,7 @@ struct books_line {
 	uint32_t process;     /* struct process.id */
 	uint64_t interpreter; /* its address */
 	uint64_t seen[3];     /* collections accounted for, by generation */
+	bool one_unseen;      /* one was under way when we came: its count will come unasked for */
 };
 
 struct books {
@@ -36,6 +38,12 @@ uint64_t books_settle(struct books *books, uint32_t process, uint64_t interprete
  */
 uint64_t books_pause(struct books *books, uint32_t process, uint64_t interpreter, int generation,
 	const uint64_t counts[3]);
+
+/*
+ * A collection was under way when the line began: the next gap, if it comes before the next pause
+ * without one, may be larger by one.
+ */
+void books_expect(struct books *books, uint32_t process, uint64_t interpreter);
 
 /* A forked child begins with its parent's books. 0 or -ENOMEM. */
 int books_fork(struct books *books, uint32_t parent, uint32_t child);

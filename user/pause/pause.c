@@ -19,6 +19,12 @@ void recording_release(struct recording *recording)
 	vec_free(&recording->drops);
 }
 
+bool pause_passes(const struct pause *pause, const struct pause_filter *filter)
+{
+	return pause_duration(pause) >= filter->min_duration_ns &&
+		(pause->generation < 0 || pause->generation >= filter->min_generation);
+}
+
 /* Bisects @count elements of @size bytes that begin with their ascending 32-bit id. */
 static const void *find_id(const void *items, size_t count, size_t size, uint32_t id)
 {

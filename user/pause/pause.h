@@ -34,6 +34,14 @@ struct pause {
 	uint32_t stack; /* node of the stack table, innermost frame; STACK_NONE if not taken */
 };
 
+/* What a user wants to see in a list or a picture; totals are always over all pauses. */
+struct pause_filter {
+	uint64_t min_duration_ns;
+	long min_generation;
+};
+
+bool pause_passes(const struct pause *pause, const struct pause_filter *filter);
+
 static inline uint64_t pause_duration(const struct pause *pause)
 {
 	return pause->end_ns - pause->start_ns;

@@ -74,18 +74,24 @@ static int read_inline(pid_t pid, uint64_t gc, const struct gc_layout *layout, u
 }
 
 int cpython_books(pid_t pid, uint64_t bias, const struct gc_layout *layout,
-	uint64_t *ret_interpreter, uint64_t ret_counts[3])
+	struct probe_books *ret)
 {
-	uint64_t runtime = layout->runtime_address + bias;
-	uint64_t interpreter = main_interpreter(pid, runtime, layout), gc;
+	uint64_t runtime = layout->runtime_address + bias, gc;
+	struct probe_books books = {.interpreter = main_interpreter(pid, runtime, layout)};
+	int32_t collecting;
 	int r;
 
-	if (!interpreter)
+	if (!books.interpreter)
 		return -EFAULT;
-	gc = layout->runtime_gc ? runtime + layout->runtime_gc : interpreter + layout->interp_gc;
-	r = layout->stats_kind == GC_STATS_RINGS ? read_rings(pid, gc, layout, ret_counts)
-						 : read_inline(pid, gc, layout, ret_counts);
+	gc = layout->runtime_gc ? runtime + layout->runtime_gc
+				: books.interpreter + layout->interp_gc;
+	r = mem_read(pid, gc + layout->gc_collecting, &collecting, sizeof(collecting));
 	if (!r)
-		*ret_interpreter = interpreter;
-	return r;
+		r = layout->stats_kind == GC_STATS_RINGS ? read_rings(pid, gc, layout, books.counts)
+							 : read_inline(pid, gc, layout, books.counts);
+	if (r)
+		return r;
+	books.collecting = collecting;
+	*ret = books;
+	return 0;
 }

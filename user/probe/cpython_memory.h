@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "gc_wire.h"
+#include "probe.h"
 
 /* The main interpreter's gc state, where _PyRuntime lies at @runtime. 0: it makes no sense. */
 uint64_t cpython_main_gc(pid_t pid, uint64_t runtime, const struct gc_layout *layout);
@@ -17,4 +18,4 @@ void cpython_find_counts(pid_t pid, uint64_t bias, int minor, struct gc_layout *
 
 /* See probe_books(). */
 int cpython_books(pid_t pid, uint64_t bias, const struct gc_layout *layout,
-	uint64_t *ret_interpreter, uint64_t ret_counts[3]);
+	struct probe_books *ret);

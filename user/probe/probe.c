@@ -94,6 +94,20 @@ size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *r
 	return count ? count : scan(pid, maps, false, ret, max);
 }
 
+int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err)
+{
+	for (size_t i = 0; i < maps->maps.count; i++) {
+		_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
+		const struct proc_map *map = &maps->maps.items[i];
+		char path[PATH_MAX];
+
+		if (map->exec && is_executable_file(pid, map))
+			return open_image(pid, map, path, sizeof(path), &file, err) == -ENOEXEC
+				? -ENOEXEC : 0;
+	}
+	return 0;
+}
+
 /* Everything about @image that no tier changes. */
 static void begin_plan(const struct probe_image *image, struct probe_plan *plan)
 {
@@ -142,6 +156,8 @@ static int choose_tier(pid_t pid, const struct probe_image *image, const struct 
 			return err_set(err, ENOTSUP, "%s", why.text);
 		refuse(&refusals, tiers[i], &why);
 	}
+	if (only)
+		return err_set(err, ENOENT, "%s", refusals.text);
 	return err_set(err, ENOENT, "no way to see the collections of %s (%s)", image->map.path,
 		refusals.text);
 }
@@ -167,12 +183,12 @@ int probe_plan(pid_t pid, const struct probe_image *image, const char *only, siz
 }
 
 int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,
-	uint64_t *ret_interpreter, uint64_t ret_counts[3])
+	struct probe_books *ret)
 {
 	/* A plan for one process has that process's addresses already. */
 	uint64_t bias = plan->per_process ? 0 : map->start - plan->page_vaddr;
 
-	return plan->ops->books(pid, bias, &plan->layout, ret_interpreter, ret_counts);
+	return plan->ops->books(pid, bias, &plan->layout, ret);
 }
 
 int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, size_t size,

@@ -15,6 +15,7 @@
 #include "proc.h"
 
 struct runtime_ops;
+struct probe_books;
 
 enum site_kind {
 	SITE_FUNCTION, /* begin at its entry, end at its return */
@@ -69,7 +70,7 @@ struct runtime_ops {
 		const char *tier, struct probe_plan *ret, struct err *err);
 	/* See probe_books(); @bias: what the process added to the file's addresses. */
 	int (*books)(pid_t pid, uint64_t bias, const struct gc_layout *layout,
-		uint64_t *ret_interpreter, uint64_t ret_counts[3]);
+		struct probe_books *ret);
 };
 
 extern const struct runtime_ops *const probe_runtimes[]; /* NULL-terminated */
@@ -81,6 +82,9 @@ extern const struct runtime_ops probe_cpython;
  */
 size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *ret, size_t max);
 
+/* -ENOEXEC with a sentence if the program itself is not one that gctrace can read; else 0. */
+int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err);
+
 /*
  * Plans one image by the first tier, from index *@tier on, that the file allows, and leaves its
  * index in *@tier; a tier with a single-stepped probe yields to a later one with cheap probes, save
@@ -90,12 +94,15 @@ size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *r
 int probe_plan(pid_t pid, const struct probe_image *image, const char *only, size_t *tier,
 	struct probe_plan *ret, struct err *err);
 
-/*
- * Reads the runtime's own books in @pid, where @map is the image's mapping: the address of the
- * main interpreter and its collections by generation. 0, or -errno when they cannot be read (yet).
- */
+/* The runtime's own books: its main interpreter's address and collections by generation. */
+struct probe_books {
+	uint64_t interpreter, counts[3];
+	bool collecting; /* one is under way that the counts do not hold */
+};
+
+/* Reads them in @pid, where @map is the image's mapping. 0, or -errno if they cannot be read (yet). */
 int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,
-	uint64_t *ret_interpreter, uint64_t ret_counts[3]);
+	struct probe_books *ret);
 
 /* The dynamic linker's r_brk hook of @pid: told when libraries come and go. 0, or -ENOENT. */
 int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, size_t size,

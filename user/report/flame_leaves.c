@@ -136,6 +136,8 @@ int flame_leaves_collect(const struct report_input *input, bool causes, struct f
 	if (r < 0)
 		return err_set(err, -r, "cannot read the recording's pauses from the start");
 	while ((r = input->next(input->source, &pause, err)) > 0) {
+		if (input->filter && !pause_passes(&pause, input->filter))
+			continue;
 		r = add_pause(&collector, input, &pause, err);
 		if (r == -ENOMEM)
 			return err_set(err, ENOMEM, "memory ran out while adding up the pauses");

@@ -277,7 +277,8 @@ static int write_json(const struct report_input *input, FILE *out, struct err *e
 	put_processes(out, recording);
 	while ((r = input->next(input->source, &pause, err)) > 0) {
 		drop = put_drops(out, recording, drop, pause.end_ns);
-		json_pause(out, recording, input->stacks, &pause);
+		if (!input->filter || pause_passes(&pause, input->filter))
+			json_pause(out, recording, input->stacks, &pause);
 		r = summary_add(&summary, &pause);
 		if (r || ferror_unlocked(out))
 			break;

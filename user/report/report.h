@@ -11,11 +11,12 @@
 struct report_input {
 	const struct recording *recording;
 	const struct stack_table *stacks;
-	/* 1: a pause, 0: the end, -errno. Already filtered by what the user asked for. */
+	/* 1: a pause, 0: the end, -errno. */
 	int (*next)(void *source, struct pause *ret, struct err *err);
 	int (*rewind)(void *source);
 	void *source;
 	const char *title; /* of the recording, for a picture's heading */
+	const struct pause_filter *filter; /* of what is listed or drawn; totals cover all; or NULL */
 };
 
 struct report_ops {

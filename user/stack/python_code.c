@@ -205,6 +205,8 @@ static uint32_t make_frame(struct python_codes *codes, const struct event_frame 
 	if (code->table)
 		frame.line = python_line(code->minor, code->first_line, code->table,
 			code->table_bytes, raw->lasti);
+	if (code->table && !frame.line) /* the compiler's own instruction: set-up of the call */
+		frame.line = code->first_line;
 	return stack_table_frame(stacks, &frame);
 }
 

@@ -93,10 +93,15 @@ static int attach_image(struct trace *trace, pid_t pid, const struct probe_image
 static void open_books(struct trace *trace, pid_t pid, uint32_t process, uint32_t image,
 	const struct proc_map *map)
 {
-	uint64_t interpreter, counts[3];
+	struct probe_books books;
 
-	if (!probe_books(pid, map, &trace->images[image].plan, &interpreter, counts))
-		books_settle(&trace->books, process, interpreter, counts);
+	if (probe_books(pid, map, &trace->images[image].plan, &books))
+		return;
+	books_settle(&trace->books, process, books.interpreter, books.counts);
+	if (books.collecting) {
+		log_debug("%d: a collection was under way; it is not ours", pid);
+		books_expect(&trace->books, process, books.interpreter);
+	}
 }
 
 static void attach_hook(struct trace *trace, pid_t pid, const struct proc_maps *maps)
@@ -129,7 +134,8 @@ static void attach_hook(struct trace *trace, pid_t pid, const struct proc_maps *
 static void set_target(struct trace *trace, pid_t pid, bool found)
 {
 	uint32_t key = (uint32_t)pid;
-	struct gc_target target = {.space = key};
+	/* What runs already is not halted, only what it becomes: exec begins anew. */
+	struct gc_target target = {.space = key, .looked = GC_LOOKS};
 
 	bpf_map__lookup_elem(trace->bpf->maps.targets, &key, sizeof(key), &target, sizeof(target),
 		0);
@@ -146,6 +152,8 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 	int indexes[PROBE_MAX_IMAGES], r = 0;
 	size_t count = probe_find(pid, maps, found, ARRAY_SIZE(found));
 
+	if (!count)
+		r = probe_foreign(pid, maps, err);
 	for (size_t i = 0; i < count; i++) {
 		indexes[i] = find_image(trace, pid, &found[i].map);
 		if (indexes[i] < 0)
@@ -194,7 +202,7 @@ static bool read_books(struct trace *trace, const struct runtime *runtime, uint3
 
 		if (map->exec && find_image(trace, process->pid, map) == (int)index)
 			done = !probe_books(process->pid, map, &trace->images[index].plan,
-				&ret->interpreter, ret->counts);
+				&ret->books);
 	}
 	proc_maps_release(&maps);
 	ret->runtime = runtime->id;
@@ -223,8 +231,9 @@ void trace_read_books(struct trace *trace)
 void trace_close_books(struct trace *trace)
 {
 	for (size_t i = 0; i < trace->closing.count; i++) {
-		const struct closing_books *books = &trace->closing.items[i];
-		struct runtime *runtime = &trace->recording.runtimes.items[books->runtime - 1];
+		const struct closing_books *closing = &trace->closing.items[i];
+		const struct probe_books *books = &closing->books;
+		struct runtime *runtime = &trace->recording.runtimes.items[closing->runtime - 1];
 
 		runtime->missed += books_settle(&trace->books, runtime->process,
 			books->interpreter, books->counts);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -28,6 +29,14 @@ static void begin_recording(struct recording *recording)
 	recording->realtime_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - now_ns());
 }
 
+bool trace_in_first_pid_namespace(void)
+{
+	const ino_t first = 0xeffffffc; /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) || st.st_ino == first;
+}
+
 int trace_open(const struct trace_options *options, const struct trace_sink *sink,
 	struct trace **ret, struct err *err)
 {
@@ -36,6 +45,12 @@ int trace_open(const struct trace_options *options, const struct trace_sink *sin
 
 	if (!trace)
 		return err_set(err, ENOMEM, "out of memory");
+	if (!trace_in_first_pid_namespace()) {
+		free(trace);
+		return err_set(err, ENOTSUP,
+			"gctrace runs in a pid namespace of its own, where it cannot tell processes "
+			"apart: run it on the host, or with the host's pids (docker run --pid=host)");
+	}
 	trace->options = *options;
 	trace->sink = *sink;
 	begin_recording(&trace->recording);

@@ -71,6 +71,9 @@ int trace_finish(struct trace *trace);
 const struct recording *trace_recording(const struct trace *trace);
 const struct stack_table *trace_stacks(const struct trace *trace);
 
+/* Whether our pids are those that BPF sees. */
+bool trace_in_first_pid_namespace(void);
+
 /* Whether this kernel has uprobe sessions; asked by trying. For doctor. */
 bool trace_has_sessions(void);
 

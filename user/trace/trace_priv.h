@@ -35,7 +35,7 @@ struct interpreter {
 /* The runtime's own counters when the session ended. */
 struct closing_books {
 	uint32_t runtime; /* struct runtime.id */
-	uint64_t interpreter, counts[3];
+	struct probe_books books;
 };
 
 /* The page that BPF and we share (struct shared in core.bpf.h). */
