@@ -93,8 +93,6 @@ static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct gc_la
 		return PT_REGS_PARM1(ctx);
 	case GC_TSTATE_CURRENT:
 		return read_u64(runtime + layout->runtime_current);
-	case GC_TSTATE_RUNTIME_GIL:
-		return read_u64(runtime + layout->runtime_gil + layout->gil_holder);
 	}
 	return tstate_by_gil(layout, runtime);
 }

@@ -128,9 +128,8 @@ struct gc_target {
 
 /* Where a layout's tstate comes from. */
 #define GC_TSTATE_ARG1	  1 /* first argument of the probed function */
-#define GC_TSTATE_CURRENT 2 /* _PyRuntime.gilstate.tstate_current (3.8) */
-#define GC_TSTATE_RUNTIME_GIL 3 /* _PyRuntime.ceval.gil.last_holder (3.9 - 3.11) */
-#define GC_TSTATE_INTERP_GIL  4 /* interp->ceval.gil->last_holder, interpreter by interpreter (3.12+) */
+#define GC_TSTATE_CURRENT 2 /* _PyRuntime.gilstate.tstate_current (3.8 - 3.11) */
+#define GC_TSTATE_INTERP_GIL 3 /* interp->ceval.gil->last_holder, interpreter by interpreter (3.12+) */
 
 /* Where the reason of a collection comes from, where count and threshold do not tell. */
 #define GC_REASON_NOFAIL 1 /* fifth argument non-zero: shutdown (3.9 - 3.12) */
@@ -149,7 +148,7 @@ struct gc_layout {
 	__u64 runtime_address; /* of _PyRuntime in the file */
 	__u32 tstate_source, reason_source, stats_kind;
 	__u32 interp_gc, interp_gil, interp_next, runtime_gc; /* runtime_gc: 3.8 only, else 0 */
-	__u32 runtime_head, runtime_finalizing, runtime_gil, runtime_current;
+	__u32 runtime_head, runtime_finalizing, runtime_current;
 	__u32 code_adaptive; /* 0: lasti is stored as such */
 	__u16 gc_counts; /* generations[0].threshold; count follows */
 	__u16 gc_enabled, gc_stats, gc_collecting;

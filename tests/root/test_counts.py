@@ -251,13 +251,15 @@ def test_shutdown(bench, runtime):
     assert len(records.pauses) == 10 + len(last)
 
 
-@pytest.mark.parametrize("tier", [None, "usdt"], ids=["best", "usdt"])
-def test_interpreters(bench, runtime, tier):
+BEST_OR_USDT = [c for c in CASES if c.tier in (None, "usdt") and c.runtime.variant == "asis"]
+
+
+@pytest.mark.parametrize("case", BEST_OR_USDT, ids=[c.name for c in BEST_OR_USDT])
+def test_interpreters(bench, case):
     """Each interpreter collects for itself (3.9+), and the pauses say which did."""
-    if tier == "usdt" and runtime.linkage == "shared":
-        pytest.skip("no USDT in this build")
-    target = bench.oracle(runtime)
-    tracer = bench.record(target, tier=tier)
+    runtime = case.runtime
+    target = bench.oracle(runtime, debug=case.debug)
+    tracer = bench.record(target, tier=case.tier)
     books = target.ask("subinterpreters 5 3 2")
     if "unsupported" in books:
         pytest.skip(books["unsupported"])

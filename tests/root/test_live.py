@@ -53,7 +53,7 @@ def test_live_and_recorded_agree(bench, some_runtime):
 
 def started(bench, runtime, *options, env=None):
     """`gctrace run` with an oracle as its workload; returns it with the oracle's ready line."""
-    line = [runtime.exe, bench.script(runtime)]
+    line = runtime.start_line(bench.script(runtime))
     full = dict(runtime.environment)
     full.update(env or {})
     tracer = harness.Tracer(
@@ -65,13 +65,7 @@ def started(bench, runtime, *options, env=None):
     return tracer, json.loads(ready)
 
 
-def local(runtime):
-    if runtime.in_root:
-        pytest.skip("`run` starts no workload in a chroot")
-
-
 def test_run_from_the_first_collection(bench, any_runtime):
-    local(any_runtime)
     tracer, ready = started(bench, any_runtime)
     tracer.send("collect 23 11 7")
     books = json.loads(tracer.out.find(lambda l: '"collect"' in l))
@@ -87,14 +81,12 @@ def test_run_from_the_first_collection(bench, any_runtime):
 
 
 def test_run_passes_the_status(bench, some_runtime):
-    local(some_runtime)
     tracer, _ = started(bench, some_runtime)
     tracer.send("exit 23")
     assert tracer.wait() == 23
 
 
 def test_run_passes_signals(bench, some_runtime):
-    local(some_runtime)
     tracer, ready = started(bench, some_runtime)
     tracer.popen.send_signal(signal.SIGTERM)
     assert tracer.wait() == 128 + signal.SIGTERM
@@ -104,7 +96,6 @@ def test_run_passes_signals(bench, some_runtime):
 
 def test_run_as_the_invoking_user(bench, some_runtime):
     """Under sudo the workload is not root."""
-    local(some_runtime)
     folder = bench.public_folder()
     harness.shutil.copy(harness.ORACLE, folder / "oracle.py")
     exe = "/usr/bin/python3"

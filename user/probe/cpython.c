@@ -123,9 +123,7 @@ static int note_collector(const struct elf_symbol *symbol, void *arg)
 /* tstate without an argument: through the runtime, by the version's own way. */
 static void tstate_through_runtime(struct gc_layout *layout, int minor)
 {
-	layout->tstate_source = minor == 8 ? GC_TSTATE_CURRENT
-		: minor <= 11		   ? GC_TSTATE_RUNTIME_GIL
-					   : GC_TSTATE_INTERP_GIL;
+	layout->tstate_source = minor <= 11 ? GC_TSTATE_CURRENT : GC_TSTATE_INTERP_GIL;
 	layout->reason_source = GC_REASON_COUNTS;
 }
 
