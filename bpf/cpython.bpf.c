@@ -139,20 +139,38 @@ static __always_inline struct gc_open *open_slot(const struct thread_state *stat
 	return s ? &s->open[state->record.header.tid % GC_OPEN_SLOTS] : NULL;
 }
 
+/* Notes the process's interpreter; a second one ends the caching of find_interpreter(). */
+static __always_inline void note_interpreter(struct shared *s, __u64 interpreter)
+{
+	__u32 tgid = current_tgid();
+	struct gc_target *target = bpf_map_lookup_elem(&targets, &tgid);
+
+	if (!target)
+		return;
+	if (!target->interpreter)
+		target->interpreter = interpreter;
+	else if (target->interpreter != interpreter)
+		s->several = 1;
+}
+
 /*
- * A thread state belongs to one interpreter for life, and a read of user memory is the dearest step
- * of all, so it is made once. An address used again for another interpreter shows in the books,
- * which then do not move: see settle_books().
+ * A read of user memory is the dearest step of all, so a thread state's interpreter is read once,
+ * as long as each process has but one: among several, an address may be used again for the thread
+ * state of another. Should the first such reuse come before a second interpreter was ever seen, its
+ * books do not move: settle_books() notices.
  */
 static __always_inline void find_interpreter(struct thread_state *state,
 	const struct gc_layout *layout, __u64 tstate)
 {
-	if (tstate == state->tstate && tstate)
+	struct shared *s = shared();
+
+	if (!s || (tstate && tstate == state->tstate && !s->several))
 		return;
 	state->tstate = tstate;
 	state->interpreter = read_u64(tstate + layout->tstate_interp);
 	state->gc = layout->runtime_gc ? state->runtime + layout->runtime_gc
 				       : state->interpreter + layout->interp_gc;
+	note_interpreter(s, state->interpreter);
 }
 
 /* @runtime: the address of _PyRuntime in this process. */

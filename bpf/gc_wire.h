@@ -122,6 +122,7 @@ struct gc_open {
 struct gc_target {
 	__u32 space;  /* names its code addresses: inherited at fork, new after exec */
 	__u32 looked; /* times that `gctrace run` has halted it to look at its maps */
+	__u64 interpreter; /* the first one that was seen to collect */
 };
 
 #define GC_LOOKS 4 /* of a program without a runtime, before it is left alone */

@@ -31,7 +31,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0; /* a thread */
 	target = bpf_map_lookup_elem(&targets, &from);
 	if (!target)
-		return 0;
+		return 0; /* the child's interpreters are its parent's, at the same addresses */
 	if (bpf_map_update_elem(&targets, &to, target, BPF_ANY)) {
 		count_drop(GC_DROP_TARGETS);
 		return 0;

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 
-import pytest
 
 import harness
 from harness import Records, gctrace
@@ -76,8 +75,12 @@ def test_run_from_the_first_collection(bench, any_runtime):
     pid = ready["pid"]
     check_sums(records.of_pid(pid, "manual"), books)
     early = harness.per_generation(records.of_pid(pid, "automatic"))
-    assert early == ready["collections"]
-    assert not records.process(pid).get("missed")
+    missed = records.process(pid).get("missed") or 0
+    if any_runtime.in_root:
+        # a dynamic linker of its own, met at the exec only: what is not seen must be counted
+        assert sum(early) + missed == sum(ready["collections"])
+    else:
+        assert early == ready["collections"] and not missed
 
 
 def test_run_passes_the_status(bench, some_runtime):
