@@ -170,8 +170,7 @@ struct gc_layout {
 #define GC_DROP_THREAD	      1 /* no memory for a thread's state */
 #define GC_DROP_UNMATCHED_END 2 /* an end without a begin */
 #define GC_DROP_TARGETS	      3 /* more than GC_MAX_TARGETS processes: a child is not followed */
-#define GC_DROP_TSTATE	      4 /* the collecting thread's state was not found */
-#define GC_DROP_COUNT	      5
+#define GC_DROP_COUNT	      4
 
 
 _Static_assert(sizeof(struct gc_header) == 24, "wire ABI");

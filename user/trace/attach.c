@@ -109,6 +109,7 @@ static int watch_thread(struct trace *trace, struct image *image, pid_t tid, uin
 		.bp_len = HW_BREAKPOINT_LEN_4,
 		.sample_period = 1,
 		.inherit = 1, /* threads and children to come */
+		.remove_on_exec = 1, /* then the address means something else */
 		.exclude_kernel = 1,
 	};
 	int fd = (int)syscall(__NR_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);

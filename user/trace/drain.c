@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "log.h"
 #include "mem.h"
 #include "trace_priv.h"
 
@@ -67,10 +66,7 @@ static void on_pause(struct trace *trace, const struct event *event)
 /* `gctrace run` halts a fresh program at its first maps until we have looked at them. */
 static void on_maps(struct trace *trace, pid_t pid)
 {
-	struct err err;
-
-	if (trace_look(trace, pid, &err) < 0)
-		log_debug("%s", err.text);
+	trace_look_again(trace, pid);
 	if (trace->options.stop_at_start)
 		kill(pid, SIGCONT);
 }
@@ -157,12 +153,13 @@ void trace_count_drops(struct trace *trace)
 		[GC_DROP_THREAD] = {"thread-state", "the kernel was out of memory"},
 		[GC_DROP_UNMATCHED_END] = {"unmatched-end", "please report this"},
 		[GC_DROP_TARGETS] = {"too-many-processes", "use --no-children, or several -p"},
-		[GC_DROP_TSTATE] = {"thread-not-found", "please report this"},
 	};
 
 	for (int i = 0; i < GC_DROP_COUNT; i++)
 		note_drop(trace, kernel[i].cause,
 			__atomic_load_n(&trace->shared->drops[i], __ATOMIC_RELAXED), kernel[i].remedy);
+	note_drop(trace, "unprobed-runtime", trace->unprobed,
+		"a process got a runtime that could not be probed: gctrace doctor -p PID");
 	note_drop(trace, "bad-record", trace->bad_records, "please report this");
 	note_drop(trace, "unfinished-pause", trace->unfinished,
 		"a thread ended inside a collection: its length is not known");

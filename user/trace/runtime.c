@@ -187,6 +187,30 @@ int trace_look(struct trace *trace, pid_t pid, struct err *err)
 	return r;
 }
 
+void trace_look_again(struct trace *trace, pid_t pid)
+{
+	uint32_t process = trace_process(trace, pid);
+	struct err err = {};
+	int r = trace_look(trace, pid, &err);
+
+	if (r >= 0)
+		return;
+	log_debug("%s", err.text);
+	if (r == -ESRCH || r == -ENOEXEC || process == trace->last_unprobed)
+		return;
+	trace->last_unprobed = process;
+	trace->unprobed++;
+}
+
+void trace_forget_image(struct trace *trace, pid_t pid)
+{
+	for (uint32_t i = 0; i < trace->image_count; i++)
+		if (trace->images[i].plan.per_process && trace->images[i].pid == pid) {
+			trace_detach(&trace->images[i]);
+			trace->images[i].pid = -1;
+		}
+}
+
 /* Reads the counters of @runtime, an instance of image @index, into *ret. */
 static bool read_books(struct trace *trace, const struct runtime *runtime, uint32_t index,
 	struct closing_books *ret)

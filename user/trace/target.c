@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "log.h"
 #include "mem.h"
 #include "trace_priv.h"
 
@@ -91,15 +90,14 @@ void trace_process_exec(struct trace *trace, pid_t pid)
 {
 	uint32_t id = trace_process(trace, pid);
 	struct process *process;
-	struct err err;
 
 	if (!id)
 		return;
 	process = process_by_id(trace, id);
 	describe(process);
 	tell(trace, process);
-	if (trace_look(trace, pid, &err) < 0)
-		log_debug("%s", err.text);
+	trace_forget_image(trace, pid);
+	trace_look_again(trace, pid);
 }
 
 void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)

@@ -67,6 +67,8 @@ struct trace {
 	struct u64map live;	    /* pid → struct process.id */
 	struct u64map runtimes;	    /* process id and image → struct runtime.id */
 	uint64_t pauses, bad_records, unfinished;
+	uint64_t unprobed;	 /* processes that got a runtime which could not be probed */
+	uint32_t last_unprobed; /* struct process.id of the latest of them */
 	int sink_error;
 };
 
@@ -79,6 +81,11 @@ void trace_quiet_libbpf(void);
 int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, struct err *err);
 int trace_attach_hook(struct trace *trace, const char *path, uint64_t offset);
 void trace_detach(struct image *image);
+
+/* runtime.c: looks again at a process whose maps may have changed; what cannot be probed is a drop. */
+void trace_look_again(struct trace *trace, pid_t pid);
+/* Lets go of what belonged to the program that @pid was before its exec. */
+void trace_forget_image(struct trace *trace, pid_t pid);
 
 /* target.c: processes. Ids are struct process.id, 0 when memory is out. */
 uint32_t trace_process(struct trace *trace, pid_t pid);
