@@ -33,6 +33,9 @@ struct task_struct {
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
+#define FRAME_BYTES  128  /* no frame has fields that we read beyond this */
+#define FRAME_WINDOW 2048 /* of a thread's frames, one below the other, copied at once */
+
 /* What a thread inside a collection carries from begin to end. */
 struct thread_state {
 	__u32 depth; /* calls of the collector on this thread's stack */
@@ -45,7 +48,7 @@ struct thread_state {
 	__s32 generation; /* as the argument said */
 	__u32 has_books, sent;
 	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
-	__u64 frame_bytes[16];
+	__u8 frames[FRAME_WINDOW + FRAME_BYTES];
 	__u64 code_bytes[16];
 	struct gc_pause record;
 };

@@ -5,17 +5,21 @@
 const volatile __u64 min_stack_ns = 50000; /* pauses shorter than this carry no stack */
 const volatile __u32 wakeup_bytes = 1 << 20; /* unread bytes that wake the reader early */
 
-/* interp->gc counters from `enabled` to the first count are within this many bytes. */
-#define GC_HEAD 48
+/*
+ * The head of interp->gc, with all that a begin must know of it. It lies on the stack: into other
+ * memory the kernel (CONFIG_HARDENED_USERCOPY) takes half as long again to copy.
+ */
+#define GC_WINDOW 200
+
+struct gc_window {
+	__u8 bytes[GC_WINDOW];
+};
+
+#define IN_WINDOW(offset, size) ((offset) <= GC_WINDOW - (size))
 
 /* Three {collections, collected, uncollectable} in generation order. False if unreadable. */
-static __always_inline bool read_books(const struct gc_layout *layout, __u64 gc, __u64 books[9])
+static __always_inline bool read_rings(const struct gc_layout *layout, __u64 rings, __u64 books[9])
 {
-	__u64 rings;
-
-	if (layout->stats_kind == GC_STATS_INLINE)
-		return !bpf_probe_read_user(books, 72, (void *)(gc + layout->gc_stats));
-	rings = read_u64(gc + layout->gc_stats);
 	for (int i = 0; i < 3; i++) {
 		__u8 index = 0;
 		__u64 item;
@@ -30,25 +34,46 @@ static __always_inline bool read_books(const struct gc_layout *layout, __u64 gc,
 	return true;
 }
 
-/* Automatic iff enabled and generation 0's count is over its threshold when the call begins. */
-static __always_inline __u32 cause_by_counts(const struct gc_layout *layout, __u64 gc)
+static __always_inline bool read_books(const struct gc_layout *layout, __u64 gc, __u64 books[9])
 {
-	struct {
-		__s32 threshold, count;
-	} young = {};
-	__s32 enabled = 0;
+	if (layout->stats_kind == GC_STATS_INLINE)
+		return !bpf_probe_read_user(books, 72, (void *)(gc + layout->gc_stats));
+	return read_rings(layout, read_u64(gc + layout->gc_stats), books);
+}
 
-	if (layout->gc_counts == GC_NO_FIELD ||
-		bpf_probe_read_user(&enabled, 4, (void *)(gc + layout->gc_enabled)) ||
-		bpf_probe_read_user(&young, 8, (void *)(gc + layout->gc_counts)))
+/* read_books() from a window. */
+static __always_inline bool take_books(const struct gc_layout *layout,
+	const struct gc_window *window, __u64 books[9])
+{
+	__u64 at = layout->gc_stats;
+
+	if (layout->stats_kind == GC_STATS_RINGS)
+		return IN_WINDOW(at, 8) && read_rings(layout, *(__u64 *)&window->bytes[at], books);
+	if (!IN_WINDOW(at, 72))
+		return false;
+	for (int i = 0; i < 9; i++)
+		books[i] = *(__u64 *)&window->bytes[at + 8 * i];
+	return true;
+}
+
+/* Automatic iff enabled and generation 0's count is over its threshold when the call begins. */
+static __always_inline __u32 cause_by_counts(const struct gc_layout *layout,
+	const struct gc_window *window)
+{
+	__u64 counts = layout->gc_counts, enabled = layout->gc_enabled;
+	__s32 threshold, count;
+
+	if (!IN_WINDOW(counts, 8) || !IN_WINDOW(enabled, 4))
 		return GC_CAUSE_UNKNOWN;
-	if (enabled && young.threshold && young.count > young.threshold)
+	threshold = *(__s32 *)&window->bytes[counts];
+	count = *(__s32 *)&window->bytes[counts + 4];
+	if (*(__s32 *)&window->bytes[enabled] && threshold && count > threshold)
 		return GC_CAUSE_AUTOMATIC;
 	return GC_CAUSE_MANUAL;
 }
 
 static __always_inline __u32 cause_of(struct pt_regs *ctx, const struct gc_layout *layout,
-	__u64 gc)
+	const struct gc_window *window)
 {
 	switch (layout->reason_source) {
 	case GC_REASON_ARG3:
@@ -65,7 +90,7 @@ static __always_inline __u32 cause_of(struct pt_regs *ctx, const struct gc_layou
 		if ((__u32)PT_REGS_PARM5(ctx))
 			return GC_CAUSE_SHUTDOWN;
 	}
-	return cause_by_counts(layout, gc);
+	return cause_by_counts(layout, window);
 }
 
 /* The GIL holder of the interpreter that this very thread runs (3.12+): thread_id is its fsbase. */
@@ -177,6 +202,7 @@ static __always_inline void find_interpreter(struct thread_state *state,
 static __always_inline void begin(struct pt_regs *ctx, struct thread_state *state, __u32 image,
 	const struct gc_layout *layout, __u64 runtime)
 {
+	struct gc_window window;
 	struct gc_open *slot;
 
 	if (state->depth++) {
@@ -187,8 +213,9 @@ static __always_inline void begin(struct pt_regs *ctx, struct thread_state *stat
 	state->runtime = runtime;
 	state->flags = 0;
 	find_interpreter(state, layout, find_tstate(ctx, layout, runtime));
-	state->has_books = read_books(layout, state->gc, state->before);
-	state->cause = cause_of(ctx, layout, state->gc);
+	state->has_books = !bpf_probe_read_user(&window, sizeof(window), (void *)state->gc) &&
+		take_books(layout, &window, state->before);
+	state->cause = state->has_books ? cause_of(ctx, layout, &window) : GC_CAUSE_UNKNOWN;
 	state->generation = layout->tstate_source == GC_TSTATE_ARG1 ? (__s32)PT_REGS_PARM2(ctx) : -1;
 	state->sleeps = bpf_get_current_task_btf()->nvcsw;
 	slot = open_slot(state);

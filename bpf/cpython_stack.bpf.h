@@ -15,12 +15,6 @@
 #define BYTES_LENGTH   16
 #define BYTES_DATA     32
 
-static __always_inline __u64 mix(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-	return hash ^ (hash >> 29);
-}
-
 /* The smaller one, in a form that the verifier follows: clang would fold the comparison away. */
 static __always_inline __u64 at_most(__u64 length, __u64 most)
 {
@@ -77,20 +71,21 @@ static long send_piece(__u32 i, struct table_walk *walk)
 	return offset + part >= walk->length;
 }
 
-/* Sends the line table in pieces. Returns its length, 0 if it could not be sent. */
+/* Sends the line table in pieces. Returns its length, GC_NO_TABLE if it could not be sent. */
 static __always_inline __u32 send_table(__u64 id, __u64 object)
 {
 	struct table_walk walk = {.id = id, .bytes = object + BYTES_DATA};
 
-	walk.length = read_u64(object + BYTES_LENGTH);
-	if (!walk.length || walk.length > GC_MAX_TABLES * GC_TABLE_BYTES)
-		return 0;
-	bpf_loop(GC_MAX_TABLES, send_piece, &walk, 0);
-	return walk.failed ? 0 : (__u32)walk.length;
+	if (bpf_probe_read_user(&walk.length, sizeof(walk.length), (void *)(object + BYTES_LENGTH)) ||
+		walk.length > GC_MAX_TABLES * GC_TABLE_BYTES)
+		return GC_NO_TABLE;
+	if (walk.length)
+		bpf_loop(GC_MAX_TABLES, send_piece, &walk, 0);
+	return walk.failed ? GC_NO_TABLE : (__u32)walk.length;
 }
 
-/* Sends the names of the code object in @state->code_bytes. A global function: verified once. */
-__noinline int send_code(struct thread_state *state, __u64 id)
+/* Sends the names of the code object at @address. A global function: verified once. */
+__noinline int send_code(struct thread_state *state, __u64 address, __u64 id)
 {
 	const struct gc_layout *layout;
 	struct gc_code *code;
@@ -100,7 +95,8 @@ __noinline int send_code(struct thread_state *state, __u64 id)
 		return 1;
 	image = state->image;
 	layout = bpf_map_lookup_elem(&layouts, &image);
-	if (!layout)
+	if (!layout || bpf_probe_read_user(state->code_bytes, sizeof(state->code_bytes),
+			       (void *)(address + CODE_WINDOW)))
 		return 1;
 	table = send_table(id, FIELD64(state->code_bytes, layout->code_table - CODE_WINDOW));
 	code = bpf_ringbuf_reserve(&events, sizeof(*code), 0);
@@ -120,6 +116,13 @@ __noinline int send_code(struct thread_state *state, __u64 id)
 	return 0;
 }
 
+/* Odd and without pattern, one for each word that makes a code object's id. */
+#define MIX_ADDRESS 0x9e3779b97f4a7c15ull
+#define MIX_FILE    0xc2b2ae3d27d4eb4full
+#define MIX_NAME    0xd6e8feb86659fd93ull
+#define MIX_TABLE   0xa0761d6478bd642full
+#define MIX_SPACE   0xe7037ed1a0b428dbull
+
 /*
  * Names the code object at @address by its address, the addresses of what it refers to and its
  * first line, and makes sure that user space has its names. Returns the id, 0 if unreadable.
@@ -127,79 +130,97 @@ __noinline int send_code(struct thread_state *state, __u64 id)
 static __always_inline __u64 identify_code(struct thread_state *state,
 	const struct gc_layout *layout, __u64 address, __u32 space)
 {
+	__u64 code[16]; /* on the stack: see struct gc_window */
 	struct shared *s = shared();
 	__u64 id;
 
-	if (!s || bpf_probe_read_user(state->code_bytes, sizeof(state->code_bytes),
-			  (void *)(address + CODE_WINDOW)))
+	if (!s || bpf_probe_read_user(code, sizeof(code), (void *)(address + CODE_WINDOW)))
 		return 0;
-	id = mix(space, address);
-	id = mix(id, FIELD64(state->code_bytes, layout->code_file - CODE_WINDOW));
-	id = mix(id, FIELD64(state->code_bytes, layout->code_name - CODE_WINDOW));
-	id = mix(id, FIELD64(state->code_bytes, layout->code_table - CODE_WINDOW));
-	id = mix(id, FIELD32(state->code_bytes, layout->code_first_line - CODE_WINDOW));
+	id = address * MIX_ADDRESS + FIELD64(code, layout->code_file - CODE_WINDOW) * MIX_FILE +
+		FIELD64(code, layout->code_name - CODE_WINDOW) * MIX_NAME +
+		FIELD64(code, layout->code_table - CODE_WINDOW) * MIX_TABLE +
+		((__u64)space << 32 | FIELD32(code, layout->code_first_line - CODE_WINDOW)) *
+			MIX_SPACE;
+	id ^= id >> 32;
 	id |= !id;
-	if (s->seen[id % GC_SEEN_SLOTS] != id && !send_code(state, id))
+	if (s->seen[id % GC_SEEN_SLOTS] != id && !send_code(state, address, id))
 		s->seen[id % GC_SEEN_SLOTS] = id;
 	return id;
 }
 
-#define WALK_END     0
-#define WALK_SKIP    1 /* a shim between C and Python: no function of the user's */
-#define WALK_FRAME   2
-#define WALK_BROKEN  3
-
-/* Reads the frame at *@frame into slot @n of the record and steps to its caller. */
-__noinline int walk_frame(struct thread_state *state, __u64 address, __u32 n, __u32 space)
-{
-	const struct gc_layout *layout;
-	__u64 code, id, lasti;
-	__u32 image;
-
-	if (!state)
-		return WALK_END;
-	image = state->image;
-	layout = bpf_map_lookup_elem(&layouts, &image);
-	if (!layout)
-		return WALK_END;
-	if (bpf_probe_read_user(state->frame_bytes, sizeof(state->frame_bytes), (void *)address))
-		return WALK_BROKEN;
-	if (layout->frame_owner != GC_NO_FIELD &&
-		FIELD8(state->frame_bytes, layout->frame_owner) >= 3)
-		return WALK_SKIP;
-	code = FIELD64(state->frame_bytes, layout->frame_code) & ~3ull;
-	id = identify_code(state, layout, code, space);
-	if (!id)
-		return WALK_BROKEN;
-	lasti = FIELD64(state->frame_bytes, layout->frame_lasti);
-	n &= GC_MAX_FRAMES;
-	state->record.frames[n].code = id;
-	state->record.frames[n].pad = 0;
-	if (layout->code_adaptive)
-		state->record.frames[n].lasti = (__s32)(lasti - code - layout->code_adaptive);
-	else
-		state->record.frames[n].lasti = (__s32)lasti * layout->lasti_scale;
-	return WALK_FRAME;
-}
-
 struct walk {
 	struct thread_state *state;
-	__u64 previous; /* offset of frame.previous */
+	const struct gc_layout *layout;
 	__u64 frame;
+	__u64 base, span; /* frames at base … base + span are in state->frames */
+	__u64 code, id;	  /* of the frame above: a function that calls itself is looked up once */
 	__u32 count, space;
 };
+
+/*
+ * Copies the frame at walk->frame and, from 3.11 on, what lies below it: the callers' frames, mostly.
+ * Not beyond the page, which the next one down need not be mapped. False if unreadable.
+ */
+static __always_inline bool copy_frames(struct walk *walk)
+{
+	__u64 span = walk->frame & 4095;
+
+	if (walk->layout->frame_owner == GC_NO_FIELD)
+		span = 0; /* each frame is an object of its own */
+	span = at_most(span, FRAME_WINDOW - 8);
+	walk->base = walk->frame - span;
+	walk->span = span;
+	/* Nor further up than the fields end: behind the last frame of a chunk nothing may be mapped. */
+	return !bpf_probe_read_user(walk->state->frames,
+		span + at_most(walk->layout->frame_bytes, FRAME_BYTES), (void *)walk->base);
+}
+
+/* Puts the frame with these bytes into the record. False if its code cannot be read. */
+static __always_inline bool take_frame(struct walk *walk, const __u8 *bytes)
+{
+	const struct gc_layout *layout = walk->layout;
+	__u64 code = FIELD64(bytes, layout->frame_code) & ~3ull;
+	__u64 lasti = FIELD64(bytes, layout->frame_lasti);
+	struct gc_frame *frame;
+
+	if (code != walk->code) {
+		walk->id = identify_code(walk->state, layout, code, walk->space);
+		walk->code = code;
+	}
+	if (!walk->id)
+		return false;
+	frame = &walk->state->record.frames[walk->count & GC_MAX_FRAMES];
+	frame->code = walk->id;
+	frame->pad = 0;
+	if (layout->code_adaptive)
+		frame->lasti = (__s32)(lasti - code - layout->code_adaptive);
+	else
+		frame->lasti = (__s32)lasti * layout->lasti_scale;
+	walk->count++;
+	return true;
+}
+
+/* A shim between C and Python is no function of the user's. */
+static __always_inline bool is_shim(const struct gc_layout *layout, const __u8 *bytes)
+{
+	return layout->frame_owner != GC_NO_FIELD && FIELD8(bytes, layout->frame_owner) >= 3;
+}
 
 static long walk_step(__u32 i, struct walk *walk)
 {
 	struct thread_state *state = walk->state;
-	int step = walk_frame(state, walk->frame, walk->count, walk->space);
+	const __u8 *bytes;
 
-	if (step == WALK_BROKEN || step == WALK_END) {
+	if ((walk->frame & 7) || (walk->frame - walk->base > walk->span && !copy_frames(walk))) {
 		state->flags |= GC_PAUSE_BROKEN_STACK;
 		return 1;
 	}
-	walk->count += step == WALK_FRAME;
-	walk->frame = FIELD64(state->frame_bytes, walk->previous);
+	bytes = &state->frames[(walk->frame - walk->base) & (FRAME_WINDOW - 8)];
+	if (!is_shim(walk->layout, bytes) && !take_frame(walk, bytes)) {
+		state->flags |= GC_PAUSE_BROKEN_STACK;
+		return 1;
+	}
+	walk->frame = FIELD64(bytes, walk->layout->frame_previous);
 	if (walk->count >= GC_MAX_FRAMES && walk->frame)
 		state->flags |= GC_PAUSE_TRUNCATED;
 	return walk->count >= GC_MAX_FRAMES || !walk->frame;
@@ -219,13 +240,14 @@ __noinline int walk_stack(struct thread_state *state)
 	layout = bpf_map_lookup_elem(&layouts, &image);
 	if (!layout)
 		return 0;
+	walk.layout = layout;
 	walk.space = target->space;
-	walk.previous = layout->frame_previous;
 	if (layout->tstate_cframe)
 		walk.frame = read_u64(read_u64(state->tstate + layout->tstate_cframe) +
 			layout->cframe_frame);
 	else
 		walk.frame = read_u64(state->tstate + layout->tstate_frame);
+	walk.base = walk.frame + 8; /* nothing copied yet */
 	if (walk.frame)
 		bpf_loop(2 * GC_MAX_FRAMES, walk_step, &walk, 0);
 	state->record.frame_count = walk.count;

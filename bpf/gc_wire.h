@@ -14,6 +14,7 @@
 #define GC_NAME_BYTES  512  /* raw bytes of a function's or file's name that are kept */
 #define GC_TABLE_BYTES 1024 /* of a code object's line table, per record */
 #define GC_MAX_TABLES  64   /* records per line table */
+#define GC_NO_TABLE    0xffffffff
 #define GC_OPEN_SLOTS  256  /* pauses in progress that user space can see */
 #define GC_SEEN_SLOTS  8192 /* code objects whose names were already sent */
 
@@ -83,7 +84,7 @@ struct gc_code {
 	__u64 id;
 	__u32 image;
 	__u32 first_line;
-	__u32 table_bytes; /* line table in full; its pieces precede this record */
+	__u32 table_bytes; /* line table in full, its pieces precede this record; or GC_NO_TABLE */
 	__u32 pad;
 	struct gc_text name, file;
 };
@@ -156,13 +157,14 @@ struct gc_layout {
 	__u16 tstate_interp, tstate_frame, tstate_cframe, cframe_frame, tstate_thread;
 	__u16 gil_holder;
 	__u16 frame_code, frame_previous, frame_lasti, frame_owner;
+	__u16 frame_bytes; /* where the last of these ends */
 	__u16 lasti_scale; /* legacy lasti in units of this many bytes */
 	__u16 code_first_line, code_file, code_name, code_table;
 	__u16 text_ascii, text_compact; /* where characters begin */
 	__u16 text_free_threaded;	/* the state word holds `interned` in a byte of its own */
 	__u16 stats_ring_count[3], stats_ring_index[3], stats_ring_base[3];
 	__u16 stats_item, stats_item_collections; /* size; collected and uncollectable follow */
-	__u16 pad[4];
+	__u16 pad[3];
 };
 
 /* Reasons for events lost, as indexes into `drops`. */

@@ -5,6 +5,8 @@
 const volatile bool follow_children = true;
 const volatile bool stop_at_start = false; /* `gctrace run`: halt each fresh program until probed */
 
+#define SIGSTOP 19
+
 /* Rare events wake the reader: new maps must be looked at soon. */
 static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
 {
@@ -58,6 +60,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		state->record.header.tid = task->pid;
 	}
 	tell(GC_EVENT_EXEC, 0, 0);
+	if (stop_at_start)
+		bpf_send_signal(SIGSTOP);
 	return 0;
 }
 
@@ -100,7 +104,7 @@ int on_maps_changed(struct pt_regs *ctx)
 		return 0;
 	tell(GC_EVENT_MAPS, 0, 0);
 	if (stop_at_start && target->looked++ < GC_LOOKS)
-		bpf_send_signal(19 /* SIGSTOP */);
+		bpf_send_signal(SIGSTOP);
 	return 0;
 }
 

@@ -167,14 +167,27 @@ class Tracer:
         time.sleep(0.3)
         self.check()
 
-    def stop(self):
+    def cpu_ms(self):
+        """CPU time of its threads so far."""
+        total = 0
+        for task in pathlib.Path("/proc/%d/task" % self.pid).glob("*/schedstat"):
+            total += int(task.read_text().split()[0])
+        return total / 1e6
+
+    def resident_mb(self):
+        """(resident now, its peak), MB."""
+        status = pathlib.Path("/proc/%d/status" % self.pid).read_text()
+        return tuple(int(re.search(field + r":\s+(\d+)", status).group(1)) * 1024 / 1e6
+                     for field in ("VmRSS", "VmHWM"))
+
+    def stop(self, patience=WAIT_S):
         """Returns what it used (user + system CPU seconds, peak resident MB)."""
         self.popen.stdin.close()
         if self.popen.poll() is not None:
             self.said.close()
             return 0.0, 0.0
         self.popen.send_signal(signal.SIGINT)
-        end = time.monotonic() + WAIT_S
+        end = time.monotonic() + patience
         while True:
             pid, status, usage = os.wait4(self.pid, os.WNOHANG)
             if pid:

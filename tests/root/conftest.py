@@ -44,7 +44,7 @@ def bpf_works():
 
 
 def pytest_configure(config):
-    if not os.environ.get("GCTRACE"):
+    if not os.access(os.environ.get("GCTRACE", ""), os.X_OK):
         raise pytest.UsageError("GCTRACE must name the gctrace binary to test")
 
 

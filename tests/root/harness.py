@@ -20,8 +20,8 @@ WAIT_S = 20
 # In a chroot of its own mount namespace, with what multiprocessing and /proc readers need.
 ENTER = (
     'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && '
-    'if [ "$1" != - ]; then mkdir -p "$0/usr/lib/debug" && mount --bind "$1" "$0/usr/lib/debug"; fi '
-    '&& root=$0 && shift && exec chroot "$root" "$@"'
+    'if [ "$1" != - ]; then mkdir -p "$0/usr/lib/debug" && '
+    'mount --bind "$1" "$0/usr/lib/debug"; fi && root=$0 && shift && exec chroot "$root" "$@"'
 )
 
 
@@ -74,7 +74,8 @@ class Lines:
 
         with self.changed:
             if not self.changed.wait_for(look, seconds):
-                raise TimeoutError("no such line in %s s; there were:\n%s" % (seconds, "\n".join(self.lines)))
+                said = "\n".join(self.lines)
+                raise TimeoutError("no such line in %s s; there were:\n%s" % (seconds, said))
             return self.lines[seen - 1] if seen and wanted(self.lines[seen - 1]) else None
 
 
@@ -136,7 +137,7 @@ class Runtime:
         return dict([self.env.split("=", 1)]) if self.env != "-" else {}
 
     def place(self, scratch):
-        """Puts the oracle where this runtime can read it; returns its path as the runtime sees it."""
+        """Puts the oracle where this runtime can read it; returns its path as seen from there."""
         if not self.in_root:
             shutil.copy(ORACLE, scratch / "oracle.py")
             return str(scratch / "oracle.py")
@@ -297,13 +298,27 @@ def per_generation(pauses, key=None):
     return sums
 
 
-def ours_in_kernel():
-    """Ids of the BPF programs and links there are now."""
+def held_in_kernel(pid):
+    """The BPF programs and links that a process holds, as (kind, id)."""
+    found = set()
+    for fd in Path("/proc/%d/fdinfo" % pid).iterdir():
+        try:
+            lines = fd.read_text().splitlines()
+        except FileNotFoundError:
+            continue
+        for line in lines:
+            key, _, value = line.partition(":")
+            if key in ("prog_id", "link_id"):
+                found.add((key[:4], int(value)))
+    return found
+
+
+def in_kernel():
+    """The BPF programs and links of all the machine; an id is never given twice."""
     found = set()
     for kind in ("prog", "link"):
         out = subprocess.run(["bpftool", "-j", kind, "list"], stdout=subprocess.PIPE, check=True)
-        for entry in json.loads(out.stdout or b"[]"):
-            found.add((kind, entry["id"], entry.get("name", entry.get("type"))))
+        found |= {(kind, entry["id"]) for entry in json.loads(out.stdout or b"[]")}
     return found
 
 

@@ -32,7 +32,7 @@ def cycles(n, cls=Node):
 
 
 def uncollectable_class():
-    """A class whose cycles the collector must give up on; None where CPython lacks the test module."""
+    """A class whose cycles the collector must give up on; None without CPython's test module."""
     try:
         from _testcapi import with_tp_del
     except Exception:
@@ -517,6 +517,20 @@ def do_sleepless(seconds):
         for _ in range(101):
             gc.collect(0)
     return books.close()
+
+
+def do_new_names(seconds):
+    """new_names S: back-to-back collections for S seconds, out of ever new functions."""
+    fresh = "def fresh%d():\n for _ in range(101): gc.collect(0)\nfresh%d()"
+    end = time.monotonic() + float(seconds)
+    books = Books()
+    names = 0
+    while time.monotonic() < end:
+        exec(fresh % (names, names), {"gc": gc})
+        names += 1
+    result = books.close()
+    result["names"] = names
+    return result
 
 
 def do_version():

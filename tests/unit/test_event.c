@@ -103,6 +103,10 @@ static void long_names_are_cut_and_counted(void **state)
 	wire.name.kind = 3;
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
 	wire.name.kind = 1;
+	assert_true(event.code.has_table);
+	wire.table_bytes = GC_NO_TABLE;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
+	assert_false(event.code.has_table);
 	wire.table_bytes = GC_MAX_TABLES * GC_TABLE_BYTES + 1;
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
 }

@@ -79,6 +79,7 @@ static struct event code_event(uint64_t id, const char *name, uint32_t table_byt
 	event.code.id = id;
 	event.code.first_line = 40;
 	event.code.table_bytes = table_bytes;
+	event.code.has_table = true;
 	event.code.name = (struct event_text){(const uint8_t *)name, strlen(name), 1, 0};
 	event.code.file = (struct event_text){(const uint8_t *)"t.py", 4, 1, 0};
 	return event;
@@ -145,7 +146,7 @@ static void stacks_are_named_innermost_first(void **state)
 	assert_int_equal(python_codes_add(codes, &event, 13, &stacks), 0);
 	node = stacks.nodes[python_stack(codes, &pause, &stacks)].parent;
 	assert_string_equal(strtab_get(stacks.strings, frame_of(&stacks, node)->function), "middle");
-	assert_int_equal(frame_of(&stacks, node)->line, 0);
+	assert_int_equal(frame_of(&stacks, node)->line, 40); /* an empty table: the first line */
 	pause.pause.frame_count = 0;
 	assert_int_equal(python_stack(codes, &pause, &stacks), STACK_NONE);
 	python_codes_free(codes);

@@ -67,6 +67,7 @@ static void show_pause(struct capture *capture, const struct pause *pause)
 static int on_pause(void *arg, const struct pause *pause)
 {
 	struct capture *capture = arg;
+	int r = 0;
 
 	if (capture->out) {
 		if (capture->lines && pause_passes(pause, &capture->options->filter))
@@ -74,7 +75,12 @@ static int on_pause(void *arg, const struct pause *pause)
 		if (summary_add(&capture->summary, pause))
 			return -ENOMEM;
 	}
-	return capture->store ? store_put_pause(capture->store, pause) : 0;
+	if (!capture->store)
+		return 0;
+	/* The stack before the pause that names it: the store may commit at any time. */
+	if (pause->stack)
+		r = store_put_stacks(capture->store, trace_stacks(capture->trace));
+	return r ? r : store_put_pause(capture->store, pause);
 }
 
 static int commit(struct capture *capture)

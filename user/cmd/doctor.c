@@ -199,6 +199,17 @@ static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_ima
 	free(plan);
 }
 
+static void describe_runtime(pid_t pid, const struct probe_image *image, struct finding *finding)
+{
+	struct probe_plan *plan = malloc(sizeof(*plan));
+	size_t tier = 0;
+	bool known = plan && !probe_plan(pid, image, NULL, &tier, plan, NULL);
+
+	snprintf(finding->answer, sizeof(finding->answer), "%s%s%s: %s", image->ops->kind,
+		known ? " " : "", known ? plan->version : "", image->map.path);
+	free(plan);
+}
+
 static int check_process(struct doctor *doctor, pid_t pid)
 {
 	struct probe_image found[PROBE_MAX_IMAGES];
@@ -216,8 +227,7 @@ static int check_process(struct doctor *doctor, pid_t pid)
 	for (size_t i = 0; i < count; i++) {
 		struct finding *finding = ask(doctor, "runtime", true, false);
 
-		snprintf(finding->answer, sizeof(finding->answer), "%s: %s", found[i].ops->kind,
-			found[i].map.path);
+		describe_runtime(pid, &found[i], finding);
 		check_tiers(doctor, pid, &found[i]);
 	}
 	if (!count) {

@@ -57,7 +57,8 @@ static int decode_code(const void *bytes, size_t size, struct event *event)
 	const struct gc_code *wire = bytes;
 
 	if (size < sizeof(*wire) || wire->image >= GC_MAX_IMAGES ||
-		wire->table_bytes > GC_MAX_TABLES * GC_TABLE_BYTES ||
+		(wire->table_bytes > GC_MAX_TABLES * GC_TABLE_BYTES &&
+			wire->table_bytes != GC_NO_TABLE) ||
 		decode_text(&wire->name, &event->code.name) ||
 		decode_text(&wire->file, &event->code.file))
 		return -EBADMSG;
@@ -65,7 +66,8 @@ static int decode_code(const void *bytes, size_t size, struct event *event)
 	event->code.id = wire->id;
 	event->code.image = wire->image;
 	event->code.first_line = wire->first_line;
-	event->code.table_bytes = wire->table_bytes;
+	event->code.has_table = wire->table_bytes != GC_NO_TABLE;
+	event->code.table_bytes = event->code.has_table ? wire->table_bytes : 0;
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* One observation from the kernel, decoded and bounds-checked. In: ring-buffer bytes. Out: struct event. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,7 @@ struct event {
 		struct {
 			uint64_t id;
 			uint32_t image, first_line, table_bytes;
+			bool has_table; /* its pieces came before; else it could not be read */
 			struct event_text name, file;
 		} code;
 		struct {

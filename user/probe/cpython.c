@@ -216,8 +216,8 @@ static int add_usdt(const struct elf_file *file, const char *name, enum site_kin
 	return 0;
 }
 
-static int plan_usdt(pid_t pid, const struct probe_image *image, const struct elf_file *file,
-	int minor, struct probe_plan *plan, struct err *err)
+static int plan_usdt(const struct elf_file *file, int minor, struct probe_plan *plan,
+	struct err *err)
 {
 	int r = add_usdt(file, "gc__start", SITE_BEGIN, plan, err);
 
@@ -226,7 +226,6 @@ static int plan_usdt(pid_t pid, const struct probe_image *image, const struct el
 	if (r)
 		return r;
 	tstate_through_runtime(&plan->layout, minor);
-	cpython_find_counts(pid, image->map.start - plan->page_vaddr, minor, &plan->layout);
 	snprintf(plan->detail, sizeof(plan->detail), "python:gc__start, python:gc__done");
 	return 0;
 }
@@ -258,7 +257,6 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor
 		(struct probe_site){SITE_WATCH, .address = gc + layout->gc_collecting};
 	plan->per_process = true;
 	tstate_through_runtime(layout, minor);
-	cpython_find_counts(pid, 0, minor, layout);
 	snprintf(plan->detail, sizeof(plan->detail),
 		"writes to gc.collecting of the main interpreter, at %#" PRIx64,
 		gc + layout->gc_collecting);
@@ -295,7 +293,7 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 		return err_set(err, ENOENT, "no symbol _PyRuntime");
 	if (first_page(file, &image->map, &ret->page_vaddr))
 		return err_set(err, ENOENT, "the load address of %s is unclear", image->map.path);
-	cpython_layout(file, minor, runtime.vaddr, &ret->layout, &free_threaded);
+	cpython_layout(file, minor, &runtime, &ret->layout, &free_threaded);
 	ret->minor = minor;
 	ret->interp_id = cpython_interp_id(minor);
 	if (free_threaded)
@@ -307,7 +305,7 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 	if (!strcmp(tier, "debugfile"))
 		return plan_debugfile(pid, image, file, minor, ret, err);
 	if (!strcmp(tier, "usdt"))
-		return plan_usdt(pid, image, file, minor, ret, err);
+		return plan_usdt(file, minor, ret, err);
 	if (!strcmp(tier, "call-target"))
 		return plan_call_target(file, minor, ret, err);
 	return plan_watchpoint(pid, image, minor, ret, err);

@@ -3,6 +3,7 @@
  * 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 (pyenv), 3.13.5, 3.14.10 and 3.15.2 (Debian),
  * checked again by tests/root/test_layout.py wherever those headers are installed.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include "cleanup.h"
@@ -63,6 +64,19 @@ static const struct gc_layout layouts[] = {
 		.stats_ring_base = {0, 712, 912}, .stats_ring_index = {704, 904, 1104},
 		.stats_item = 64, .stats_item_collections = 16},
 };
+
+/* Where the fields that BPF reads of a frame end. */
+static uint16_t frame_bytes(const struct gc_layout *layout)
+{
+	uint16_t ends[] = {layout->frame_code, layout->frame_previous, layout->frame_lasti,
+		layout->frame_owner == GC_NO_FIELD ? 0 : layout->frame_owner / 8 * 8};
+	uint16_t last = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (ends[i] > last)
+			last = ends[i];
+	return last + 8;
+}
 
 /* Positions of the entries used in _Py_DebugOffsets (Include/internal/pycore_debug_offsets.h). */
 struct debug_positions {
@@ -131,28 +145,64 @@ static void adapt_free_threaded(struct gc_layout *ret)
 	ret->lasti_scale = 0;
 }
 
-void cpython_layout(const struct elf_file *file, int minor, uint64_t runtime_address,
-	struct gc_layout *ret, bool *ret_free_threaded)
+static bool correct_by_file(const struct elf_file *file, int minor, struct gc_layout *ret)
 {
 	uint8_t table[DEBUG_OFFSETS_BYTES];
 	uint64_t version, free_threaded;
 
-	*ret = layouts[minor];
-	ret->runtime_address = runtime_address;
-	*ret_free_threaded = false;
 	if ((size_t)minor >= ARRAY_SIZE(positions) || !positions[minor].head ||
-		elf_file_read(file, runtime_address, table, sizeof(table)) ||
+		elf_file_read(file, ret->runtime_address, table, sizeof(table)) ||
 		memcmp(table, "xdebugpy", 8))
-		return;
+		return false;
 	memcpy(&version, table + 8, sizeof(version));
 	memcpy(&free_threaded, table + 16, sizeof(free_threaded));
 	if (version >> 24 != 3 || (int)(version >> 16 & 0xff) != minor)
-		return;
+		return false;
 	apply_debug_offsets(table, &positions[minor], ret);
-	if (free_threaded) {
+	if (free_threaded)
 		adapt_free_threaded(ret);
-		*ret_free_threaded = true;
+	return free_threaded;
+}
+
+/*
+ * Debian's 3.13 packs `generations` four bytes lower (its gchead-alignment patch), and no offset in
+ * the file says so. But the main interpreter lies in _PyRuntime, initialised at compile time: its
+ * `enabled` and its thresholds, 2000, 10 and 10, stand in the file this or the other way.
+ */
+static void find_counts(const struct elf_file *file, uint64_t runtime_size, struct gc_layout *ret)
+{
+	enum { STEP = 4096, BYTES = STEP + 96 };
+	uint8_t bytes[BYTES];
+
+	for (uint64_t at = 0; at + BYTES <= runtime_size; at += STEP) {
+		if (elf_file_read(file, ret->runtime_address + at, bytes, BYTES))
+			break;
+		for (int i = 0; i < STEP; i += 8)
+			for (int shift = 0; shift <= 4; shift += 4) {
+				int32_t enabled, young, middle, old;
+
+				memcpy(&enabled, bytes + i + 12, 4);
+				memcpy(&young, bytes + i + 40 - shift, 4);
+				memcpy(&middle, bytes + i + 64 - shift, 4);
+				memcpy(&old, bytes + i + 88 - shift, 4);
+				if (enabled != 1 || young != 2000 || middle != 10 || old != 10)
+					continue;
+				ret->gc_counts = (uint16_t)(40 - shift);
+				return;
+			}
 	}
+	ret->gc_counts = GC_NO_FIELD;
+}
+
+void cpython_layout(const struct elf_file *file, int minor, const struct elf_symbol *runtime,
+	struct gc_layout *ret, bool *ret_free_threaded)
+{
+	*ret = layouts[minor];
+	ret->runtime_address = runtime->vaddr;
+	*ret_free_threaded = correct_by_file(file, minor, ret);
+	ret->frame_bytes = frame_bytes(ret);
+	if (minor == 13)
+		find_counts(file, runtime->size, ret);
 }
 
 uint32_t cpython_interp_id(int minor)

@@ -9,10 +9,10 @@
 #define CPYTHON_MINOR_LAST  15
 
 /*
- * Fills @ret for CPython 3.@minor, whose _PyRuntime lies at @runtime_address in @file. From 3.13
- * on the file's own table of offsets, if sane, replaces ours; *ret_free_threaded is its word.
+ * Fills @ret for CPython 3.@minor, whose _PyRuntime is @runtime in @file. From 3.13 on the file's
+ * own table of offsets, if sane, replaces ours; *ret_free_threaded is its word.
  */
-void cpython_layout(const struct elf_file *file, int minor, uint64_t runtime_address,
+void cpython_layout(const struct elf_file *file, int minor, const struct elf_symbol *runtime,
 	struct gc_layout *ret, bool *ret_free_threaded);
 
 /* Where an interpreter's state keeps its number (0: the main one). */

@@ -29,19 +29,6 @@ uint64_t cpython_main_gc(pid_t pid, uint64_t runtime, const struct gc_layout *la
 	return interpreter ? interpreter + layout->interp_gc : 0;
 }
 
-void cpython_find_counts(pid_t pid, uint64_t bias, int minor, struct gc_layout *layout)
-{
-	uint64_t gc, head = 0;
-
-	if (minor != 13)
-		return;
-	gc = cpython_main_gc(pid, layout->runtime_address + bias, layout);
-	if (!gc || mem_read(pid, gc + 24, &head, sizeof(head)))
-		layout->gc_counts = GC_NO_FIELD;
-	else if (head % 8 || head < 4096 || head >> 47) /* no pointer: half of one and half another */
-		layout->gc_counts -= 4;
-}
-
 static int read_rings(pid_t pid, uint64_t gc, const struct gc_layout *layout, uint64_t ret[3])
 {
 	uint64_t rings, item, counts[3];

@@ -1,5 +1,6 @@
 /* The registry of code objects, and frames → stack nodes. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ struct code {
 	uint32_t function, file; /* strings of the stack table */
 	uint32_t first_line;
 	int minor;
-	uint8_t *table;
+	bool has_table;
+	uint8_t *table; /* NULL also for an empty one */
 	uint32_t table_bytes;
 };
 
@@ -84,16 +86,18 @@ static int add_piece(struct python_codes *codes, const struct event *event)
 	return 0;
 }
 
-/* Gives the complete table of @id to @code, and forgets it in any case. */
-static void take_table(struct python_codes *codes, uint64_t id, uint32_t size, struct code *code)
+/* Gives the complete table to @code, and forgets it in any case. */
+static void take_table(struct python_codes *codes, const struct event *event, struct code *code)
 {
-	struct table *table = find_pending(codes, id);
+	struct table *table = find_pending(codes, event->code.id);
 
+	code->has_table = event->code.has_table && !event->code.table_bytes;
 	if (!table)
 		return;
-	if (table->size == size) {
+	if (event->code.has_table && table->size == event->code.table_bytes) {
+		code->has_table = true;
 		code->table = steal_ptr(table->bytes);
-		code->table_bytes = size;
+		code->table_bytes = table->size;
 	}
 	free(table->bytes);
 	*table = codes->pending.items[--codes->pending.count];
@@ -166,7 +170,7 @@ static int add_code(struct python_codes *codes, const struct event *event, int m
 	code->file = intern(stacks, &event->code.file, "");
 	code->first_line = event->code.first_line;
 	code->minor = minor;
-	take_table(codes, event->code.id, event->code.table_bytes, code);
+	take_table(codes, event, code);
 	if (code->function == STRTAB_NONE || code->file == STRTAB_NONE)
 		return -ENOMEM;
 	return u64map_put(&codes->by_id, event->code.id, codes->codes.count);
@@ -202,10 +206,10 @@ static uint32_t make_frame(struct python_codes *codes, const struct event_frame 
 	code = &codes->codes.items[*index - 1];
 	frame.function = code->function;
 	frame.file = code->file;
-	if (code->table)
+	if (code->has_table)
 		frame.line = python_line(code->minor, code->first_line, code->table,
 			code->table_bytes, raw->lasti);
-	if (code->table && !frame.line) /* the compiler's own instruction: set-up of the call */
+	if (code->has_table && !frame.line) /* the compiler's own instruction: set-up of the call */
 		frame.line = code->first_line;
 	return stack_table_frame(stacks, &frame);
 }

@@ -63,10 +63,15 @@ static void on_pause(struct trace *trace, const struct event *event)
 		trace->sink_error = r;
 }
 
-/* `gctrace run` halts a fresh program at its first maps until we have looked at them. */
-static void on_maps(struct trace *trace, pid_t pid)
+/* `gctrace run` halts a fresh program, at its exec and its first maps, until we have looked. */
+static void on_new_maps(struct trace *trace, const struct event *event)
 {
-	trace_look_again(trace, pid);
+	pid_t pid = (pid_t)event->pid;
+
+	if (event->type == EVENT_EXEC)
+		trace_process_exec(trace, pid);
+	else
+		trace_look_again(trace, pid);
 	if (trace->options.stop_at_start)
 		kill(pid, SIGCONT);
 }
@@ -107,14 +112,12 @@ int trace_on_record(void *arg, void *bytes, size_t size)
 		trace_process_fork(trace, (pid_t)event.pid, (pid_t)event.process.child,
 			event.time_ns);
 		break;
-	case EVENT_EXEC:
-		trace_process_exec(trace, (pid_t)event.pid);
-		break;
 	case EVENT_EXIT:
 		trace_process_exit(trace, (pid_t)event.pid, event.time_ns);
 		break;
+	case EVENT_EXEC:
 	case EVENT_MAPS:
-		on_maps(trace, (pid_t)event.pid);
+		on_new_maps(trace, &event);
 		break;
 	case EVENT_UNFINISHED:
 		trace->unfinished++;
