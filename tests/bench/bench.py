@@ -140,7 +140,7 @@ class Tracer:
     """A tracer beside the subject: started, known to be attached, stopped."""
 
     def __init__(self, argv, output=subprocess.DEVNULL, environment=None, cwd=None):
-        self.said = tempfile.TemporaryFile(mode="w+", errors="replace")
+        self.said = tempfile.TemporaryFile()
         self.start_ns = time.monotonic_ns()
         self.popen = subprocess.Popen([str(word) for word in argv], stdin=subprocess.PIPE,
                                       stdout=output, stderr=self.said, cwd=cwd,
@@ -148,8 +148,16 @@ class Tracer:
         self.pid = self.popen.pid
 
     def words(self):
-        self.said.seek(0)
-        return self.said.read()
+        # Not by seeking: the tracer's own position in the file would move with ours.
+        return os.pread(self.said.fileno(), 1 << 20, 0).decode(errors="replace")
+
+    def wait_says(self, text):
+        end = time.monotonic() + WAIT_S
+        while text not in self.words():
+            self.check()
+            if time.monotonic() > end:
+                raise Skip("it did not say \"%s\" in %d s" % (text, WAIT_S))
+            time.sleep(0.02)
 
     def check(self):
         if self.popen.poll() is not None:
@@ -231,8 +239,8 @@ def bpftrace(interpreter, pid, at_end="@ns = hist(nsecs - @start[tid]); delete(@
     site = "%s:0x%x" % (interpreter.file, address_of(interpreter))
     program = "uprobe:%s { @start[tid] = nsecs; } uretprobe:%s /@start[tid]/ { %s }" % (
         site, site, at_end)
-    return Tracer(["bpftrace", "--unsafe", "-p", pid, "-e", program], output,
-                  {"BPFTRACE_STRLEN": "64"})
+    only = ["-p", pid] if pid else []
+    return Tracer(["bpftrace", "--unsafe", *only, "-e", program], output)
 
 
 def address_of(interpreter):

@@ -164,6 +164,10 @@ static void a_table_with_a_hole_gives_no_lines(void **state)
 	assert_int_equal(stack_table_init(&stacks), 0);
 	event = table_event(5, 1, lines + 1, 1);
 	assert_int_equal(python_codes_add(codes, &event, 0, &stacks), 0);
+	for (int i = 0; i < 2; i++) {
+		event = table_event(5, 0, lines, 0); /* nothing: found by the fuzzer, once freed twice */
+		assert_int_equal(python_codes_add(codes, &event, 0, &stacks), 0);
+	}
 	event = code_event(5, "f", 2);
 	assert_int_equal(python_codes_add(codes, &event, 13, &stacks), 0);
 	pause.pause.frames = &frame;

@@ -75,7 +75,7 @@ static int add_piece(struct python_codes *codes, const struct event *event)
 	}
 	if (!event->table.offset)
 		table->size = 0;
-	if (table->size != event->table.offset)
+	if (table->size != event->table.offset || !event->table.length)
 		return 0;
 	grown = realloc(table->bytes, end);
 	if (!grown)
