@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "text.h"
 
 #define TICK_NS	     100000000ull  /* the ring is drained ten times a second, or when half full */
+#define FIRST_TICK_NS 5000000ull   /* what collects all the time shows at once */
 #define COMMIT_NS    1000000000ull /* what SIGKILL can take from a recording */
 #define LONG_PAUSE_NS 1000000000ull /* shown while it still runs */
 
@@ -162,7 +164,7 @@ static int add_to_poll(struct capture *capture, int fd)
 static int prepare_poll(struct capture *capture)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
-	const struct itimerspec tick = {{0, TICK_NS}, {0, TICK_NS}};
+	const struct itimerspec tick = {{0, TICK_NS}, {0, FIRST_TICK_NS}};
 	sigset_t signals;
 	int r;
 
@@ -182,10 +184,18 @@ static int prepare_poll(struct capture *capture)
 	return r ? r : add_to_poll(capture, trace_fd(capture->trace));
 }
 
+/* Where every core is busy with collections, a reader that waits its turn loses records. */
+static void hurry(void)
+{
+	if (setpriority(PRIO_PROCESS, 0, -20))
+		log_debug("the priority cannot be raised: %s", strerror(errno));
+}
+
 static int loop(struct capture *capture)
 {
 	int r = 0;
 
+	hurry();
 	while (!capture->stop && !r) {
 		struct epoll_event events[4];
 		int count = epoll_wait(capture->poll, events, ARRAY_SIZE(events), -1);
