@@ -7,6 +7,7 @@
 #include "cleanup.h"
 #include "python_code.h"
 #include "u64map.h"
+#include "utf8.h"
 #include "vec.h"
 
 struct code {
@@ -103,32 +104,6 @@ static void take_table(struct python_codes *codes, const struct event *event, st
 	*table = codes->pending.items[--codes->pending.count];
 }
 
-static size_t put_utf8(uint32_t c, char *to)
-{
-	if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
-		c = 0xfffd;
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 63));
-		to[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | c >> 18);
-	to[1] = (char)(0x80 | (c >> 12 & 63));
-	to[2] = (char)(0x80 | (c >> 6 & 63));
-	to[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
 size_t python_utf8(const struct event_text *text, char *ret)
 {
 	size_t used = 0;
@@ -137,7 +112,9 @@ size_t python_utf8(const struct event_text *text, char *ret)
 		uint32_t c = 0;
 
 		memcpy(&c, text->bytes + i * text->kind, text->kind); /* little-endian */
-		used += put_utf8(c, ret + used);
+		if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
+			c = UTF8_REPLACEMENT;
+		used += utf8_put(ret + used, c);
 	}
 	return used;
 }
