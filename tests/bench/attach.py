@@ -33,7 +33,7 @@ def variants(binary):
         "bpftrace, a line a pause": (lambda interpreter, pid, out: bench.bpftrace(
             interpreter, pid, 'printf("pause %d\\n", nsecs - @start[tid]); delete(@start[tid]);',
             out), b"pause "),
-        "bcc ugc": (lambda interpreter, pid, out: bench.ugc(pid, output=out), b"None"),
+        "bcc ugc": (lambda interpreter, pid, out: bench.ugc(interpreter, pid, output=out), b"None"),
     }
 
 

@@ -272,8 +272,10 @@ def kernel_headers():
     return folder
 
 
-def ugc(pid, *options, output=subprocess.DEVNULL):
+def ugc(interpreter, pid, *options, output=subprocess.DEVNULL):
     """bcc's garbage collection tool, which needs a runtime with USDT probes."""
+    if "gc__start" not in run("readelf", "-n", interpreter.file).stdout:
+        raise Skip("this CPython was built without USDT probes, which it needs")
     for name in ("ugc-bpfcc", "/usr/sbin/ugc", "/usr/share/bcc/tools/ugc"):
         program = shutil.which(name)
         if program:

@@ -33,7 +33,7 @@ def variants(binary):
             interpreter, pids, "--stack-min", "0"),
         "gctrace record": recording,
         "bpftrace, histogram": lambda interpreter, pids: bench.bpftrace(interpreter, None),
-        "bcc ugc": lambda interpreter, pids: bench.ugc(pids[0]),
+        "bcc ugc": lambda interpreter, pids: bench.ugc(interpreter, pids[0]),
     }
 
 

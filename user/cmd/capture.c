@@ -19,7 +19,7 @@
 #include "store.h"
 #include "text.h"
 
-#define TICK_NS	     100000000ull  /* the ring is drained ten times a second, or when half full */
+#define TICK_NS	     100000000ull  /* the ring is drained ten times a second, or when a quarter full */
 #define FIRST_TICK_NS 5000000ull   /* what collects all the time shows at once */
 #define COMMIT_NS    1000000000ull /* what SIGKILL can take from a recording */
 #define LONG_PAUSE_NS 1000000000ull /* shown while it still runs */

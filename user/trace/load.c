@@ -64,7 +64,7 @@ static int load_once(const struct trace_options *options, bool sessions, struct 
 		return -errno;
 	choose_programs(bpf, sessions);
 	bpf->rodata->min_stack_ns = options->min_stack_ns;
-	bpf->rodata->wakeup_bytes = (uint32_t)(ring / 2);
+	bpf->rodata->wakeup_bytes = (uint32_t)(ring / 4);
 	bpf->rodata->follow_children = options->children;
 	bpf->rodata->stop_at_start = options->stop_at_start;
 	bpf_map__set_max_entries(bpf->maps.events, (uint32_t)ring);
