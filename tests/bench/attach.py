@@ -3,7 +3,8 @@
 
 usage: attach.py GCTRACE [-r ROUNDS] [--steps]
 
-Wall time by the clock of this process, CPU time of the tracer's threads until then. --steps: where gctrace's time goes, by strace.
+Wall time by the clock of this process, CPU time of the tracer's threads until then.
+--steps: where gctrace's time goes, by strace.
 Exit status 1: gctrace took 60 ms or more.
 """
 import argparse
@@ -21,15 +22,14 @@ OURS = "**gctrace -p**"
 
 
 def variants(binary):
-    """Name → (how to start it writing to this descriptor, what its first line about a pause holds)."""
-    def ours(*options):
-        return lambda interpreter, pid, out: bench.Tracer([binary, "-p", pid, "--json", *options], out)
+    """Name → (how to start it writing to this descriptor, what only a pause's line holds)."""
+    def ours(interpreter, pid, out, *options):
+        return bench.Tracer([binary, "-p", pid, "--json", *options], out)
 
     return {
-        OURS: (ours(), b'"type":"pause"'),
-        "gctrace -p, recording too": (lambda interpreter, pid, out: bench.Tracer(
-            [binary, "-p", pid, "--json", "-o", interpreter.folder + "/run.gct"], out),
-            b'"type":"pause"'),
+        OURS: (ours, b'"type":"pause"'),
+        "gctrace -p, recording too": (lambda interpreter, pid, out: ours(
+            interpreter, pid, out, "-o", interpreter.folder + "/run.gct"), b'"type":"pause"'),
         "bpftrace, a line a pause": (lambda interpreter, pid, out: bench.bpftrace(
             interpreter, pid, 'printf("pause %d\\n", nsecs - @start[tid]); delete(@start[tid]);',
             out), b"pause "),

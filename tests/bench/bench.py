@@ -170,7 +170,8 @@ class Tracer:
         while subject.quick() < untraced_ns * 2 + 100:
             self.check()
             if time.monotonic() > end:
-                raise Skip("no probe of it was felt in %d s: %s" % (WAIT_S, last_line(self.words())))
+                raise Skip("no probe of it was felt in %d s; it said: %s" % (
+                    WAIT_S, last_line(self.words())))
             time.sleep(0.02)
         time.sleep(0.3)
         self.check()
@@ -257,7 +258,7 @@ def address_of(interpreter):
 
 @functools.cache
 def kernel_headers():
-    """A folder for bcc's compiler where the running kernel has no headers: those of the distribution."""
+    """The distribution's headers, for bcc's compiler, where the running kernel brings none."""
     if os.path.exists("/lib/modules/%s/build" % platform.release()):
         return None
     root = pathlib.Path("/usr/src")

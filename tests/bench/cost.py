@@ -41,7 +41,8 @@ def variants(binary, folder, beside):
         STACKS: (ours("--stack-min", "0"), 20),
         "bpftrace, histogram": (bench.bpftrace, 0),
         "bcc ugc": (lambda interpreter, pid: bench.ugc(interpreter, pid), 0),
-        "bcc ugc, only pauses over 1 s": (lambda interpreter, pid: bench.ugc(interpreter, pid, "-M", "1000"), 0),
+        "bcc ugc, only pauses over 1 s": (
+            lambda interpreter, pid: bench.ugc(interpreter, pid, "-M", "1000"), 0),
         "in-process gc.callbacks timer": (None, 0),
     }
     if beside:  # another build, to see what a change is worth

@@ -1,4 +1,4 @@
-/* Attaches the programs of floor.bpf.o to one function, says "ready" and waits for its stdin to end. */
+/* Attaches a program of floor.bpf.o to one function, says "ready" and waits for its stdin to end. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -106,7 +106,8 @@ int main(int argc, char **argv)
 	if (argc < 5)
 		return usage();
 	mode = argv[2];
-	name = !strcmp(mode, "pair") ? "on_nothing" : !strcmp(mode, "record") ? "on_session_record" :
+	name = !strcmp(mode, "pair") ? "on_nothing" :
+		!strcmp(mode, "record") ? "on_session_record" :
 		!strcmp(mode, "filter") ? "on_session_filter" : "on_session";
 	offset = strtoull(argv[4], NULL, 0);
 	object = bpf_object__open_file(argv[1], NULL);

@@ -113,7 +113,8 @@ def main():
                 refused[name] = str(reason)
     ours = report(interpreter, results, refused)
     interpreter.remove()
-    return int(not ours or ours[0] > MOST_IDLE_MB or ours[1] > MOST_SHARE or ours[2] > MOST_STORM_MB)
+    return int(not ours or ours[0] > MOST_IDLE_MB or ours[1] > MOST_SHARE or
+               ours[2] > MOST_STORM_MB)
 
 
 if __name__ == "__main__":

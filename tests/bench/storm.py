@@ -54,7 +54,8 @@ class Ours:
         if self.record:
             database = sqlite3.connect(self.path)
             found = dict(database.execute(
-                "SELECT process.pid, count(*) FROM pause JOIN runtime ON runtime.id = pause.runtime "
+                "SELECT process.pid, count(*) FROM pause "
+                "JOIN runtime ON runtime.id = pause.runtime "
                 "JOIN process ON process.id = runtime.process GROUP BY 1"))
             drops, = database.execute("SELECT coalesce(sum(count), 0) FROM drops").fetchone()
             database.close()
@@ -73,8 +74,8 @@ class Bpftrace:
     def start(self, interpreter, subjects):
         self.path = interpreter.folder + "/bpftrace"
         with open(self.path, "wb") as out:
-            tracer = bench.bpftrace(interpreter, None, "@count[pid] = count(); delete(@start[tid]);",
-                                    out)
+            tracer = bench.bpftrace(interpreter, None,
+                                    "@count[pid] = count(); delete(@start[tid]);", out)
         tracer.wait_attached(subjects[0], subjects[0].untraced)
         return tracer
 
@@ -145,7 +146,8 @@ def main():
                      str(max(missed)) if tools[name] else "", str(max(drops)) if ours else "",
                      "%.0f %%" % (bench.spread(cpu)[0] * 100) if tools[name] else "",
                      "%.0f" % max(peak) if tools[name] else ""))
-    print("\nCPython %s, %d processes, %g s, %d rounds" % (interpreter.name, PROCESSES, args.s, args.r))
+    print("\nCPython %s, %d processes, %g s, %d rounds" % (
+        interpreter.name, PROCESSES, args.s, args.r))
     bench.table(("", "M collections/s", "× untraced", "missed or extra", "drops", "CPU of a core",
                  "peak MB"), rows)
     for name, reason in refused.items():

@@ -29,7 +29,7 @@ def variants(binary, folder):
         "gctrace without sessions": ours(GCTRACE_NO_SESSION="1"),
         "least: a session with nothing but a filter": floor("filter"),
         "alternative: a probe per process": floor("private"),
-        "bpftrace -p (a probe per process)": bench.bpftrace,
+        "bpftrace -p": bench.bpftrace,
     }
 
 

@@ -1,8 +1,8 @@
 """The measured process. In: a command a line on stdin. Out: one JSON value a line on stdout.
 
-    measure DEPTH CALLS BATCHES PAUSE   added up by thread CPU time: ns per gc.collect(0), per batch
+    measure DEPTH CALLS BATCHES PAUSE   thread CPU time of a gc.collect(0), ns, one number per batch
     timer on|off                        an in-process timer through gc.callbacks
-    storm SECONDS                       collects back to back: collections by generation, pauses told
+    storm SECONDS                       collects back to back: its collections by generation
     loop                                collects for ever, from here on
     stats                               gc.get_stats()
 """

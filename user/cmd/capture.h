@@ -57,6 +57,6 @@ int child_release(struct capture_child *child, struct err *err);
 /* Collects its end, if it has come. */
 void child_reap(struct capture_child *child);
 
-/* Waits for its end; one that was never let go is killed. */
-void child_finish(struct capture_child *child);
+/* Waits for its end; one that was never let go is killed. Returns whether it had been let go. */
+bool child_finish(struct capture_child *child);
 int child_exit_status(const struct capture_child *child);

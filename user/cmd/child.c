@@ -101,15 +101,18 @@ void child_reap(struct capture_child *child)
 		child->ended = true;
 }
 
-void child_finish(struct capture_child *child)
+bool child_finish(struct capture_child *child)
 {
-	if (!child->pid || child->ended)
-		return;
-	if (child->gate >= 0)
+	bool released = child->gate < 0;
+
+	if (child->ended)
+		return released;
+	if (!released)
 		kill(child->pid, SIGKILL);
 	while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
 		;
 	child->ended = true;
+	return released;
 }
 
 int child_exit_status(const struct capture_child *child)

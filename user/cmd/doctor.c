@@ -166,7 +166,7 @@ static void check_load(struct doctor *doctor)
 	sessions = trace_has_sessions();
 	answer(ask(doctor, "uprobe sessions", sessions, false),
 		sessions ? "yes: the cheapest probes" : "no",
-		"from kernel 6.13 on; without them gctrace uses perf uprobes, about a tenth dearer");
+		"from kernel 6.13 on; without them processes that are not traced pay for a return probe too");
 }
 
 /* Every tier's own word on one image, and which of them would serve. */
@@ -221,7 +221,7 @@ static int check_process(struct doctor *doctor, pid_t pid)
 	if (r) {
 		err_set(&err, -r, "the memory map of process %d cannot be read: %s", pid,
 			r == -ESRCH ? "there is no such process" : strerror(-r));
-		return cmd_fail(r, &err);
+		return cmd_blind(&err);
 	}
 	count = probe_find(pid, &maps, found, ARRAY_SIZE(found));
 	for (size_t i = 0; i < count; i++) {

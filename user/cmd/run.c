@@ -16,7 +16,8 @@ static int run_workload(struct capture_options *options, char **argv)
 		return cmd_fail(r, &err);
 	options->trace.stop_at_start = true;
 	status = capture_run(options, &child, out);
-	child_finish(&child);
+	if (!child_finish(&child))
+		return status; /* it never ran */
 	/* A workload without a runtime is still a workload: its own status tells more. */
 	return !status || status == EXIT_BLIND ? child_exit_status(&child) : status;
 }

@@ -1,7 +1,7 @@
 /*
  * Layouts of CPython 3.8 – 3.15 on x86-64. Sources: offsetof() over the internal headers of 3.8.18,
- * 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 (pyenv), 3.13.5, 3.14.10 and 3.15.2 (Debian),
- * checked again by tests/root/test_layout.py wherever those headers are installed.
+ * 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 (pyenv), 3.13.5, 3.14.10 and 3.15.2 (Debian); the root
+ * tests would miscount or misname with a wrong one.
  */
 #include <stdbool.h>
 #include <string.h>

@@ -159,6 +159,8 @@ const char *verdict_sentence(const struct recording *recording, const struct sum
 		return blind(recording, text, size);
 	if (!summary->count)
 		return no_pause(recording, who, FORMAT_DURATION(span_ns), text, size);
+	if (traced.count == 1 && traced_ns) /* as for the share: it may have begun later, ended sooner */
+		span_ns = traced_ns;
 	if (traced_ns)
 		snprintf(share, sizeof(share), " (%s%s)",
 			VERDICT_SHARE(summary->total_ns, traced_ns),
