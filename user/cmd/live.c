@@ -39,7 +39,7 @@ const struct command cmd_live = {
 		"  -o, --output FILE         also record into a .gct file\n"
 		"      --json                one JSON object a line instead of text (gctrace schema)\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"
-		"      --buffer SIZE         of the ring buffer (8M)\n"
+		"      --buffer SIZE         of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                this text\n",
 	.run = run,

@@ -44,7 +44,7 @@ const struct command cmd_record = {
 		"      --no-children         leave out what the processes fork or have forked\n"
 		"      --wait                accept a process with no runtime yet: one may be loaded later\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"
-		"      --buffer SIZE         of the ring buffer (8M)\n"
+		"      --buffer SIZE         of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                this text\n",
 	.run = run,

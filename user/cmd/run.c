@@ -56,7 +56,7 @@ const struct command cmd_run = {
 		"      --min-generation N    with --json: list no younger collections\n"
 		"      --no-children         leave out what it forks\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"
-		"      --buffer SIZE         of the ring buffer (8M)\n"
+		"      --buffer SIZE         of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                this text\n",
 	.run = run,

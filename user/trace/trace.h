@@ -24,7 +24,7 @@ struct trace_options {
 };
 
 #define TRACE_DEFAULT_STACK_NS	   50000
-#define TRACE_DEFAULT_BUFFER_BYTES (8u << 20)
+#define TRACE_DEFAULT_BUFFER_BYTES (4u << 20)
 
 /* What the session tells its owner. A negative return ends the session with that error. */
 struct trace_sink {
