@@ -17,6 +17,9 @@
 #define GC_NO_TABLE    0xffffffff
 #define GC_OPEN_SLOTS  256  /* pauses in progress that user space can see */
 #define GC_SEEN_SLOTS  8192 /* code objects whose names were already sent */
+#define GC_MAX_SIGNALS 64   /* probes that may mark steps, in one session */
+#define GC_LABEL_BYTES 128  /* of a mark's label that are kept */
+#define GC_LABEL_SLOTS 1024 /* labels that were already sent */
 
 /* gc_header.type */
 #define GC_EVENT_PAUSE	    1
@@ -27,6 +30,8 @@
 #define GC_EVENT_EXIT	    6
 #define GC_EVENT_MAPS	    7 /* a library was loaded or unloaded: look at the maps again */
 #define GC_EVENT_UNFINISHED 8 /* a thread ended inside a pause */
+#define GC_EVENT_MARK	    9 /* a call that may mark a step */
+#define GC_EVENT_LABEL	    10 /* the text behind the key of marks, sent once before them */
 
 struct gc_header {
 	__u32 type;
@@ -47,6 +52,9 @@ struct gc_header {
 #define GC_PAUSE_TRUNCATED    4 /* more than GC_MAX_FRAMES frames */
 #define GC_PAUSE_NO_BOOKS     8 /* the runtime's counters could not be read: generation is its argument's word */
 #define GC_PAUSE_BROKEN_STACK 16 /* a frame could not be read; the stack ends there */
+#define GC_PAUSE_HEAP	      32 /* heap_objects and heap_pending are known */
+#define GC_PAUSE_RSS	      64 /* rss_start and rss_end are known */
+#define GC_PAUSE_WAITED	      128 /* waited_ns is known: the parent is a target */
 
 struct gc_frame {
 	__u64 code; /* id of a gc_code record */
@@ -63,6 +71,12 @@ struct gc_pause {
 	__u32 cause, flags;
 	__u64 collected, uncollectable; /* objects, by the runtime's own counters */
 	__u64 collections[3]; /* by generation since the interpreter began, this one included */
+	/* At the begin: objects that survived the last full collection, and those moved there since. */
+	__u64 heap_objects, heap_pending;
+	/* Bytes resident, as /proc/PID/statm counts them, less what CPUs have not handed in yet. */
+	__u64 rss_start, rss_end;
+	/* Of the pause, in which the parent's thread that forked this process slept, for whatever reason. */
+	__u64 waited_ns;
 	__u32 frame_count, pad;
 	struct gc_frame frames[GC_MAX_FRAMES + 1];
 };
@@ -103,6 +117,65 @@ struct gc_process {
 	__u32 child, pad;
 	__u64 start_ns; /* UNFINISHED: when the pause began */
 };
+
+/* A call that may mark a step. */
+struct gc_mark {
+	struct gc_header header; /* time_ns: of the call's entry */
+	__u32 signal; /* index into signals */
+	__u32 flags;  /* GC_MARK_… */
+	__u64 key;    /* tells apart the series of one signal: a hash of its label, or 0 */
+	__u64 number; /* what GC_KEY_NUMBER read, else 0 */
+	__u64 rss_bytes;
+};
+
+#define GC_MARK_RSS 1 /* rss_bytes is known */
+
+/* The text whose hash is a key. */
+struct gc_label {
+	struct gc_header header;
+	__u32 signal, length; /* of the text; at most GC_LABEL_BYTES of it are here */
+	__u64 key;
+	__u8 bytes[GC_LABEL_BYTES];
+};
+
+/* Where a signal's key and number come from. The key holds also which of its functions was called. */
+#define GC_KEY_NONE   0
+#define GC_KEY_TEXT   1 /* a std::string {char *, size_t} at argument + offset: the label */
+#define GC_KEY_NUMBER 2 /* the argument itself: number; no label */
+#define GC_KEY_DIMS   3 /* three 32-bit arguments from this one on: number, see GC_DIMS(); no label */
+
+/* Three dimensions below 2^21 as one number; larger ones are hashed, and GC_DIMS_HASHED is set. */
+#define GC_DIMS(m, n, k) ((__u64)(m) << 42 | (__u64)(n) << 21 | (__u64)(k))
+#define GC_DIMS_MOST	 0x1fffff
+#define GC_DIMS_HASHED	 (1ull << 63)
+
+/* A probe that may mark steps. */
+struct gc_signal {
+	__u32 key, argument; /* GC_KEY_…; 1 … 6, or 0 for none */
+	__u32 offset;
+	__u32 only;   /* GC_KEY_NUMBER: calls with another number are no marks; 0: all are */
+	__u32 unless; /* index + 1 of a signal that says more: no marks once that one was hit; 0: none */
+	__u32 kept;   /* never muted, however hot: the user asked for it */
+};
+
+/* What BPF counts of a signal, seen through the mapped page. */
+struct gc_signal_state {
+	__u64 hits;   /* in targets, marks or not */
+	__u64 due_ns; /* the leaky bucket: how far the hits so far would reach at the highest rate */
+	__u64 muted;  /* set by BPF when the bucket has run over, cleared by user space */
+};
+
+/* The page that they lie in. */
+struct gc_step_page {
+	struct gc_signal_state signals[GC_MAX_SIGNALS];
+	__u64 labels[GC_LABEL_SLOTS]; /* keys of labels already sent; losing one costs a resend */
+};
+
+#define GC_SIGNAL_RATE_NS 200000ull /* 5,000 hits a second are borne for ever, … */
+#define GC_SIGNAL_BURST	  20000	    /* … and so many at once */
+
+/* The attach cookie of a signal: which, and which of its functions (0: they are all the same). */
+#define GC_STEP_COOKIE(signal, variant) ((__u64)(variant) << 32 | (signal))
 
 /* A pause in progress, seen through the mapped page; start_ns 0: none. */
 struct gc_open {
@@ -154,6 +227,7 @@ struct gc_layout {
 	__u32 code_adaptive; /* 0: lasti is stored as such */
 	__u16 gc_counts; /* generations[0].threshold; count follows */
 	__u16 gc_enabled, gc_stats, gc_collecting;
+	__u16 gc_long_lived; /* long_lived_total; long_lived_pending follows. GC_NO_FIELD: not counted */
 	__u16 tstate_interp, tstate_frame, tstate_cframe, cframe_frame, tstate_thread;
 	__u16 gil_holder;
 	__u16 frame_code, frame_previous, frame_lasti, frame_owner;
@@ -164,7 +238,7 @@ struct gc_layout {
 	__u16 text_free_threaded;	/* the state word holds `interned` in a byte of its own */
 	__u16 stats_ring_count[3], stats_ring_index[3], stats_ring_base[3];
 	__u16 stats_item, stats_item_collections; /* size; collected and uncollectable follow */
-	__u16 pad[3];
+	__u16 pad[2];
 };
 
 /* Reasons for events lost, as indexes into `drops`. */
@@ -177,8 +251,12 @@ struct gc_layout {
 
 _Static_assert(sizeof(struct gc_header) == 24, "wire ABI");
 _Static_assert(sizeof(struct gc_frame) == 16, "wire ABI");
-_Static_assert(sizeof(struct gc_pause) == 104 + 16 * (GC_MAX_FRAMES + 1), "wire ABI");
+_Static_assert(sizeof(struct gc_pause) == 144 + 16 * (GC_MAX_FRAMES + 1), "wire ABI");
 _Static_assert(sizeof(struct gc_code) == 48 + 2 * (8 + GC_NAME_BYTES), "wire ABI");
 _Static_assert(sizeof(struct gc_table) == 40 + GC_TABLE_BYTES, "wire ABI");
 _Static_assert(sizeof(struct gc_process) == 40, "wire ABI");
 _Static_assert(sizeof(struct gc_open) == 16, "wire ABI");
+_Static_assert(sizeof(struct gc_mark) == 56, "wire ABI");
+_Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
+_Static_assert(sizeof(struct gc_signal) == 24, "wire ABI");
+_Static_assert(sizeof(struct gc_signal_state) == 24, "wire ABI");

@@ -14,6 +14,8 @@ enum event_type {
 	EVENT_EXIT,
 	EVENT_MAPS,	  /* libraries came or went */
 	EVENT_UNFINISHED, /* a thread ended inside a pause */
+	EVENT_MARK,	  /* a call that may mark a step */
+	EVENT_LABEL,	  /* the text behind the key of marks to come */
 };
 
 enum event_pause_flag {
@@ -22,6 +24,9 @@ enum event_pause_flag {
 	EVENT_TRUNCATED = 4,
 	EVENT_NO_BOOKS = 8,
 	EVENT_BROKEN_STACK = 16,
+	EVENT_HEAP = 32,
+	EVENT_RSS = 64,
+	EVENT_WAITED = 128,
 };
 
 enum event_cause { EVENT_CAUSE_UNKNOWN, EVENT_AUTOMATIC, EVENT_MANUAL, EVENT_SHUTDOWN };
@@ -49,6 +54,9 @@ struct event {
 			uint32_t image, cause, flags;
 			int32_t generation;
 			uint64_t collected, uncollectable, collections[3];
+			uint64_t heap_objects, heap_pending; /* with EVENT_HEAP */
+			uint64_t rss_start, rss_end;	     /* with EVENT_RSS; bytes */
+			uint64_t waited_ns;		     /* with EVENT_WAITED */
 			const struct event_frame *frames; /* innermost first */
 			size_t frame_count;
 		} pause;
@@ -63,6 +71,18 @@ struct event {
 			uint32_t offset, length;
 			const uint8_t *bytes;
 		} table;
+		struct {
+			uint32_t signal; /* index of the probe */
+			bool has_rss;
+			uint64_t key, number, rss_bytes;
+		} mark;
+		struct {
+			uint32_t signal;
+			uint64_t key;
+			const uint8_t *bytes; /* not terminated, of any encoding */
+			size_t length;
+			bool cut;
+		} label;
 		struct {
 			uint32_t child;	   /* FORK */
 			uint64_t start_ns; /* UNFINISHED */

@@ -14,9 +14,15 @@ void recording_release(struct recording *recording)
 		free(recording->runtimes.items[i].path);
 		free(recording->runtimes.items[i].detail);
 	}
+	for (size_t i = 0; i < recording->signals.count; i++)
+		free(recording->signals.items[i].probe);
+	for (size_t i = 0; i < recording->series.count; i++)
+		free(recording->series.items[i].label);
 	vec_free(&recording->processes);
 	vec_free(&recording->runtimes);
 	vec_free(&recording->drops);
+	vec_free(&recording->signals);
+	vec_free(&recording->series);
 }
 
 bool pause_passes(const struct pause *pause, const struct pause_filter *filter)
@@ -51,8 +57,9 @@ static const void *find_id(const void *items, size_t count, size_t size, uint32_
 	return NULL;
 }
 
-_Static_assert(
-	!offsetof(struct process, id) && !offsetof(struct runtime, id), "find_id() reads it");
+_Static_assert(!offsetof(struct process, id) && !offsetof(struct runtime, id) &&
+		!offsetof(struct signal, id) && !offsetof(struct series, id),
+	"find_id() reads it");
 
 const struct process *recording_process(const struct recording *recording, uint32_t id)
 {
@@ -64,6 +71,16 @@ const struct runtime *recording_runtime(const struct recording *recording, uint3
 {
 	return find_id(recording->runtimes.items, recording->runtimes.count, sizeof(struct runtime),
 		id);
+}
+
+const struct signal *recording_signal(const struct recording *recording, uint32_t id)
+{
+	return find_id(recording->signals.items, recording->signals.count, sizeof(struct signal), id);
+}
+
+const struct series *recording_series(const struct recording *recording, uint32_t id)
+{
+	return find_id(recording->series.items, recording->series.count, sizeof(struct series), id);
 }
 
 /* A hostile file may hold any counts: the sum sticks at the top. */

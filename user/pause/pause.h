@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "mark.h"
 #include "vec.h"
 
 enum pause_cause { /* stored: append only */
@@ -20,8 +21,6 @@ enum pause_flag { /* stored: append only */
 	PAUSE_TRUNCATED = 1 << 2,     /* the stack was deeper than what was kept */
 };
 
-#define UNKNOWN (-1)
-
 struct pause {
 	uint64_t id; /* from 1, in the order the pauses ended */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, [start, end) */
@@ -31,6 +30,17 @@ struct pause {
 	int32_t generation;	   /* UNKNOWN if not known */
 	uint32_t cause, flags;	   /* enum pause_cause, enum pause_flag */
 	int64_t collected, uncollectable; /* objects; UNKNOWN if not known */
+	/*
+	 * Objects that had survived the last full collection when this one began, and those moved to the
+	 * oldest generation since; UNKNOWN if not known.
+	 */
+	int64_t heap_objects, heap_pending;
+	int64_t rss_start, rss_end; /* bytes resident; UNKNOWN if not known */
+	/*
+	 * Of this pause of a child process, the time in which the thread of the parent that forked it
+	 * slept: a consumer that waits for its worker does. UNKNOWN: the parent is not traced.
+	 */
+	int64_t waited_ns;
 	uint32_t stack; /* node of the stack table, innermost frame; STACK_NONE if not taken */
 };
 
@@ -85,15 +95,20 @@ struct recording {
 	bool complete;			/* closed clean and without drops */
 	bool cut_off;			/* the writer never closed it */
 	char damage[160];		/* what of the file could not be read; "" when all could */
+	char step_asked[192];		/* what --step said when it was recorded; "" for nothing */
 	VEC(struct process) processes;
 	VEC(struct runtime) runtimes;
 	VEC(struct drop) drops;
+	VEC(struct signal) signals; /* may mark steps */
+	VEC(struct series) series;
 };
 
 void recording_release(struct recording *recording);
-/* Processes and runtimes are kept in ascending order of id. NULL: no such id. */
+/* Processes, runtimes, signals and series are kept in ascending order of id. NULL: no such id. */
 const struct process *recording_process(const struct recording *recording, uint32_t id);
 const struct runtime *recording_runtime(const struct recording *recording, uint32_t id);
+const struct signal *recording_signal(const struct recording *recording, uint32_t id);
+const struct series *recording_series(const struct recording *recording, uint32_t id);
 uint64_t recording_drop_total(const struct recording *recording);
 uint64_t recording_missed_total(const struct recording *recording);
 
