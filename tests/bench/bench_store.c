@@ -1,6 +1,7 @@
 /*
- * bench_store FILE [COUNT]…: writes COUNT made-up pauses (1e3 … 1e7 by default) into FILE as a
- * storm of four processes would give them, and prints what the writer cost.
+ * bench_store [-m] FILE [COUNT]…: writes COUNT made-up pauses, or with -m marks of steps (1e3 …
+ * 1e7 by default), into FILE as a storm of four processes would give them, reads them back, and
+ * prints what both cost.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,10 @@
 #include "store.h"
 #include "u64map.h"
 
-#define COMMIT_EVERY 4096 /* pauses: about what one drain of a full ring buffer holds */
+#define COMMIT_EVERY 4096 /* rows: about what one drain of a full ring buffer holds */
 #define DEPTH	     12
 #define STACKS	     3001
+#define SERIES	     12
 
 static struct stack_table stacks;
 static uint32_t leaves[STACKS];
@@ -74,10 +76,59 @@ static struct pause make_pause(uint64_t i, uint64_t *now)
 		.cause = i % 100 ? CAUSE_AUTOMATIC : CAUSE_MANUAL,
 		.collected = (random >> 20) % 400,
 		.stack = leaves[random % STACKS],
+		.heap_objects = 400000 + (int64_t)i,
+		.heap_pending = (int64_t)(random % 100000),
+		.rss_start = 1ll << 30,
+		.rss_end = (1ll << 30) + (int64_t)(random % 1000) * 4096,
+		.waited_ns = i % 4 ? (int64_t)duration / 3 : UNKNOWN,
 	};
 }
 
-static void write_file(const char *path, uint64_t count)
+/* Four threads, each with three calls a step of 1 ms, one of them with the resident size. */
+static struct mark make_mark(uint64_t i, uint64_t *now)
+{
+	uint64_t random = u64_mix(i);
+
+	*now += 80000 + random % 10000;
+	return (struct mark){
+		.series = 1 + i % SERIES,
+		.time_ns = *now,
+		.rss_bytes = i % SERIES < 4 ? (1ll << 30) + (int64_t)(random % 1000) * 4096
+					    : UNKNOWN,
+	};
+}
+
+static void put_series(struct store_writer *writer)
+{
+	struct signal signal = {.id = 1, .name = "torch:backward"};
+
+	must(store_put_signal(writer, &signal), store_writer_error(writer));
+	for (uint32_t i = 0; i < SERIES; i++) {
+		struct series series = {.id = i + 1, .signal = 1, .process = 1 + i % 4,
+			.tid = 4711 + i % 4, .number = i};
+
+		must(store_put_series(writer, &series), store_writer_error(writer));
+	}
+}
+
+static void write_rows(struct store_writer *writer, bool marks, uint64_t count, uint64_t *now)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		if (marks) {
+			struct mark mark = make_mark(i, now);
+
+			must(store_put_mark(writer, &mark), store_writer_error(writer));
+		} else {
+			struct pause pause = make_pause(i, now);
+
+			must(store_put_pause(writer, &pause), store_writer_error(writer));
+		}
+		if (i % COMMIT_EVERY == COMMIT_EVERY - 1)
+			must(store_commit(writer), store_writer_error(writer));
+	}
+}
+
+static void write_file(const char *path, bool marks, uint64_t count)
 {
 	struct recording head = {.version = "bench", .host = "bench", .start_ns = 86400000000000ull,
 		.realtime_offset_ns = 1700000000000000000ll, .complete = true};
@@ -96,48 +147,66 @@ static void write_file(const char *path, uint64_t count)
 		must(store_put_runtime(writer, &runtime), store_writer_error(writer));
 	}
 	must(store_put_stacks(writer, &stacks), store_writer_error(writer));
-	for (uint64_t i = 0; i < count; i++) {
-		struct pause pause = make_pause(i, &now);
-
-		must(store_put_pause(writer, &pause), store_writer_error(writer));
-		if (i % COMMIT_EVERY == COMMIT_EVERY - 1)
-			must(store_commit(writer), store_writer_error(writer));
-	}
+	if (marks)
+		put_series(writer);
+	write_rows(writer, marks, count, &now);
 	head.end_ns = now + 1000000000;
 	must(store_close(writer, &head, &err), err.text);
 }
 
-static void bench(const char *path, uint64_t count)
+/* How long reading all of it takes. */
+static uint64_t read_file(const char *path, bool marks, uint64_t count)
 {
-	uint64_t cpu = cpu_ns(), wall = now_ns();
+	uint64_t wall = now_ns(), rows = 0;
+	struct store_reader *reader;
+	struct pause pause;
+	struct mark mark;
+	struct err err;
+
+	must(store_open(path, &reader, &err), err.text);
+	while ((marks ? store_next_mark(reader, &mark, &err)
+		      : store_next_pause(reader, &pause, &err)) > 0)
+		rows++;
+	store_reader_free(reader);
+	must(rows != count, "not all came back");
+	return now_ns() - wall;
+}
+
+static void bench(const char *path, bool marks, uint64_t count)
+{
+	uint64_t cpu = cpu_ns(), wall = now_ns(), read;
 	struct rusage usage;
 	struct stat st;
 
-	write_file(path, count);
+	write_file(path, marks, count);
 	cpu = cpu_ns() - cpu;
 	wall = now_ns() - wall;
 	must(stat(path, &st), "cannot stat the file");
+	read = read_file(path, marks, count);
 	getrusage(RUSAGE_SELF, &usage);
-	printf("%10llu %12.0f %12.0f %10.2f %10.1f %9.1f\n", (unsigned long long)count,
+	printf("%10llu %12.0f %12.0f %10.2f %10.1f %10.3f %9.1f\n", (unsigned long long)count,
 		(double)count * 1e9 / (double)wall, (double)count * 1e9 / (double)cpu,
-		(double)cpu / 1e9, (double)st.st_size / (double)count,
+		(double)cpu / 1e9, (double)st.st_size / (double)count, (double)read / 1e9,
 		(double)usage.ru_maxrss / 1024);
 	fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc < 2) {
-		fprintf(stderr, "usage: bench_store FILE [COUNT]...\n");
+	bool marks = argc > 1 && !strcmp(argv[1], "-m");
+	int file = 1 + marks;
+
+	if (argc <= file) {
+		fprintf(stderr, "usage: bench_store [-m] FILE [COUNT]...\n");
 		return 2;
 	}
 	make_stacks();
-	printf("%10s %12s %12s %10s %10s %9s\n", "pauses", "per second", "per CPU s", "CPU s",
-		"bytes each", "RSS MB");
-	for (int i = 2; i < argc; i++)
-		bench(argv[1], strtoull(argv[i], NULL, 10));
-	for (uint64_t count = 1000; argc == 2 && count <= 10000000; count *= 10)
-		bench(argv[1], count);
+	printf("%10s %12s %12s %10s %10s %10s %9s\n", marks ? "marks" : "pauses", "per second",
+		"per CPU s", "CPU s", "bytes each", "read s", "RSS MB");
+	for (int i = file + 1; i < argc; i++)
+		bench(argv[file], marks, strtoull(argv[i], NULL, 10));
+	for (uint64_t count = 1000; argc == file + 1 && count <= 10000000; count *= 10)
+		bench(argv[file], marks, count);
 	stack_table_release(&stacks);
 	return 0;
 }

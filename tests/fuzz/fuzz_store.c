@@ -1,5 +1,5 @@
 /*
- * Any bytes as a .gct file: opened, its stacks loaded, its pauses read twice, the text report made.
+ * Any bytes as a .gct file: opened, its stacks loaded, marks and pauses read twice, reports made.
  * With libFuzzer (clang -fsanitize=fuzzer), or with -DFUZZ_ALONE as a program: fuzz_store SEED.gct
  * COUNT changes the seed COUNT times.
  */
@@ -22,9 +22,27 @@ static int next(void *source, struct pause *ret, struct err *err)
 {
 	int r = store_next_pause(source, ret, err);
 
-	if (r > 0 && (ret->end_ns < ret->start_ns || !ret->id))
+	if (r > 0 && (ret->end_ns < ret->start_ns || !ret->id || ret->heap_objects < UNKNOWN ||
+			     ret->waited_ns > (int64_t)pause_duration(ret)))
 		abort();
 	return r;
+}
+
+static uint64_t read_marks(struct store_reader *reader)
+{
+	const struct recording *recording = store_recording(reader);
+	struct mark mark;
+	struct err err;
+	uint64_t count = 0;
+
+	for (; store_next_mark(reader, &mark, &err) > 0; count++) {
+		const struct series *series = recording_series(recording, mark.series);
+
+		if (!series || !recording_signal(recording, series->signal) ||
+			!recording_process(recording, series->process) || mark.rss_bytes < UNKNOWN)
+			abort();
+	}
+	return count;
 }
 
 static int rewind_source(void *source)
@@ -37,7 +55,12 @@ static void read_all(struct store_reader *reader)
 	struct report_input input = {.recording = store_recording(reader), .next = next,
 		.rewind = rewind_source, .source = reader, .title = "fuzz"};
 	struct err err;
+	uint64_t count;
 
+	count = read_marks(reader);
+	store_rewind_marks(reader);
+	if (count != read_marks(reader) && !*input.recording->damage)
+		abort(); /* of what is damaged, SQLite may give more once it has the page */
 	input.stacks = store_stacks(reader, &err);
 	if (!input.stacks)
 		return;

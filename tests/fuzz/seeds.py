@@ -50,24 +50,56 @@ def event(folder):
     code = record(2, struct.pack("<QIIII", 7, 0, 40, len(lines), 0) + text("f") + text("t.py"))
     pause = record(
         1,
-        struct.pack("<QQIiIIQQQQQII", 23, 4096, 0, 2, 2, 0, 47, 0, 1, 2, 3, 1, 0)
+        struct.pack("<QQIiIIQQQQQQQQQQII", 23, 4096, 0, 2, 2, 0xE0, 47, 0, 1, 2, 3, 29, 31, 37, 41, 5, 1, 0)
         + struct.pack("<QiI", 7, 4, 0),
     )
     fork = record(4, struct.pack("<IIQ", 17, 0, 0))
-    for name, data in (("all", table + code + pause + fork), ("pause", pause), ("fork", fork)):
+    label = record(10, struct.pack("<IIQ128s", 3, 14, 7, b"Optimizer.step"))
+    mark = record(9, struct.pack("<IIQQQ", 3, 1, 7, 460, 1 << 30))
+    seeds = {"all": table + code + pause + fork + label + mark, "pause": pause, "fork": fork, "mark": label + mark}
+    for name, data in seeds.items():
         with open(os.path.join(folder, name), "wb") as file:
             file.write(data)
 
 
+# Signals, series of all kinds and their marks, for processes 1 and 2; and a recording from before there were any.
+STEPS = """
+UPDATE pause SET heap_objects = 1000 * id, heap_pending = id, rss_start = 4096 * id, waited_ns = duration_ns / 2;
+INSERT INTO step_signal VALUES (1, 'torch:backward', 'libtorch_cpu.so: e+4 (push)', 5000, 23, NULL),
+    (2, 'jax:execute', NULL, 5000, 99999, 6000), (3, 'user:libfoo:bar', '', 5000, 0, NULL);
+INSERT INTO step_series VALUES (1, 1, 1, 4711, NULL, NULL), (2, 1, 2, 4712, 'Optimizer.step#Adam.step', NULL),
+    (3, 2, 1, 4790, NULL, 460), (7, 2, 1, 4790, '', -5);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 101)
+INSERT INTO step_mark SELECT i, CASE i % 5 WHEN 4 THEN 7 WHEN 3 THEN 3 WHEN 2 THEN 2 ELSE 1 END,
+    5000000000 + 97000000 * i, CASE WHEN i % 7 THEN 1000000 + 4096 * i END FROM n;
+"""
+BEFORE = """
+DROP TABLE step_mark; DROP TABLE step_series; DROP TABLE step_signal;
+ALTER TABLE pause DROP COLUMN waited_ns; ALTER TABLE pause DROP COLUMN rss_end;
+"""
+
+
+def database(path, *scripts):
+    if os.path.exists(path):
+        os.unlink(path)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA page_size = 1024")  # small seeds, of many pages
+    for script in scripts:
+        connection.executescript(script)
+    connection.close()
+
+
 def store(folder, schema, golden):
+    with open(schema, encoding="utf-8") as file:
+        tables = file.read()
     for script in glob.glob(os.path.join(golden, "*.sql")):
-        path = os.path.join(folder, os.path.basename(script)[:-4])
-        if os.path.exists(path):
-            os.unlink(path)
-        database = sqlite3.connect(path)
-        with open(schema, encoding="utf-8") as tables, open(script, encoding="utf-8") as rows:
-            database.executescript(tables.read() + rows.read())
-        database.close()
+        name = os.path.basename(script)[:-4]
+        with open(script, encoding="utf-8") as file:
+            rows = file.read()
+        database(os.path.join(folder, name), tables, rows)
+        if name == "busy":
+            database(os.path.join(folder, "steps"), tables, rows, STEPS)
+            database(os.path.join(folder, "before"), tables, rows, BEFORE)
 
 
 def main():

@@ -17,7 +17,8 @@ INSERT INTO string VALUES (1, '<module>'), (2, '/home/ada/train.py'), (3, 'Train
 INSERT INTO frame VALUES (1, 1, 2, 80, 1), (2, 3, 2, 41, 1), (3, 4, 5, 1511, 1), (4, 6, NULL, NULL, 5), (5, 7, 2, 12, 1),
 	(6, 8, 2, NULL, 1), (7, 9, 10, 7, 1), (8, 12, 11, NULL, 4);
 INSERT INTO stack VALUES (1, 0, 1), (2, 1, 2), (3, 2, 3), (4, 0, 4), (5, 4, 5), (6, 5, 6), (7, 4, 7), (8, 3, 8);
-INSERT INTO pause VALUES
+INSERT INTO pause (id, start_ns, duration_ns, runtime, tid, interpreter, generation, cause, flags, collected,
+	uncollectable, stack) VALUES
 	(1, 5500000000, 41000, 1, 4711, 0, 0, 1, 0, 12, 0, 2),
 	(2, 5600000000, 43000, 1, 4711, 0, 0, 1, 0, 0, 0, 2),
 	(3, 6000000000, 610000, 1, 4711, 0, 1, 1, 0, 105, 0, 3),
@@ -28,5 +29,6 @@ INSERT INTO pause VALUES
 	(8, 30000000000, 59000, 1, 4711, 0, 0, 1, 0, 5, 0, 2),
 	(9, 31000000000, 61000000, 1, 4711, 0, 2, 3, 0, 777, 0, 1);
 DELETE FROM pause WHERE id = 7;
-INSERT INTO pause VALUES (7, 12000000000, 4400000123, 1, 4711, 0, NULL, 0, 0, NULL, NULL, NULL);
+INSERT INTO pause (id, start_ns, duration_ns, runtime, tid, interpreter, generation, cause, flags, collected,
+	uncollectable, stack) VALUES (7, 12000000000, 4400000123, 1, 4711, 0, NULL, 0, 0, NULL, NULL, NULL);
 INSERT INTO drops VALUES ('ring-full', 'record with --buffer 64M', 3, 9050000000), ('unmatched-end', '', 1, 31500000000);

@@ -1,65 +1,18 @@
 /*
- * The .gct file: what is put comes back; what is cut off, damaged, foreign or hostile gives what it
+ * The .gct file: what is put comes back; what is cut off or cannot be written or read gives what it
  * can and a sentence.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <sqlite3.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include <cmocka.h>
 
-#include "cleanup.h"
-#include "store.h"
-#include "u64map.h"
+#include "store_fixture.h"
 
-#define PAUSES	  5003
 #define UNWRITTEN 17
-
-static char folder[] = "/tmp/gctrace-test-store-XXXXXX";
-static char path[128], wal[136];
-
-static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void run(const char *format, ...)
-{
-	char command[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	assert_int_equal(system(command), 0);
-}
-
-static int setup(void **state)
-{
-	alarm(120);
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	run("rm -rf %s", folder);
-	return 0;
-}
-
-static int each(void **state)
-{
-	run("chmod 755 %s; rm -rf %s/*", folder, folder);
-	snprintf(path, sizeof(path), "%s/run.gct", folder);
-	snprintf(wal, sizeof(wal), "%s-wal", path);
-	return 0;
-}
 
 static bool exists(const char *name)
 {
@@ -80,169 +33,6 @@ static int as_nobody(int (*body)(void))
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
-}
-
-static struct recording head(void)
-{
-	return (struct recording){.version = "0.1.0", .host = "node7",
-		.boot_id = "01234567-89ab-cdef-0123-456789abcdef", .start_ns = 1000000000,
-		.realtime_offset_ns = 1700000000000000000, .complete = true};
-}
-
-static struct pause nth_pause(uint64_t id)
-{
-	uint64_t random = u64_mix(id);
-	uint64_t start = 1000000000 + id * 1000;
-
-	return (struct pause){
-		.id = id,
-		.start_ns = start,
-		.end_ns = start + random % 7000000000, /* some beyond 2^32 ns */
-		.runtime = 1 + random % 2,
-		.tid = (uint32_t)(random >> 8) % 4000000,
-		.interpreter = random % 5 ? (int32_t)(random % 3) : UNKNOWN,
-		.generation = (int32_t)(random % 4) - 1,
-		.cause = random % 4,
-		.flags = random % 8,
-		.collected = random % 11 ? (int64_t)(random % 100000) : UNKNOWN,
-		.uncollectable = random % 13 ? (int64_t)(random % 2) : UNKNOWN,
-		.stack = random % 4,
-	};
-}
-
-static void assert_same_pause(const struct pause *a, const struct pause *b)
-{
-	assert_int_equal(a->id, b->id);
-	assert_int_equal(a->start_ns, b->start_ns);
-	assert_int_equal(a->end_ns, b->end_ns);
-	assert_int_equal(a->runtime, b->runtime);
-	assert_int_equal(a->tid, b->tid);
-	assert_int_equal(a->interpreter, b->interpreter);
-	assert_int_equal(a->generation, b->generation);
-	assert_int_equal(a->cause, b->cause);
-	assert_int_equal(a->flags, b->flags);
-	assert_int_equal(a->collected, b->collected);
-	assert_int_equal(a->uncollectable, b->uncollectable);
-	assert_int_equal(a->stack, b->stack);
-}
-
-/* Three nodes: main → step → (64 KB name). */
-static void make_stacks(struct stack_table *stacks)
-{
-	static char huge[65537];
-	static const char *const names[] = {"main", "Trainer.step", huge};
-	uint32_t node = 0;
-
-	memset(huge, 'x', sizeof(huge) - 1);
-	assert_int_equal(stack_table_init(stacks), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct frame frame = {
-			.function = strtab_add(stacks->strings, names[i], strlen(names[i])),
-			.file = i ? strtab_add(stacks->strings, "train.py", 8) : 0,
-			.line = (uint32_t)i * 7,
-			.lang = i < 2 ? LANG_PYTHON : LANG_NATIVE,
-		};
-
-		node = stack_table_node(stacks, node, stack_table_frame(stacks, &frame));
-		assert_int_equal(node, i + 1);
-	}
-}
-
-static void put_facts(struct store_writer *writer)
-{
-	struct process process = {.id = 1, .pid = 4711, .ns_pid = 17, .ppid = 1, .comm = "python3",
-		.cmdline = (char *)"python3\0train.py", .cmdline_len = 17, .seen_ns = 5};
-	struct process child = {.id = 2,
-		.pid = 4712,
-		.ns_pid = 4712,
-		.ppid = 4711,
-		.comm = "w\xffrker",
-		.seen_ns = 6,
-		.exit_ns = 99};
-	struct runtime runtime = {.id = 1,
-		.process = 1,
-		.kind = "cpython",
-		.version = "3.11.2",
-		.tier = "usdt",
-		.path = (char *)"/usr/bin/python3.11",
-		.detail = (char *)"gc__start",
-		.attached_ns = 7};
-	struct drop drop = {
-		.cause = "ring-full", .remedy = "--buffer 64M", .count = 3, .time_ns = 8};
-
-	assert_int_equal(store_put_process(writer, &process), 0);
-	assert_int_equal(store_put_process(writer, &child), 0);
-	assert_int_equal(store_put_runtime(writer, &runtime), 0);
-	runtime.id = 2;
-	runtime.process = 2;
-	assert_int_equal(store_put_runtime(writer, &runtime), 0);
-	runtime.missed = 13; /* later facts replace */
-	assert_int_equal(store_put_runtime(writer, &runtime), 0);
-	assert_int_equal(store_put_drop(writer, &drop), 0);
-	drop.count = 11;
-	assert_int_equal(store_put_drop(writer, &drop), 0);
-}
-
-/* A writer that has taken facts, stacks and pauses 1 … @count. */
-static struct store_writer *start(uint64_t count, bool drops)
-{
-	struct recording recording = head();
-	struct store_writer *writer = NULL;
-	struct stack_table stacks;
-	struct err err = {""};
-
-	if (store_create(path, &recording, &writer, &err))
-		fail_msg("%s", err.text);
-	if (drops)
-		put_facts(writer);
-	make_stacks(&stacks);
-	assert_int_equal(store_put_stacks(writer, &stacks), 0);
-	stack_table_release(&stacks);
-	for (uint64_t id = 1; id <= count; id++) {
-		struct pause pause = nth_pause(id);
-
-		assert_int_equal(store_put_pause(writer, &pause), 0);
-	}
-	return writer;
-}
-
-static void make_file(uint64_t count)
-{
-	struct recording recording = head();
-	struct store_writer *writer = start(count, true);
-
-	recording.end_ns = 900000000000;
-	assert_int_equal(store_close(writer, &recording, NULL), 0);
-}
-
-static struct store_reader *open_file(void)
-{
-	struct store_reader *reader = NULL;
-	struct err err = {""};
-
-	if (store_open(path, &reader, &err))
-		fail_msg("%s", err.text);
-	return reader;
-}
-
-/* Reads pauses until the end or damage, which *ret tells. Ids must ascend. Returns how many. */
-static uint64_t count_pauses(struct store_reader *reader, int *ret)
-{
-	struct pause pause;
-	struct err err = {""};
-	uint64_t count = 0, last = 0;
-	int r;
-
-	while ((r = store_next_pause(reader, &pause, &err)) > 0) {
-		count++;
-		assert_true(pause.id > last && pause.end_ns >= pause.start_ns);
-		assert_true(pause.stack < store_stacks(reader, NULL)->node_count);
-		last = pause.id;
-	}
-	if (r < 0)
-		assert_non_null(strstr(err.text, path));
-	*ret = r;
-	return count;
 }
 
 static void test_round_trip(void **state)
@@ -526,17 +316,6 @@ static void test_create_refuses(void **state)
 	store_reader_free(open_file());
 }
 
-static void refuse_open(int code, const char *words)
-{
-	struct store_reader *reader = NULL;
-	struct err err = {""};
-
-	assert_int_equal(store_open(path, &reader, &err), -code);
-	assert_null(reader);
-	if (!strstr(err.text, words) || !strstr(err.text, path))
-		fail_msg("%s", err.text);
-}
-
 static int refuse_unreadable(void)
 {
 	refuse_open(EACCES, "cannot read");
@@ -586,177 +365,7 @@ static void test_read_only_folder(void **state)
 	assert_int_equal(as_nobody(read_plain), 0);
 }
 
-static void test_truncated(void **state)
-{
-	struct stat st;
-	uint64_t at_half = 0;
-	int r;
-
-	make_file(PAUSES);
-	assert_int_equal(stat(path, &st), 0);
-	for (off_t len = st.st_size - 4096; len > 0; len -= 6007) {
-		struct store_reader *reader = NULL;
-		struct err err = {""};
-
-		assert_int_equal(truncate(path, len), 0);
-		if (store_open(path, &reader, &err)) {
-			assert_non_null(strstr(err.text, path));
-			continue;
-		}
-		r = 0;
-		if (len > st.st_size / 2)
-			at_half = count_pauses(reader, &r);
-		else
-			count_pauses(reader, &r);
-		assert_int_equal(r, -EBADMSG);
-		assert_false(store_recording(reader)->complete);
-		assert_true(*store_recording(reader)->damage);
-		store_reader_free(reader);
-	}
-	assert_in_range(at_half, 1, PAUSES - 1);
-}
-
-static void test_hole(void **state)
-{
-	struct store_reader *reader;
-	char zeros[8192] = "";
-	struct stat st;
-	uint64_t count;
-	int fd, r;
-
-	make_file(PAUSES);
-	fd = open(path, O_WRONLY);
-	assert_int_equal(fstat(fd, &st), 0);
-	assert_int_equal(pwrite(fd, zeros, 8192, st.st_size / 8192 * 3 / 4 * 8192), 8192);
-	close(fd);
-	reader = open_file();
-	count = count_pauses(reader, &r);
-	assert_int_equal(r, -EBADMSG);
-	assert_in_range(count, PAUSES * 6 / 10, PAUSES - 1); /* both sides of the hole */
-	store_reader_free(reader);
-}
-
-/* A recording whose tables take anything, with @sql run over it. */
-static void make_hostile(const char *sql)
-{
-	static const char *const rules[] = {" STRICT", " NOT NULL"};
-	char *schema = strdup(store_schema_sql), *at;
-	sqlite3 *db;
-
-	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-		while ((at = strstr(schema, rules[i])))
-			memset(at, ' ', strlen(rules[i]));
-	unlink(path);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, schema, NULL, NULL, NULL), SQLITE_OK);
-	assert_int_equal(
-		sqlite3_exec(db,
-			"insert into meta values "
-			"('start_ns','1000'),('end_ns','9000'),('complete','1');"
-			"insert into process values (1,4711,4711,1,'python3',NULL,1000,NULL);"
-			"insert into runtime values (1,1,'cpython','3.11','usdt',NULL,NULL,1000,0);"
-			"insert into string values (1,'f'),(2,'x.py');"
-			"insert into frame values (1,1,2,3,1);"
-			"insert into stack values (1,0,1);"
-			"insert into pause values (1,1000,100,1,5,0,0,1,0,0,0,1);",
-			NULL, NULL, NULL),
-		SQLITE_OK);
-	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-	sqlite3_close(db);
-	free(schema);
-}
-
-static void test_hostile_rows(void **state)
-{
-	static const struct {
-		const char *sql;
-		unsigned pauses;
-		bool damaged;
-	} cases[] = {
-		{"select 1", 1, false},
-		{"insert into pause values (2,1000,-5,1,5,0,0,1,0,0,0,1)", 1, true},
-		{"insert into pause values (2,-1,5,1,5,0,0,1,0,0,0,1)", 1, true},
-		{"insert into pause values (2,9223372036854775807,5,1,5,0,0,1,0,0,0,1)", 1, true},
-		{"insert into pause values (2,'soon','long',1,5,0,0,1,0,0,0,1)", 1, true},
-		{"insert into pause values (2,1000,zeroblob(100000),1,5,0,0,1,0,0,0,1)", 1, true},
-		{"insert into pause values (2,1000,5,1,99999999999,0,0,1,0,0,0,1)", 1, true},
-		{"insert into pause values (-7,1000,5,1,5,0,0,1,0,0,0,1)", 1, false},
-		{"insert into pause values (9223372036854775807,1000,5,1,5,0,0,1,0,0,0,1)", 2,
-			false},
-		{"insert into pause values (2,1000,5,77,5,0,0,1,0,0,0,1)", 2, true},
-		{"insert into pause values (2,1000,5,1,5,0,0,1,0,0,0,2)", 2, true},
-		{"insert into pause values (2,1000,5,1,5,-9,'x',99,-1,-5,1e300,1)", 2, false},
-		{"insert into stack values (2,2,1)", 1, true},
-		{"insert into stack values (2,7,1)", 1, true},
-		{"insert into stack values (3,1,1)", 1, true},
-		{"insert into stack values (2,1,9)", 1, true},
-		{"insert into stack values (2,-1,1)", 1, true},
-		{"insert into frame values (2,9,NULL,NULL,1)", 1, true},
-		{"insert into frame values (2,1,-1,NULL,1)", 1, true},
-		{"insert into frame values (2,1,2,99999999999,1)", 1, true},
-		{"insert into string values (4,'gap')", 1, true},
-		{"insert into string values (3,x'00ff00')", 1, false},
-		{"insert into string values (3,NULL)", 1, false},
-		{"insert into runtime values (2,99,'cpython','','',NULL,NULL,1,0)", 1, true},
-		{"insert into runtime values (99999999999,1,'cpython','','',NULL,NULL,1,0)", 1,
-			true},
-		{"insert into process values (2,-4,1,1,'x',NULL,1,NULL)", 1, true},
-		{"insert into process values (2,4,1,1,zeroblob(9999),zeroblob(99999),1,NULL)", 1,
-			false},
-		{"insert into drops values ('x','y',-1,1)", 1, true},
-		{"update meta set value='-12' where key='end_ns'", 1, true},
-		{"update meta set value='999' where key='end_ns'", 1, false},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct store_reader *reader;
-		uint64_t count;
-		int r;
-
-		make_hostile(cases[i].sql);
-		reader = open_file();
-		count = count_pauses(reader, &r);
-		if (count != cases[i].pauses || (r == -EBADMSG) != cases[i].damaged)
-			fail_msg("%s: %" PRIu64 " pauses, %d", cases[i].sql, count, r);
-		if (cases[i].damaged)
-			assert_false(store_recording(reader)->complete);
-		store_reader_free(reader);
-	}
-}
-
-static void test_hostile_tables(void **state)
-{
-	make_hostile("drop table pause; create view pause as with recursive c(id) as (select 1 "
-		     "union all "
-		     "select id+1 from c) select id, 1 as start_ns from c");
-	refuse_open(EBADMSG, "lacks tables");
-	make_hostile("drop table drops; create table drops (cause, remedy, count, "
-		     "time_ns as (abs(count)))");
-	refuse_open(EBADMSG, "lacks tables");
-	make_hostile("drop table meta; create table meta (key)");
-	refuse_open(EBADMSG, "damaged");
-}
-
-static void test_nul_in_text(void **state)
-{
-	const struct stack_table *stacks;
-	struct store_reader *reader;
-
-	make_hostile("update string set text=cast(x'610062ff63' as text) where id=1;"
-		     "update process set comm=cast(x'7000ff' as text)");
-	reader = open_file();
-	stacks = store_stacks(reader, NULL);
-	assert_string_equal(strtab_get(stacks->strings, stacks->frames[1].function),
-		"a\xef\xbf\xbd"
-		"b\xef\xbf\xbd"
-		"c");
-	assert_string_equal(store_recording(reader)->processes.items[0].comm,
-		"p\xef\xbf\xbd\xef\xbf\xbd");
-	store_reader_free(reader);
-}
-
-/* Puts pauses until it fails with @code, then closes; the exit status says what went wrong. */
+/* Puts pauses and marks until it fails with @code, then closes; the exit status says what went wrong. */
 static int fill(int code, const char *words)
 {
 	struct store_writer *writer = start(0, true);
@@ -764,10 +373,13 @@ static int fill(int code, const char *words)
 	struct err err = {""};
 	int r = 0;
 
+	put_steps(writer);
 	for (uint64_t id = 1; !r && id < 10000000; id++) {
 		struct pause pause = nth_pause(id);
+		struct mark mark = nth_mark(id);
 
 		r = store_put_pause(writer, &pause);
+		r = r ? r : store_put_mark(writer, &mark);
 	}
 	if (r != -code || !strstr(store_writer_error(writer), words) ||
 		!strstr(store_writer_error(writer), path)) {
@@ -789,6 +401,9 @@ static void check_filled(void)
 	assert_false(recording->complete);
 	assert_true(recording->cut_off || recording->drops.count == 2);
 	assert_true(count_pauses(reader, &r) >= 10000);
+	if (r)
+		fail_msg("%s", recording->damage);
+	assert_true(count_marks(reader, &r) >= 10000);
 	if (r)
 		fail_msg("%s", recording->damage);
 	store_reader_free(reader);
@@ -833,11 +448,6 @@ int main(void)
 		cmocka_unit_test_setup(test_create_refuses, each),
 		cmocka_unit_test_setup(test_open_refuses, each),
 		cmocka_unit_test_setup(test_read_only_folder, each),
-		cmocka_unit_test_setup(test_truncated, each),
-		cmocka_unit_test_setup(test_hole, each),
-		cmocka_unit_test_setup(test_hostile_rows, each),
-		cmocka_unit_test_setup(test_hostile_tables, each),
-		cmocka_unit_test_setup(test_nul_in_text, each),
 		cmocka_unit_test_setup(test_size_limit, each),
 		cmocka_unit_test_setup(test_disk_full, each),
 	};

@@ -1,9 +1,19 @@
-/* What the two halves of the reader share. */
+/* What the parts of the reader share. */
 #pragma once
 
 #include <sqlite3.h>
 
 #include "store.h"
+
+/* One pass over the rows of a table in the order of their ids, past what is damaged. */
+struct cursor {
+	const char *table, *things; /* "pause", "pauses" */
+	sqlite3_stmt *rows;	    /* its first column is the id; NULL: not begun */
+	int64_t last_id;	    /* of the last row read, whether it was good or not */
+	uint64_t read;		    /* rows given out since the last rewind */
+	unsigned faults;	    /* damaged places met since then */
+	bool ended;
+};
 
 struct store_reader {
 	sqlite3 *db;
@@ -12,16 +22,24 @@ struct store_reader {
 	struct stack_table stacks;
 	bool stacks_loaded;
 	VEC(uint32_t) strings; /* by id in the file: the id in stacks.strings; only while loading */
-	sqlite3_stmt *pauses;
-	int64_t last_id;      /* of the last pause row read, whether it was good or not */
-	uint64_t read;	      /* pauses given out since the last rewind */
-	unsigned faults;      /* damaged places met since then */
-	bool ended;
+	struct cursor pauses, marks;
 };
 
 /* Notes that the file is damaged, in words; the first note stays. */
 void reader_damaged(struct store_reader *reader, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Only real tables with plain columns are read: a view, a virtual table or a generated column of a
+ * hostile file could compute for ever. Older recordings lack some. 0 or -errno with a sentence.
+ */
+int reader_check_tables(struct store_reader *reader, struct err *err);
+
+/* Whether @table is there, a real one, and has @column (NULL: any). */
+bool reader_has(const struct store_reader *reader, const char *table, const char *column);
+
+/* Fills reader->recording. 0 or -errno with a sentence. */
+int reader_read_facts(struct store_reader *reader, struct err *err);
 
 /*
  * Steps through @sql and gives each row to @row, which returns 0, -errno to stop, or 1 for a row
@@ -32,3 +50,16 @@ int reader_scan(struct store_reader *reader, const char *table, const char *sql,
 
 /* Reads column @at as an id or count in [0, @max]. Whether it was one. */
 bool reader_unsigned(sqlite3_stmt *row, int at, uint64_t max, uint64_t *ret);
+
+/* Makes @cursor stand before the first row of @sql, whose parameter is the id to begin after. */
+int cursor_begin(
+	struct store_reader *reader, struct cursor *cursor, const char *sql, struct err *err);
+
+/*
+ * Gives the next readable row to @read, which says whether it can have been, until one is good. 1:
+ * *ret was filled, 0: the end, -EBADMSG: the end of a damaged file.
+ */
+int cursor_next(struct store_reader *reader, struct cursor *cursor,
+	bool (*read)(struct store_reader *, const struct cursor *, void *ret), void *ret,
+	struct err *err);
+void cursor_rewind(struct cursor *cursor);

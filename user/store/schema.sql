@@ -7,8 +7,9 @@
 PRAGMA application_id = 1195594834; -- "GCTR"
 PRAGMA user_version = 1;
 
--- The recording itself. Keys: version (of gctrace), host, boot_id, start_ns; at a clean end also end_ns, and
--- complete ("1", or "0" when something is known to be missing). Without end_ns the recording was cut off.
+-- The recording itself. Keys: version (of gctrace), host, boot_id, start_ns; step: what --step said, if it was
+-- given; at a clean end also end_ns, and complete ("1", or "0" when something is known to be missing). Without
+-- end_ns the recording was cut off.
 CREATE TABLE meta (
 	key   TEXT PRIMARY KEY,
 	value TEXT NOT NULL
@@ -58,7 +59,40 @@ CREATE TABLE pause (
 	flags         INTEGER NOT NULL,    -- sum of: 1 the thread slept within, 2 collector called again within, 4 stack truncated
 	collected     INTEGER,             -- objects
 	uncollectable INTEGER,             -- objects
-	stack         INTEGER REFERENCES stack (id) -- innermost frame; NULL: not taken
+	stack         INTEGER REFERENCES stack (id), -- innermost frame; NULL: not taken
+	heap_objects  INTEGER,             -- that had survived the last full collection when this one began
+	heap_pending  INTEGER,             -- moved to the oldest generation since then
+	rss_start     INTEGER,             -- bytes resident at the begin and at the end
+	rss_end       INTEGER,
+	waited_ns     INTEGER              -- of the pause, in which the parent's thread that forked this process slept
+) STRICT;
+
+-- Probes that may mark the steps of a training loop. Which of them does is decided by who reads.
+CREATE TABLE step_signal (
+	id          INTEGER PRIMARY KEY,   -- from 1
+	name        TEXT NOT NULL,         -- 'torch:backward', 'jax:execute', 'user:libfoo:bar'
+	probe       TEXT,                  -- what exactly was probed, for people
+	attached_ns INTEGER NOT NULL,
+	hits        INTEGER NOT NULL,      -- in all traced processes, those too that are not in step_mark
+	let_go_ns   INTEGER                -- when it proved too hot to keep; NULL: kept
+) STRICT;
+
+-- The marks of one signal in one thread that carry the same label and number.
+CREATE TABLE step_series (
+	id      INTEGER PRIMARY KEY,       -- from 1
+	signal  INTEGER NOT NULL REFERENCES step_signal (id),
+	process INTEGER NOT NULL REFERENCES process (id),
+	tid     INTEGER NOT NULL,
+	label   TEXT,                      -- 'Optimizer.step#Adam.step', a jitted function's name
+	number  INTEGER                    -- inputs of an executable, a hash of dimensions
+) STRICT;
+
+-- One row a call.
+CREATE TABLE step_mark (
+	id        INTEGER PRIMARY KEY,     -- from 1, by time within a series
+	series    INTEGER NOT NULL REFERENCES step_series (id),
+	time_ns   INTEGER NOT NULL,        -- of the call's entry
+	rss_bytes INTEGER                  -- resident in the process then
 ) STRICT;
 
 -- Call stacks, each distinct one once: follow parent until 0 to walk from the innermost frame outwards.

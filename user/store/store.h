@@ -23,10 +23,13 @@ int store_create(const char *path, const struct recording *head, struct store_wr
 int store_put_process(struct store_writer *writer, const struct process *process);
 int store_put_runtime(struct store_writer *writer, const struct runtime *runtime);
 int store_put_drop(struct store_writer *writer, const struct drop *drop);
+int store_put_signal(struct store_writer *writer, const struct signal *signal);
+int store_put_series(struct store_writer *writer, const struct series *series);
 
 /* Writes the strings, frames and nodes that @stacks gained since the last call. */
 int store_put_stacks(struct store_writer *writer, const struct stack_table *stacks);
 int store_put_pause(struct store_writer *writer, const struct pause *pause);
+int store_put_mark(struct store_writer *writer, const struct mark *mark);
 
 /* Ends the transaction: what was put so far survives SIGKILL. Every put opens one if needed. */
 int store_commit(struct store_writer *writer);
@@ -55,6 +58,10 @@ const struct stack_table *store_stacks(struct store_reader *reader, struct err *
 /* Iterates pauses by id (start again with store_rewind). 1: one was read, 0: the end, -errno: damaged. */
 int store_next_pause(struct store_reader *reader, struct pause *ret, struct err *err);
 int store_rewind(struct store_reader *reader);
+
+/* The same for marks, by id; recordings of gctrace 0.1 before it knew steps have none. */
+int store_next_mark(struct store_reader *reader, struct mark *ret, struct err *err);
+int store_rewind_marks(struct store_reader *reader);
 
 /* The SQL text of the schema with its comments, for `gctrace schema`. */
 extern const char store_schema_sql[];

@@ -1,0 +1,125 @@
+/* The large tables of an open .gct file in; out come its pauses and marks, one by one. */
+#include <errno.h>
+
+#include "cleanup.h"
+#include "reader.h"
+
+/* No process has more bytes, or objects: sums of a few such figures cannot overflow. */
+#define MEMORY_MAX (1ll << 57)
+
+/* Column @at, or UNKNOWN when it is NULL or no sensible number. */
+static int64_t known(sqlite3_stmt *row, int at, int64_t max)
+{
+	uint64_t value;
+
+	return reader_unsigned(row, at, (uint64_t)max, &value) ? (int64_t)value : UNKNOWN;
+}
+
+/* Whether the row under the cursor is a pause that can have been. */
+static bool read_pause(struct store_reader *reader, const struct cursor *cursor, void *ret)
+{
+	sqlite3_stmt *row = cursor->rows;
+	uint64_t start, duration, runtime, tid, stack = STACK_NONE;
+	int64_t waited = known(row, 16, INT64_MAX);
+
+	if (!reader_unsigned(row, 1, INT64_MAX, &start) ||
+		!reader_unsigned(row, 2, INT64_MAX - start, &duration) ||
+		!reader_unsigned(row, 3, UINT32_MAX, &runtime) ||
+		!reader_unsigned(row, 4, UINT32_MAX, &tid))
+		return false;
+	if (!recording_runtime(&reader->recording, (uint32_t)runtime))
+		reader_damaged(reader, "a pause names a runtime that is not there");
+	if (sqlite3_column_type(row, 11) != SQLITE_NULL &&
+		!reader_unsigned(row, 11, reader->stacks.node_count - 1, &stack))
+		reader_damaged(reader, "a pause names a stack that is not there");
+	*(struct pause *)ret = (struct pause){
+		.id = (uint64_t)cursor->last_id,
+		.start_ns = start,
+		.end_ns = start + duration,
+		.runtime = (uint32_t)runtime,
+		.tid = (uint32_t)tid,
+		.interpreter = (int32_t)known(row, 5, INT32_MAX),
+		.generation = (int32_t)known(row, 6, INT32_MAX),
+		.cause = (uint32_t)sqlite3_column_int64(row, 7),
+		.flags = (uint32_t)sqlite3_column_int64(row, 8),
+		.collected = known(row, 9, INT64_MAX),
+		.uncollectable = known(row, 10, INT64_MAX),
+		.stack = (uint32_t)stack,
+		.heap_objects = known(row, 12, MEMORY_MAX),
+		.heap_pending = known(row, 13, MEMORY_MAX),
+		.rss_start = known(row, 14, MEMORY_MAX),
+		.rss_end = known(row, 15, MEMORY_MAX),
+		.waited_ns = waited < (int64_t)duration ? waited : (int64_t)duration,
+	};
+	return true;
+}
+
+/* Older recordings lack the last columns: NULL stands for them. */
+static int begin_pauses(struct store_reader *reader, struct err *err)
+{
+	static const char *const added[] = {
+		"heap_objects", "heap_pending", "rss_start", "rss_end", "waited_ns"};
+	const char *names[ARRAY_SIZE(added)];
+	char sql[384];
+
+	if (!store_stacks(reader, err))
+		return -ENOMEM;
+	for (size_t i = 0; i < ARRAY_SIZE(added); i++)
+		names[i] = reader_has(reader, "pause", added[i]) ? added[i] : "NULL";
+	snprintf(sql, sizeof(sql),
+		"SELECT id, start_ns, duration_ns, runtime, tid, interpreter, generation, cause, "
+		"flags, collected, uncollectable, stack, %s, %s, %s, %s, %s FROM pause "
+		"WHERE id > ? ORDER BY id",
+		names[0], names[1], names[2], names[3], names[4]);
+	return cursor_begin(reader, &reader->pauses, sql, err);
+}
+
+int store_next_pause(struct store_reader *reader, struct pause *ret, struct err *err)
+{
+	int r = reader->pauses.rows ? 0 : begin_pauses(reader, err);
+
+	return r ? r : cursor_next(reader, &reader->pauses, read_pause, ret, err);
+}
+
+int store_rewind(struct store_reader *reader)
+{
+	cursor_rewind(&reader->pauses);
+	return 0;
+}
+
+static bool read_mark(struct store_reader *reader, const struct cursor *cursor, void *ret)
+{
+	sqlite3_stmt *row = cursor->rows;
+	uint64_t series, time;
+
+	if (!reader_unsigned(row, 1, UINT32_MAX, &series) ||
+		!reader_unsigned(row, 2, INT64_MAX, &time))
+		return false;
+	if (!recording_series(&reader->recording, (uint32_t)series)) {
+		reader_damaged(reader, "a step mark names a series that is not there");
+		return false;
+	}
+	*(struct mark *)ret = (struct mark){
+		.series = (uint32_t)series,
+		.time_ns = time,
+		.rss_bytes = known(row, 3, MEMORY_MAX),
+	};
+	return true;
+}
+
+int store_next_mark(struct store_reader *reader, struct mark *ret, struct err *err)
+{
+	static const char sql[] =
+		"SELECT id, series, time_ns, rss_bytes FROM step_mark WHERE id > ? ORDER BY id";
+	int r = 0;
+
+	if (!reader->marks.rows && reader_has(reader, "step_mark", NULL))
+		r = cursor_begin(reader, &reader->marks, sql, err);
+	return r ? r : cursor_next(reader, &reader->marks, read_mark, ret, err);
+}
+
+int store_rewind_marks(struct store_reader *reader)
+{
+	cursor_rewind(&reader->marks);
+	return 0;
+}

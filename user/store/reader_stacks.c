@@ -1,0 +1,99 @@
+/* The tables of strings, frames and nodes of an open .gct file in; out comes its stack table. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "reader.h"
+#include "utf8.h"
+
+static int read_string(struct store_reader *reader, sqlite3_stmt *row)
+{
+	const char *text = sqlite3_column_blob(row, 1);
+	size_t len = (size_t)sqlite3_column_bytes(row, 1);
+	char *clean = NULL;
+	uint32_t *id;
+
+	if (sqlite3_column_int64(row, 0) != (int64_t)reader->strings.count)
+		return 1;
+	id = vec_add(&reader->strings);
+	if (!id)
+		return -ENOMEM;
+	if (!utf8_valid(text, len)) {
+		clean = malloc(3 * len + 1);
+		if (!clean)
+			return -ENOMEM;
+		len = utf8_clean(clean, 3 * len + 1, text, len);
+		text = clean;
+	}
+	*id = strtab_add(reader->stacks.strings, text ? text : "", len);
+	free(clean);
+	return *id == STRTAB_NONE ? -ENOMEM : 0;
+}
+
+static int read_frame(struct store_reader *reader, sqlite3_stmt *row)
+{
+	uint64_t function, file = 0, line = 0, lang, last = reader->strings.count - 1;
+	struct frame frame;
+
+	if (sqlite3_column_int64(row, 0) != (int64_t)reader->stacks.frame_count ||
+		!reader_unsigned(row, 1, last, &function) ||
+		!reader_unsigned(row, 4, UINT32_MAX, &lang))
+		return 1;
+	if (sqlite3_column_type(row, 2) != SQLITE_NULL && !reader_unsigned(row, 2, last, &file))
+		return 1;
+	if (sqlite3_column_type(row, 3) != SQLITE_NULL &&
+		!reader_unsigned(row, 3, UINT32_MAX, &line))
+		return 1;
+	frame = (struct frame){
+		.function = reader->strings.items[function],
+		.file = reader->strings.items[file],
+		.line = (uint32_t)line,
+		.lang = (uint32_t)lang,
+	};
+	return stack_table_append_frame(&reader->stacks, &frame) ? 0 : -ENOMEM;
+}
+
+static int read_node(struct store_reader *reader, sqlite3_stmt *row)
+{
+	uint64_t parent, frame;
+
+	if (sqlite3_column_int64(row, 0) != (int64_t)reader->stacks.node_count ||
+		!reader_unsigned(row, 1, reader->stacks.node_count - 1, &parent) ||
+		!reader_unsigned(row, 2, reader->stacks.frame_count - 1, &frame) || !frame)
+		return 1;
+	return stack_table_append_node(&reader->stacks, (uint32_t)parent, (uint32_t)frame)
+		       ? 0
+		       : -ENOMEM;
+}
+
+static int load_stacks(struct store_reader *reader)
+{
+	int r = stack_table_init(&reader->stacks);
+
+	if (r)
+		return r;
+	reader->stacks_loaded = true;
+	if (!vec_add(&reader->strings)) /* id 0 is "" on both sides */
+		return -ENOMEM;
+	r = reader_scan(reader, "string", "SELECT id, text FROM string ORDER BY id", read_string);
+	if (!r)
+		r = reader_scan(reader, "frame",
+			"SELECT id, function, file, line, lang FROM frame ORDER BY id", read_frame);
+	if (!r)
+		r = reader_scan(reader, "stack", "SELECT id, parent, frame FROM stack ORDER BY id",
+			read_node);
+	vec_free(&reader->strings);
+	if (r) {
+		stack_table_release(&reader->stacks);
+		reader->stacks_loaded = false;
+	}
+	return r;
+}
+
+const struct stack_table *store_stacks(struct store_reader *reader, struct err *err)
+{
+	int r = reader->stacks_loaded ? 0 : load_stacks(reader);
+
+	if (r)
+		err_set(err, -r, "cannot read the stacks of %s: out of memory", reader->path);
+	return r ? NULL : &reader->stacks;
+}

@@ -1,0 +1,73 @@
+/* What the parts of the writer share. */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "store.h"
+
+/* Rows that one INSERT takes: a third cheaper than one each. */
+#define PAUSE_BATCH 16
+#define MARK_BATCH  64
+
+#define PAUSE_COLUMNS 17
+#define MARK_COLUMNS  4
+
+enum put {
+	META,
+	CLOCK,
+	PROCESS,
+	RUNTIME,
+	DROP,
+	SIGNAL,
+	SERIES,
+	STRING,
+	FRAME,
+	STACK,
+	PAUSE,
+	PAUSES, /* PAUSE_BATCH of them */
+	MARK,
+	MARKS, /* MARK_BATCH of them */
+	PUTS,
+};
+
+struct store_writer {
+	sqlite3 *db;
+	sqlite3_stmt *put[PUTS], *begin, *commit;
+	char *path;
+	uint32_t strings, frames, nodes; /* of the stack table: the next one to write */
+	struct pause pauses[PAUSE_BATCH];
+	struct mark marks[MARK_BATCH];
+	unsigned pause_count, mark_count; /* in the batches */
+	int64_t mark_id;		  /* of the last mark written */
+	uint64_t pending; /* pauses and marks in the open transaction, those in the batches too */
+	uint64_t lost;	  /* pauses and marks that a failure cost */
+	bool open;	  /* a transaction is */
+	int failed;	  /* -errno of the first failure, after which nothing is taken */
+	struct err error;
+};
+
+/* A transaction stands open afterwards, and the statement is handed out, or NULL: it has failed. */
+sqlite3_stmt *writer_begin(struct store_writer *writer, enum put put);
+
+/* Runs @statement, and makes it ready to be bound anew. 0 or -errno, with the failure set. */
+int writer_step(struct store_writer *writer, sqlite3_stmt *statement);
+
+int writer_put_meta(struct store_writer *writer, const char *key, const char *value);
+int writer_put_meta_number(struct store_writer *writer, const char *key, uint64_t value);
+
+/* Writes what waits in the batches. 0 or -errno, with the failure set. */
+int writer_flush(struct store_writer *writer);
+
+static inline void bind_unsigned(sqlite3_stmt *statement, int at, uint64_t value)
+{
+	sqlite3_bind_int64(statement, at, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+}
+
+/* What is not known is NULL. */
+static inline void bind_known(sqlite3_stmt *statement, int at, int64_t value)
+{
+	if (value < 0)
+		sqlite3_bind_null(statement, at);
+	else
+		sqlite3_bind_int64(statement, at, value);
+}
