@@ -26,15 +26,40 @@ struct thread_struct {
 	unsigned long fsbase; /* x86-64: pthread_self() under glibc and musl */
 } __attribute__((preserve_access_index));
 
+struct sched_entity {
+	__u64 sum_exec_runtime; /* ns on a CPU; while running, as of the last tick */
+} __attribute__((preserve_access_index));
+
+struct sched_info { /* its fields come with CONFIG_SCHED_INFO */
+	unsigned long long run_delay; /* ns spent runnable without running */
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	int pid, tgid;
+	unsigned int __state;
 	unsigned long nvcsw; /* voluntary context switches */
+	struct task_struct *real_parent; /* the thread that forked this process, as long as it lives */
+	struct sched_entity se;
+	struct sched_info sched_info;
 	struct signal_struct *signal;
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
+#define TASK_ASLEEP 3 /* TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE, of task_struct.__state */
+
 #define FRAME_BYTES  128  /* no frame has fields that we read beyond this */
 #define FRAME_WINDOW 2048 /* of a thread's frames, one below the other, copied at once */
+
+/* What the parent's thread had done when a pause of its child began. */
+struct parent_watch {
+	__u64 task; /* its task_struct; 0: its process is no target */
+	__u64 ran_ns, queued_ns;
+	unsigned long sleeps;
+	bool asleep;
+	/* The parent process whose being a target was last looked up, and the answer. */
+	bool is_target;
+	__u32 tgid;
+};
 
 /* What a thread inside a collection carries from begin to end. */
 struct thread_state {
@@ -47,6 +72,7 @@ struct thread_state {
 	__u32 cause, flags;
 	__s32 generation; /* as the argument said */
 	__u32 has_books, sent;
+	struct parent_watch parent;
 	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
 	__u8 frames[FRAME_WINDOW + FRAME_BYTES];
 	__u64 code_bytes[16];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* CPython's collector: begin and end of each collection → one gc_pause record at its end. */
 #include "cpython_stack.bpf.h"
+#include "memory.bpf.h"
+#include "wait.bpf.h"
 
 const volatile __u64 min_stack_ns = 50000; /* pauses shorter than this carry no stack */
 const volatile __u32 wakeup_bytes = 1 << 20; /* unread bytes that wake the reader early */
@@ -9,7 +11,7 @@ const volatile __u32 wakeup_bytes = 1 << 20; /* unread bytes that wake the reade
  * The head of interp->gc, with all that a begin must know of it. It lies on the stack: into other
  * memory the kernel (CONFIG_HARDENED_USERCOPY) takes half as long again to copy.
  */
-#define GC_WINDOW 200
+#define GC_WINDOW 256
 
 struct gc_window {
 	__u8 bytes[GC_WINDOW];
@@ -54,6 +56,18 @@ static __always_inline bool take_books(const struct gc_layout *layout,
 	for (int i = 0; i < 9; i++)
 		books[i] = *(__u64 *)&window->bytes[at + 8 * i];
 	return true;
+}
+
+static __always_inline void take_heap(struct thread_state *state, const struct gc_layout *layout,
+	const struct gc_window *window)
+{
+	__u64 at = layout->gc_long_lived;
+
+	if (!IN_WINDOW(at, 16))
+		return;
+	state->record.heap_objects = *(__u64 *)&window->bytes[at];
+	state->record.heap_pending = *(__u64 *)&window->bytes[at + 8];
+	state->flags |= GC_PAUSE_HEAP;
 }
 
 /* Automatic iff enabled and generation 0's count is over its threshold when the call begins. */
@@ -198,8 +212,11 @@ static __always_inline void find_interpreter(struct thread_state *state,
 	note_interpreter(s, state->interpreter);
 }
 
-/* @runtime: the address of _PyRuntime in this process. */
-static __always_inline void begin(struct pt_regs *ctx, struct thread_state *state, __u32 image,
+/*
+ * @runtime: the address of _PyRuntime in this process. Never inlined: the window would lie on the
+ * stack below walk_stack() and what it calls, and 512 bytes are for all of them together.
+ */
+static __noinline void begin(struct pt_regs *ctx, struct thread_state *state, __u32 image,
 	const struct gc_layout *layout, __u64 runtime)
 {
 	struct gc_window window;
@@ -216,6 +233,11 @@ static __always_inline void begin(struct pt_regs *ctx, struct thread_state *stat
 	state->has_books = !bpf_probe_read_user(&window, sizeof(window), (void *)state->gc) &&
 		take_books(layout, &window, state->before);
 	state->cause = state->has_books ? cause_of(ctx, layout, &window) : GC_CAUSE_UNKNOWN;
+	if (state->has_books)
+		take_heap(state, layout, &window);
+	if (read_rss(&state->record.rss_start))
+		state->flags |= GC_PAUSE_RSS;
+	watch_parent(state);
 	state->generation = layout->tstate_source == GC_TSTATE_ARG1 ? (__s32)PT_REGS_PARM2(ctx) : -1;
 	state->sleeps = bpf_get_current_task_btf()->nvcsw;
 	slot = open_slot(state);
@@ -266,7 +288,7 @@ __noinline int settle_books(struct thread_state *state)
 	if (!moved && !layout->runtime_gc &&
 		read_u64(state->tstate + layout->tstate_interp) != state->interpreter) {
 		state->tstate = 0;
-		state->flags |= GC_PAUSE_NO_BOOKS;
+		state->flags = (state->flags & ~GC_PAUSE_HEAP) | GC_PAUSE_NO_BOOKS;
 		record->generation = state->generation;
 		moved = 1;
 	}
@@ -310,6 +332,9 @@ static __always_inline void end(struct thread_state *state, __u64 end_ns)
 		return;
 	if (bpf_get_current_task_btf()->nvcsw != state->sleeps)
 		state->flags |= GC_PAUSE_SLEPT;
+	if (!read_rss(&record->rss_end))
+		state->flags &= ~GC_PAUSE_RSS;
+	settle_wait(state, end_ns - state->start_ns);
 	if (end_ns - state->start_ns >= min_stack_ns)
 		walk_stack(state);
 	record->header.time_ns = end_ns;

@@ -138,44 +138,48 @@ struct gc_label {
 	__u8 bytes[GC_LABEL_BYTES];
 };
 
-/* Where a signal's key and number come from. The key holds also which of its functions was called. */
-#define GC_KEY_NONE   0
+/* Where a mark's key and number come from. */
+#define GC_KEY_NONE   0 /* which of the signal's functions was called */
 #define GC_KEY_TEXT   1 /* a std::string {char *, size_t} at argument + offset: the label */
 #define GC_KEY_NUMBER 2 /* the argument itself: number; no label */
 #define GC_KEY_DIMS   3 /* three 32-bit arguments from this one on: number, see GC_DIMS(); no label */
+#define GC_KEY_PYTEXT 4 /* a pointer to a tuple whose first item is a str: the label; else no mark */
 
 /* Three dimensions below 2^21 as one number; larger ones are hashed, and GC_DIMS_HASHED is set. */
 #define GC_DIMS(m, n, k) ((__u64)(m) << 42 | (__u64)(n) << 21 | (__u64)(k))
 #define GC_DIMS_MOST	 0x1fffff
 #define GC_DIMS_HASHED	 (1ull << 63)
 
+/* The attach cookie of a step signal; variant: which of its functions, 0 if they are all the same. */
+#define GC_STEP_COOKIE(signal, variant, key, argument, offset)                                     \
+	((__u64)(offset) << 32 | (__u64)(argument) << 24 | (__u64)(key) << 16 |                    \
+		(__u64)(variant) << 8 | (__u64)(signal))
+#define GC_STEP_SIGNAL(cookie)	 ((__u32)(cookie) & (GC_MAX_SIGNALS - 1))
+#define GC_STEP_VARIANT(cookie)	 ((__u32)(cookie) >> 8 & 0xff)
+#define GC_STEP_KEY(cookie)	 ((__u32)(cookie) >> 16 & 0xff)
+#define GC_STEP_ARGUMENT(cookie) ((__u32)(cookie) >> 24 & 0xff)
+#define GC_STEP_OFFSET(cookie)	 ((__u32)((cookie) >> 32))
+
 /* A probe that may mark steps. */
 struct gc_signal {
-	__u32 key, argument; /* GC_KEY_…; 1 … 6, or 0 for none */
-	__u32 offset;
-	__u32 only;   /* GC_KEY_NUMBER: calls with another number are no marks; 0: all are */
-	__u32 unless; /* index + 1 of a signal that says more: no marks once that one was hit; 0: none */
-	__u32 kept;   /* never muted, however hot: the user asked for it */
-};
-
-/* What BPF counts of a signal, seen through the mapped page. */
-struct gc_signal_state {
 	__u64 hits;   /* in targets, marks or not */
 	__u64 due_ns; /* the leaky bucket: how far the hits so far would reach at the highest rate */
-	__u64 muted;  /* set by BPF when the bucket has run over, cleared by user space */
+	__u32 muted;  /* set by BPF when the bucket has run over, cleared by user space */
+	__u32 kept;   /* never muted, however hot: the user asked for it */
+	__u32 unless; /* index + 1 of a signal that says more: no marks once it has marked; 0: none */
+	__u32 marked; /* it has sent a mark */
+	__u32 direct; /* of a GC_KEY_TEXT: GC_KEY_PYTEXT would tell of the same call */
+	__u32 pad;
 };
 
-/* The page that they lie in. */
-struct gc_step_page {
-	struct gc_signal_state signals[GC_MAX_SIGNALS];
+/* What BPF and user space share about signals, in a page of its own. */
+struct gc_signals {
+	struct gc_signal signals[GC_MAX_SIGNALS];
 	__u64 labels[GC_LABEL_SLOTS]; /* keys of labels already sent; losing one costs a resend */
 };
 
 #define GC_SIGNAL_RATE_NS 200000ull /* 5,000 hits a second are borne for ever, … */
 #define GC_SIGNAL_BURST	  20000	    /* … and so many at once */
-
-/* The attach cookie of a signal: which, and which of its functions (0: they are all the same). */
-#define GC_STEP_COOKIE(signal, variant) ((__u64)(variant) << 32 | (signal))
 
 /* A pause in progress, seen through the mapped page; start_ns 0: none. */
 struct gc_open {
@@ -258,5 +262,4 @@ _Static_assert(sizeof(struct gc_process) == 40, "wire ABI");
 _Static_assert(sizeof(struct gc_open) == 16, "wire ABI");
 _Static_assert(sizeof(struct gc_mark) == 56, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
-_Static_assert(sizeof(struct gc_signal) == 24, "wire ABI");
-_Static_assert(sizeof(struct gc_signal_state) == 24, "wire ABI");
+_Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");

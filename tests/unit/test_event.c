@@ -86,6 +86,41 @@ static void pauses_that_lie_are_refused(void **state)
 	refuse(&wire, sizeof(wire));
 }
 
+static void facts_of_a_pause_pass_where_they_make_sense(void **state)
+{
+	struct gc_pause wire = sample();
+	struct event event;
+
+	wire.flags = GC_PAUSE_SLEPT | GC_PAUSE_HEAP | GC_PAUSE_RSS | GC_PAUSE_WAITED;
+	wire.heap_objects = 1009;
+	wire.heap_pending = 307;
+	wire.rss_start = 8192;
+	wire.rss_end = 4096;
+	wire.waited_ns = 5000000000;
+	assert_int_equal(event_decode(&wire, wire.header.size, &event), 0);
+	assert_int_equal(event.pause.flags, wire.flags);
+	assert_int_equal(event.pause.heap_objects, 1009);
+	assert_int_equal(event.pause.heap_pending, 307);
+	assert_int_equal(event.pause.rss_start, 8192);
+	assert_int_equal(event.pause.rss_end, 4096);
+	assert_int_equal(event.pause.waited_ns, 5000000000);
+	/* The target's own memory may hold anything: that costs the fact, not the pause. */
+	wire.heap_pending = -1ull;
+	assert_int_equal(event_decode(&wire, wire.header.size, &event), 0);
+	assert_int_equal(event.pause.flags, wire.flags & ~GC_PAUSE_HEAP);
+	/* Without its flag a field is whatever the record before it left there. */
+	wire.flags = 0;
+	wire.rss_end = wire.waited_ns = -1ull;
+	assert_int_equal(event_decode(&wire, wire.header.size, &event), 0);
+	assert_int_equal(event.pause.flags, 0);
+	wire.flags = GC_PAUSE_RSS;
+	refuse(&wire, wire.header.size);
+	wire.rss_end = 4096;
+	wire.flags = GC_PAUSE_WAITED;
+	wire.waited_ns = 5000000001;
+	refuse(&wire, wire.header.size);
+}
+
 static void long_names_are_cut_and_counted(void **state)
 {
 	struct gc_code wire = {
@@ -129,13 +164,92 @@ static void processes_and_tables_decode(void **state)
 	assert_int_equal(event_decode(&table, sizeof(table), &event), -EBADMSG);
 }
 
+static struct gc_mark sample_mark(void)
+{
+	return (struct gc_mark){
+		.header = {GC_EVENT_MARK, sizeof(struct gc_mark), 5, 7, 9},
+		.signal = 3,
+		.flags = GC_MARK_RSS,
+		.key = 0x8000000000000011,
+		.number = 460,
+		.rss_bytes = 4096 * 23ull,
+	};
+}
+
+static void marks_decode(void **state)
+{
+	struct gc_mark wire = sample_mark();
+	struct event event = {};
+
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
+	assert_int_equal(event.type, EVENT_MARK);
+	assert_int_equal(event.tid, 7);
+	assert_int_equal(event.time_ns, 9);
+	assert_int_equal(event.mark.signal, 3);
+	assert_true(event.mark.key == 0x8000000000000011);
+	assert_int_equal(event.mark.number, 460);
+	assert_true(event.mark.has_rss);
+	assert_int_equal(event.mark.rss_bytes, 4096 * 23);
+	wire.flags = 0;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
+	assert_false(event.mark.has_rss);
+}
+
+static void marks_that_lie_are_refused(void **state)
+{
+	struct gc_mark wire = sample_mark();
+	struct event event = {.pid = 97};
+
+	wire.header.size--;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
+	wire = sample_mark();
+	assert_int_equal(event_decode(&wire, sizeof(wire) - 1, &event), -EBADMSG);
+	wire.signal = GC_MAX_SIGNALS;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
+	wire = sample_mark();
+	wire.rss_bytes = 1ull << 63;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
+	assert_int_equal(event.pid, 97);
+}
+
+static void labels_decode_and_say_when_they_are_cut(void **state)
+{
+	struct gc_label wire = {.header = {GC_EVENT_LABEL, sizeof(wire), 5, 7, 9}, .signal = 1,
+		.length = 11, .key = 13, .bytes = "Optimizer.s"};
+	struct event event = {.pid = 97};
+
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
+	assert_int_equal(event.type, EVENT_LABEL);
+	assert_int_equal(event.label.key, 13);
+	assert_int_equal(event.label.length, 11);
+	assert_memory_equal(event.label.bytes, "Optimizer.s", 11);
+	assert_false(event.label.cut);
+	wire.length = GC_LABEL_BYTES;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
+	assert_int_equal(event.label.length, GC_LABEL_BYTES);
+	assert_false(event.label.cut);
+	wire.length = 0xffffffff;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
+	assert_int_equal(event.label.length, GC_LABEL_BYTES);
+	assert_true(event.label.cut);
+	wire.signal = GC_MAX_SIGNALS;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
+	wire.signal = 1;
+	wire.header.size = sizeof(wire) - 1;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pause_longer_than_32_bits_decodes),
 		cmocka_unit_test(pauses_that_lie_are_refused),
+		cmocka_unit_test(facts_of_a_pause_pass_where_they_make_sense),
 		cmocka_unit_test(long_names_are_cut_and_counted),
 		cmocka_unit_test(processes_and_tables_decode),
+		cmocka_unit_test(marks_decode),
+		cmocka_unit_test(marks_that_lie_are_refused),
+		cmocka_unit_test(labels_decode_and_say_when_they_are_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

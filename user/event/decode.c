@@ -11,8 +11,30 @@ _Static_assert(offsetof(struct event_frame, lasti) == offsetof(struct gc_frame, 
 	"frames are used in place");
 _Static_assert(EVENT_BROKEN_STACK == GC_PAUSE_BROKEN_STACK && EVENT_NO_BOOKS == GC_PAUSE_NO_BOOKS &&
 		EVENT_TRUNCATED == GC_PAUSE_TRUNCATED && EVENT_NESTED == GC_PAUSE_NESTED &&
-		EVENT_SLEPT == GC_PAUSE_SLEPT,
+		EVENT_SLEPT == GC_PAUSE_SLEPT && EVENT_HEAP == GC_PAUSE_HEAP &&
+		EVENT_RSS == GC_PAUSE_RSS && EVENT_WAITED == GC_PAUSE_WAITED,
 	"flags are passed through");
+
+/* What the kernel measured must make sense; of what the target wrote, only what does is kept. */
+static int decode_facts(const struct gc_pause *wire, struct event *event)
+{
+	uint64_t duration_ns = wire->header.time_ns - wire->start_ns;
+
+	if (wire->flags & GC_PAUSE_RSS &&
+		(wire->rss_start > INT64_MAX || wire->rss_end > INT64_MAX))
+		return -EBADMSG;
+	if (wire->flags & GC_PAUSE_WAITED && wire->waited_ns > duration_ns)
+		return -EBADMSG;
+	event->pause.flags = wire->flags;
+	if (wire->heap_objects > INT64_MAX || wire->heap_pending > INT64_MAX)
+		event->pause.flags &= ~(uint32_t)GC_PAUSE_HEAP;
+	event->pause.heap_objects = wire->heap_objects;
+	event->pause.heap_pending = wire->heap_pending;
+	event->pause.rss_start = wire->rss_start;
+	event->pause.rss_end = wire->rss_end;
+	event->pause.waited_ns = wire->waited_ns;
+	return 0;
+}
 
 static int decode_pause(const void *bytes, size_t size, struct event *event)
 {
@@ -21,14 +43,14 @@ static int decode_pause(const void *bytes, size_t size, struct event *event)
 	if (size < GC_PAUSE_SIZE(0) || wire->frame_count > GC_MAX_FRAMES ||
 		size < GC_PAUSE_SIZE(wire->frame_count) || wire->image >= GC_MAX_IMAGES ||
 		wire->start_ns > wire->header.time_ns || wire->generation < -1 ||
-		wire->generation > 2 || wire->cause > GC_CAUSE_SHUTDOWN)
+		wire->generation > 2 || wire->cause > GC_CAUSE_SHUTDOWN ||
+		decode_facts(wire, event))
 		return -EBADMSG;
 	event->type = EVENT_PAUSE;
 	event->pause.start_ns = wire->start_ns;
 	event->pause.interpreter = wire->interpreter;
 	event->pause.image = wire->image;
 	event->pause.cause = wire->cause;
-	event->pause.flags = wire->flags;
 	event->pause.generation = wire->generation;
 	event->pause.collected = wire->collected;
 	event->pause.uncollectable = wire->uncollectable;
@@ -98,6 +120,36 @@ static int decode_process(const void *bytes, size_t size, enum event_type type, 
 	return 0;
 }
 
+static int decode_mark(const void *bytes, size_t size, struct event *event)
+{
+	const struct gc_mark *wire = bytes;
+
+	if (size < sizeof(*wire) || wire->signal >= GC_MAX_SIGNALS || wire->rss_bytes > INT64_MAX)
+		return -EBADMSG;
+	event->type = EVENT_MARK;
+	event->mark.signal = wire->signal;
+	event->mark.key = wire->key;
+	event->mark.number = wire->number;
+	event->mark.has_rss = wire->flags & GC_MARK_RSS;
+	event->mark.rss_bytes = wire->rss_bytes;
+	return 0;
+}
+
+static int decode_label(const void *bytes, size_t size, struct event *event)
+{
+	const struct gc_label *wire = bytes;
+
+	if (size < sizeof(*wire) || wire->signal >= GC_MAX_SIGNALS)
+		return -EBADMSG;
+	event->type = EVENT_LABEL;
+	event->label.signal = wire->signal;
+	event->label.key = wire->key;
+	event->label.bytes = wire->bytes;
+	event->label.cut = wire->length > GC_LABEL_BYTES;
+	event->label.length = event->label.cut ? GC_LABEL_BYTES : wire->length;
+	return 0;
+}
+
 static int decode_body(const void *bytes, size_t size, uint32_t type, struct event *event)
 {
 	switch (type) {
@@ -117,6 +169,10 @@ static int decode_body(const void *bytes, size_t size, uint32_t type, struct eve
 		return decode_process(bytes, size, EVENT_MAPS, event);
 	case GC_EVENT_UNFINISHED:
 		return decode_process(bytes, size, EVENT_UNFINISHED, event);
+	case GC_EVENT_MARK:
+		return decode_mark(bytes, size, event);
+	case GC_EVENT_LABEL:
+		return decode_label(bytes, size, event);
 	}
 	return -EBADMSG;
 }

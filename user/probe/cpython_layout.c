@@ -15,54 +15,55 @@
 	.code_first_line = 40, .code_file = 104, .code_name = 112, .code_table = 120,              \
 	.text_ascii = 48, .text_compact = 72, .tstate_thread = 176
 
-/* 3.8 – 3.14: the counters stand in the gc state itself. */
-#define INLINE_STATS .stats_kind = GC_STATS_INLINE
+/* 3.8 – 3.13: struct _gc_runtime_state did not change. In 3.14 its generation0 moved to the end. */
+#define GC_STATE                                                                                   \
+	.stats_kind = GC_STATS_INLINE, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 128,         \
+	.gc_collecting = 200, .gc_long_lived = 224
 
 #define COMMON .tstate_interp = 16, .gil_holder = 8
 
 static const struct gc_layout layouts[] = {
-	[8] = {COMMON, LEGACY_FRAMES, INLINE_STATS, .frame_lasti = 104, .lasti_scale = 1,
+	[8] = {COMMON, LEGACY_FRAMES, GC_STATE, .frame_lasti = 104, .lasti_scale = 1,
 		.runtime_gc = 344, .runtime_current = 1368, .runtime_head = 32,
-		.runtime_finalizing = 16, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 128,
-		.gc_collecting = 200},
-	[9] = {COMMON, LEGACY_FRAMES, INLINE_STATS, .frame_lasti = 104, .lasti_scale = 1,
-		.interp_gc = 616, .runtime_current = 568, .runtime_head = 32, .runtime_finalizing = 16,
-		.gc_enabled = 12, .gc_counts = 40, .gc_stats = 128, .gc_collecting = 200},
-	[10] = {COMMON, LEGACY_FRAMES, INLINE_STATS, .frame_lasti = 96, .lasti_scale = 2,
-		.interp_gc = 616, .runtime_current = 568, .runtime_head = 32, .runtime_finalizing = 16,
-		.gc_enabled = 12, .gc_counts = 40, .gc_stats = 128, .gc_collecting = 200},
-	[11] = {COMMON, INLINE_STATS, .tstate_cframe = 56, .cframe_frame = 8, .tstate_thread = 152,
-		.interp_gc = 648, .runtime_current = 576, .runtime_head = 40, .runtime_finalizing = 24,
-		.gc_enabled = 12, .gc_counts = 40, .gc_stats = 128, .gc_collecting = 200,
-		.frame_code = 32, .frame_previous = 48, .frame_lasti = 56, .frame_owner = 69,
-		.code_first_line = 72, .code_file = 112, .code_name = 128, .code_table = 136,
-		.code_adaptive = 184, .text_ascii = 48, .text_compact = 72},
-	[12] = {COMMON, INLINE_STATS, .tstate_cframe = 56, .cframe_frame = 0, .tstate_thread = 136,
+		.runtime_finalizing = 16},
+	[9] = {COMMON, LEGACY_FRAMES, GC_STATE, .frame_lasti = 104, .lasti_scale = 1,
+		.interp_gc = 616, .runtime_current = 568, .runtime_head = 32,
+		.runtime_finalizing = 16},
+	[10] = {COMMON, LEGACY_FRAMES, GC_STATE, .frame_lasti = 96, .lasti_scale = 2,
+		.interp_gc = 616, .runtime_current = 568, .runtime_head = 32,
+		.runtime_finalizing = 16},
+	[11] = {COMMON, GC_STATE, .tstate_cframe = 56, .cframe_frame = 8, .tstate_thread = 152,
+		.interp_gc = 648, .runtime_current = 576, .runtime_head = 40,
+		.runtime_finalizing = 24, .frame_code = 32, .frame_previous = 48,
+		.frame_lasti = 56, .frame_owner = 69, .code_first_line = 72, .code_file = 112,
+		.code_name = 128, .code_table = 136, .code_adaptive = 184, .text_ascii = 48,
+		.text_compact = 72},
+	[12] = {COMMON, GC_STATE, .tstate_cframe = 56, .cframe_frame = 0, .tstate_thread = 136,
 		.interp_gc = 112, .interp_gil = 384, .interp_next = 0, .runtime_head = 40,
-		.runtime_finalizing = 24, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 128,
-		.gc_collecting = 200, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
+		.runtime_finalizing = 24, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
 		.frame_owner = 70, .code_first_line = 68, .code_file = 112, .code_name = 128,
 		.code_table = 136, .code_adaptive = 192, .text_ascii = 40, .text_compact = 56},
-	[13] = {COMMON, INLINE_STATS, .tstate_frame = 72, .tstate_thread = 152, .interp_gc = 7400,
+	[13] = {COMMON, GC_STATE, .tstate_frame = 72, .tstate_thread = 152, .interp_gc = 7400,
 		.interp_gil = 16, .interp_next = 7264, .runtime_head = 632,
-		.runtime_finalizing = 608, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 128,
-		.gc_collecting = 200, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
+		.runtime_finalizing = 608, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
 		.frame_owner = 70, .code_first_line = 68, .code_file = 112, .code_name = 128,
 		.code_table = 136, .code_adaptive = 200, .text_ascii = 40, .text_compact = 56},
-	[14] = {COMMON, INLINE_STATS, .tstate_frame = 72, .tstate_thread = 152, .interp_gc = 7408,
-		.interp_gil = 16, .interp_next = 7272, .runtime_head = 808,
+	[14] = {COMMON, .stats_kind = GC_STATS_INLINE, .tstate_frame = 72, .tstate_thread = 152,
+		.interp_gc = 7408, .interp_gil = 16, .interp_next = 7272, .runtime_head = 808,
 		.runtime_finalizing = 784, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 120,
-		.gc_collecting = 192, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
-		.frame_owner = 74, .code_first_line = 68, .code_file = 112, .code_name = 128,
-		.code_table = 136, .code_adaptive = 208, .text_ascii = 40, .text_compact = 56},
+		.gc_collecting = 192, .gc_long_lived = 240, .frame_code = 0, .frame_previous = 8,
+		.frame_lasti = 56, .frame_owner = 74, .code_first_line = 68, .code_file = 112,
+		.code_name = 128, .code_table = 136, .code_adaptive = 208, .text_ascii = 40,
+		.text_compact = 56},
 	[15] = {COMMON, .stats_kind = GC_STATS_RINGS, .tstate_frame = 72, .tstate_thread = 176,
 		.interp_gc = 7400, .interp_gil = 16, .interp_next = 7264, .runtime_head = 936,
 		.runtime_finalizing = 912, .gc_enabled = 0, .gc_counts = 24, .gc_stats = 104,
-		.gc_collecting = 112, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
-		.frame_owner = 74, .code_first_line = 68, .code_file = 112, .code_name = 128,
-		.code_table = 136, .code_adaptive = 208, .text_ascii = 40, .text_compact = 56,
-		.stats_ring_base = {0, 712, 912}, .stats_ring_index = {704, 904, 1104},
-		.stats_item = 64, .stats_item_collections = 16},
+		.gc_collecting = 112, .gc_long_lived = 152, .frame_code = 0, .frame_previous = 8,
+		.frame_lasti = 56, .frame_owner = 74, .code_first_line = 68, .code_file = 112,
+		.code_name = 128, .code_table = 136, .code_adaptive = 208, .text_ascii = 40,
+		.text_compact = 56, .stats_ring_base = {0, 712, 912},
+		.stats_ring_index = {704, 904, 1104}, .stats_item = 64,
+		.stats_item_collections = 16},
 };
 
 /* Where the fields that BPF reads of a frame end. */
@@ -145,6 +146,15 @@ static void adapt_free_threaded(struct gc_layout *ret)
 	ret->lasti_scale = 0;
 }
 
+/*
+ * 3.14.0 – 3.14.4 collect in increments and keep no count of long-lived objects. Free-threaded
+ * builds have one, of every collection, but no such build was at hand to hold it against the truth.
+ */
+static bool counts_long_lived(uint64_t version, bool free_threaded)
+{
+	return !free_threaded && (version >> 8 < 0x030e00 || version >> 8 >= 0x030e05);
+}
+
 static bool correct_by_file(const struct elf_file *file, int minor, struct gc_layout *ret)
 {
 	uint8_t table[DEBUG_OFFSETS_BYTES];
@@ -159,6 +169,8 @@ static bool correct_by_file(const struct elf_file *file, int minor, struct gc_la
 	if (version >> 24 != 3 || (int)(version >> 16 & 0xff) != minor)
 		return false;
 	apply_debug_offsets(table, &positions[minor], ret);
+	if (!counts_long_lived(version, free_threaded))
+		ret->gc_long_lived = GC_NO_FIELD;
 	if (free_threaded)
 		adapt_free_threaded(ret);
 	return free_threaded;
