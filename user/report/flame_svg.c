@@ -6,8 +6,8 @@
 
 #include "cleanup.h"
 #include "flame_assets.h"
+#include "flame_svg.h"
 #include "flame_text.h"
-#include "flame_tree.h"
 #include "parse.h"
 #include "u64map.h"
 
@@ -18,10 +18,11 @@ enum { WIDTH = 1200, MARGIN = 16, ROW = 18, HEAD = 92, WARNING = 22, FOOT = 34 }
 #define TIP_MOST 240 /* characters of a name in its tooltip */
 
 /* A call narrower than 0.23 px of the picture is merged; 5000 calls draw at most about 5 MB. */
-static const struct flame_limits limits = {.calls = 5000, .share = 5000, .depth = 512};
+const struct flame_limits flame_svg_limits = {.calls = 5000, .share = 5000, .depth = 512};
 
 struct drawing {
 	const struct report_input *input;
+	const struct flame_limits *limits;
 	struct flame_leaves leaves;
 	struct flame_tree tree;
 	struct flame_text name, line; /* scratch */
@@ -144,7 +145,7 @@ static void put_note(struct flame_text *text, const struct drawing *d, const str
 			"each too narrow to draw: drawn as one, with all that they called");
 	else if (box->kind == FLAME_DEEPER)
 		flame_text_format(text, "what lies more than %u frames deep, drawn as one",
-			limits.depth);
+			d->limits->depth);
 	else if (box->kind == FLAME_NO_STACK)
 		flame_text_put(text, "pauses whose stack was not taken");
 	if (box->kind != FLAME_ORIGIN)
@@ -391,13 +392,14 @@ static void draw(struct drawing *d)
 	fputs("</svg>\n", d->out);
 }
 
-static int write_flamegraph(const struct report_input *input, FILE *out, struct err *err)
+int flame_svg_write(const struct report_input *input, const struct flame_limits *limits, FILE *out,
+	struct err *err)
 {
-	_cleanup_(drawing_release) struct drawing d = {.input = input, .out = out};
+	_cleanup_(drawing_release) struct drawing d = {.input = input, .limits = limits, .out = out};
 	int r = flame_leaves_collect(input, true, &d.leaves, err);
 
 	if (!r && d.leaves.ns)
-		r = flame_tree_build(&d.leaves, input->stacks, &limits, &d.tree, err);
+		r = flame_tree_build(&d.leaves, input->stacks, limits, &d.tree, err);
 	if (r)
 		return r;
 	draw(&d);
@@ -407,6 +409,11 @@ static int write_flamegraph(const struct report_input *input, FILE *out, struct 
 		return err_set(err, errno ? errno : EIO, "cannot write the flame graph: %s",
 			strerror(errno ? errno : EIO));
 	return 0;
+}
+
+static int write_flamegraph(const struct report_input *input, FILE *out, struct err *err)
+{
+	return flame_svg_write(input, &flame_svg_limits, out, err);
 }
 
 const struct report_ops report_flamegraph = {

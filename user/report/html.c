@@ -1,0 +1,151 @@
+/* gctrace report -f html. In: a recording, its pauses, steps and costs. Out: one page that needs no network. */
+#include <errno.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "html.h"
+
+#define PAUSES_MOST 100000
+#define LONGEST	    100
+#define NODES_MOST  20000  /* of stacks: some 100 KB of the page */
+#define TEXT_MOST   600000 /* bytes of names */
+
+static void page_release(struct html_page *page)
+{
+	summary_release(&page->summary);
+	html_keep_release(&page->keep);
+	vec_free(&page->longest);
+	html_stacks_release(&page->stacks);
+	u64map_release(&page->tracks);
+	flame_text_release(&page->text);
+}
+
+static int index_tracks(struct html_page *page)
+{
+	for (size_t i = html_tracks(page); i--;) {
+		uint32_t process = page->input->attribution->steps->tracks.items[i].process;
+
+		if (u64map_put(&page->tracks, process, i))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int keep_pause(struct html_page *page, const struct pause *pause, uint32_t order)
+{
+	const struct report_input *input = page->input;
+	const struct runtime *runtime = recording_runtime(input->recording, pause->runtime);
+	const uint64_t *track = runtime ? u64map_get(&page->tracks, runtime->process) : NULL;
+	const struct attribution *attribution = input->attribution;
+	struct html_pause kept = {
+		.start_ns = pause->start_ns,
+		.end_ns = pause->end_ns,
+		.collected = pause->collected,
+		.uncollectable = pause->uncollectable,
+		.rss_start = pause->rss_start,
+		.rss_end = pause->rss_end,
+		.order = order,
+		.process = runtime ? runtime->process : 0,
+		.track = track ? (uint32_t)*track : ATTRIB_NONE,
+		.step = ATTRIB_NONE,
+		.stack = pause->stack,
+		.generation = pause->generation,
+		.cause = pause->cause,
+		.flags = pause->flags,
+	};
+
+	if (attribution && order < attribution->charges.count) {
+		const struct charge *charge = &attribution->charges.items[order];
+
+		kept.cost_ns = charge->cost_ns;
+		kept.worker = charge->worker;
+		kept.step = charge->step;
+		if (charge->track < html_tracks(page))
+			kept.track = charge->track;
+	}
+	return html_keep_add(&page->keep, &kept);
+}
+
+/* Of a damaged file, what could be read is reported. 0, or -ENOMEM with a sentence. */
+static int read_pauses(struct html_page *page, struct err *err)
+{
+	const struct report_input *input = page->input;
+	struct pause pause;
+	uint32_t order = 0;
+	int r;
+
+	while ((r = input->next(input->source, &pause, &page->damage)) > 0) {
+		if (summary_add(&page->summary, &pause) || keep_pause(page, &pause, order++))
+			return err_set(err, ENOMEM, "memory ran out while adding up the pauses");
+	}
+	if (r == -ENOMEM)
+		return err_set(err, ENOMEM, "%s", page->damage.text);
+	if (!r)
+		*page->damage.text = '\0';
+	else if (!*page->damage.text)
+		err_set(&page->damage, -r, "%s", strerror(-r));
+	return 0;
+}
+
+static bool passes(const struct html_page *page, const struct html_pause *pause)
+{
+	const struct pause plain = {.start_ns = pause->start_ns,
+		.end_ns = pause->end_ns,
+		.generation = pause->generation};
+
+	return !page->input->filter || pause_passes(&plain, page->input->filter);
+}
+
+/* The longest pauses have their stacks first, before the room for stacks is used up. */
+static int take_stacks(struct html_page *page)
+{
+	html_keep_longest_first(&page->keep);
+	for (size_t i = 0; i < page->keep.pauses.count; i++) {
+		struct html_pause *pause = &page->keep.pauses.items[i], *slot;
+
+		if (html_stacks_node(&page->stacks, pause->stack, &pause->stack))
+			return -ENOMEM;
+		if (page->longest.count >= LONGEST || !passes(page, pause))
+			continue;
+		slot = vec_add(&page->longest);
+		if (!slot)
+			return -ENOMEM;
+		*slot = *pause;
+	}
+	html_keep_by_track(&page->keep);
+	return 0;
+}
+
+static int write_html(const struct report_input *input, FILE *out, struct err *err)
+{
+	_cleanup_(page_release) struct html_page page = {
+		.input = input,
+		.out = out,
+		.keep = {.most = PAUSES_MOST},
+		.stacks = {.table = input->stacks,
+			.nodes_most = NODES_MOST,
+			.text_most = TEXT_MOST},
+	};
+	int r;
+
+	if (index_tracks(&page))
+		return err_set(err, ENOMEM, "memory ran out while reading the steps");
+	r = read_pauses(&page, err);
+	if (!r && take_stacks(&page))
+		r = err_set(err, ENOMEM, "memory ran out while reading the stacks");
+	if (!r)
+		r = html_page_write(&page, err);
+	if (!r && page.text.failed)
+		r = err_set(err, ENOMEM, "memory ran out while writing the page");
+	if (!r && (fflush(out) || ferror(out)))
+		r = err_set(err, errno ? errno : EIO, "cannot write the page: %s",
+			strerror(errno ? errno : EIO));
+	return r;
+}
+
+const struct report_ops report_html = {
+	.name = "html",
+	.summary = "one page with everything: timeline of steps, distribution, tables, flame graph",
+	.steps = true,
+	.write = write_html,
+};

@@ -1,0 +1,298 @@
+/* The page's markup: the answer, what is missing, the advice and the flame graph as text; places for the rest. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "flame_assets.h"
+#include "flame_svg.h"
+#include "html.h"
+#include "html_assets.h"
+#include "parse.h"
+#include "verdict.h"
+
+#define DROPS_SHOWN 16
+
+/* Fewer than in a picture that stands alone: the page holds much else. */
+static const struct flame_limits flame_limits = {.calls = 1500, .share = 2000, .depth = 256};
+
+/* @len bytes from anywhere, as character data. */
+static void put_bytes(struct html_page *page, const char *bytes, size_t len)
+{
+	flame_text_clear(&page->text);
+	flame_text_clean(&page->text, bytes, len, 0);
+	flame_text_xml(page->out, &page->text, 0);
+}
+
+static void put_field(struct html_page *page, const char *field, size_t size)
+{
+	put_bytes(page, field, strnlen(field, size));
+}
+
+static void put_plural(FILE *out, uint64_t count, const char *one, const char *many)
+{
+	fprintf(out, "%" PRIu64 " %s", count, count == 1 ? one : many);
+}
+
+static void put_head(struct html_page *page)
+{
+	const char *title = page->input->title ? page->input->title : "";
+	FILE *out = page->out;
+
+	/* Only what stands here may run or style; nothing may be fetched or sent. */
+	fprintf(out,
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"script-src '%s' '%s'; style-src '%s' '%s'; base-uri 'none'; form-action "
+		"'none'\">\n",
+		html_script_hash, flame_script_hash, html_style_hash, flame_style_hash);
+	fputs("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+	      "<meta name=\"referrer\" content=\"no-referrer\">\n<title>GC report", out);
+	if (*title) {
+		fputs(" · ", out);
+		put_field(page, title, HTML_WHOLE);
+	}
+	fprintf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", html_style);
+}
+
+/* When it was recorded, in the one zone that every reader can convert. */
+static void put_time(FILE *out, const struct recording *recording)
+{
+	time_t seconds = (time_t)(((int64_t)(recording->start_ns / 1000) +
+					  recording->realtime_offset_ns / 1000) / 1000000);
+	struct tm tm;
+	char text[64];
+
+	if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &tm))
+		fprintf(out, "<span class=\"when\">%s</span>", text);
+}
+
+static void put_banner_top(struct html_page *page)
+{
+	const struct recording *recording = page->input->recording;
+	const char *title = page->input->title;
+	FILE *out = page->out;
+
+	fputs("<header class=\"top\">\n<h1><span class=\"brand\">gctrace</span> "
+	      "<span class=\"run\">", out);
+	put_field(page, title && *title ? title : "recording", HTML_WHOLE);
+	fputs("</span></h1>\n<p class=\"where\">", out);
+	if (*recording->host) {
+		fputs("<span>", out);
+		put_field(page, recording->host, sizeof(recording->host));
+		fputs("</span>", out);
+	}
+	put_time(out, recording);
+	fprintf(out,
+		"<span>%s recorded</span></p>\n<div class=\"tools\" id=\"tools\"></div>\n"
+		"</header>\n",
+		FORMAT_DURATION(verdict_span_ns(recording, &page->summary)));
+}
+
+static void put_missed(struct html_page *page)
+{
+	const struct recording *recording = page->input->recording;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < recording->runtimes.count && shown < DROPS_SHOWN; i++) {
+		const struct runtime *runtime = &recording->runtimes.items[i];
+		const struct process *process = recording_process(recording, runtime->process);
+		const char *name;
+
+		if (!runtime->missed)
+			continue;
+		name = VERDICT_NAME(process);
+		fputs("<li>", page->out);
+		put_plural(page->out, runtime->missed, "collection", "collections");
+		fputs(" of ", page->out);
+		put_bytes(page, name, strlen(name));
+		fprintf(page->out,
+			" in the runtime’s own books but seen by no probe: "
+			"<code>gctrace doctor -p %d</code> shows what is probed.</li>\n",
+			process ? (int)process->pid : 0);
+		shown++;
+	}
+}
+
+static void put_drops(struct html_page *page)
+{
+	const struct recording *recording = page->input->recording;
+
+	for (size_t i = 0; i < recording->drops.count && i < DROPS_SHOWN; i++) {
+		const struct drop *drop = &recording->drops.items[i];
+
+		fputs("<li>", page->out);
+		put_plural(page->out, drop->count, "event", "events");
+		fputs(" lost (", page->out);
+		put_field(page, drop->cause, sizeof(drop->cause));
+		fputs(*drop->remedy ? "): " : ").", page->out);
+		put_field(page, drop->remedy, sizeof(drop->remedy));
+		fputs(*drop->remedy ? ".</li>\n" : "</li>\n", page->out);
+	}
+	if (recording->drops.count > DROPS_SHOWN)
+		fprintf(page->out, "<li>Events were lost for %zu causes more.</li>\n",
+			recording->drops.count - DROPS_SHOWN);
+}
+
+static void put_incomplete(struct html_page *page)
+{
+	const struct recording *recording = page->input->recording;
+	FILE *out = page->out;
+
+	if (verdict_complete(recording) && !*page->damage.text)
+		return;
+	fputs("<div class=\"banner\" role=\"alert\"><h2>INCOMPLETE</h2>"
+	      "<p>The figures on this page are lower bounds.</p><ul>\n", out);
+	if (recording->cut_off)
+		fprintf(out,
+			"<li>The recording was cut off, after %s at the earliest: gctrace was "
+			"killed, or could not write on.</li>\n",
+			FORMAT_DURATION(verdict_span_ns(recording, &page->summary)));
+	if (*recording->damage) {
+		fputs("<li>The file is damaged (", out);
+		put_field(page, recording->damage, sizeof(recording->damage));
+		fputs("): only what could be read is counted. Take another copy of it.</li>\n",
+			out);
+	}
+	if (*page->damage.text) {
+		fputs("<li>Not all pauses could be read: ", out);
+		put_field(page, page->damage.text, sizeof(page->damage.text));
+		fputs("</li>\n", out);
+	}
+	put_drops(page);
+	put_missed(page);
+	fputs("</ul></div>\n", out);
+}
+
+static void put_answer(struct html_page *page)
+{
+	char text[VERDICT_PARAGRAPH_BYTES];
+
+	fputs("<section class=\"answer\" aria-label=\"Verdict\">\n<p class=\"verdict\">",
+		page->out);
+	verdict_paragraph(page->input, &page->summary, text, sizeof(text));
+	put_bytes(page, text, strlen(text));
+	fputs("</p>\n", page->out);
+	put_incomplete(page);
+	fputs("</section>\n", page->out);
+}
+
+static void put_part(struct html_page *page, const char *before, const char *text, size_t size,
+	const char *after)
+{
+	if (!*text)
+		return;
+	fputs(before, page->out);
+	put_field(page, text, size);
+	fputs(after, page->out);
+}
+
+static void put_advice(struct html_page *page, const struct advice *advice, bool several)
+{
+	const struct process *process =
+		recording_process(page->input->recording, advice->process);
+	FILE *out = page->out;
+
+	fprintf(out, "<article class=\"card%s\">", advice->kind == ADVICE_NOTHING ? " calm" : "");
+	put_part(page, "<h3>", advice->title, sizeof(advice->title), "</h3>\n");
+	if (several && process) {
+		const char *name = VERDICT_NAME(process);
+
+		put_part(page, "<p class=\"whose\">", name, HTML_WHOLE, "</p>\n");
+	}
+	if (advice->saves_ns)
+		fprintf(out,
+			"<p class=\"saves\"><b>−%.*f&#8239;%%</b> of training time: %s "
+			"<span>(95 %% interval %s to %s)</span></p>\n",
+			advice->saves_share < 0.01 ? 2 : 1, 100 * advice->saves_share,
+			FORMAT_DURATION(advice->saves_ns), FORMAT_DURATION(advice->saves_low_ns),
+			FORMAT_DURATION(advice->saves_high_ns));
+	put_part(page, "<pre><code>", advice->line, sizeof(advice->line), "</code></pre>\n");
+	put_part(page, "<p>", advice->estimate, sizeof(advice->estimate), "</p>\n");
+	put_part(page, "<p class=\"risk\"><b>Risk</b> ", advice->risk, sizeof(advice->risk),
+		"</p>\n");
+	fputs("</article>\n", out);
+}
+
+static void put_advices(struct html_page *page)
+{
+	const struct advices *advices = page->input->advices;
+
+	if (!advices || !advices->items.count)
+		return;
+	fputs("<section id=\"advice\" aria-labelledby=\"advice-title\">\n"
+	      "<h2 id=\"advice-title\">What would help</h2>\n<p class=\"lead\">Computed on this very recording.</p>\n"
+	      "<div class=\"cards\">\n", page->out);
+	for (size_t i = 0; i < advices->items.count; i++)
+		put_advice(page, &advices->items.items[i], html_tracks(page) > 1);
+	fputs("</div>\n</section>\n", page->out);
+}
+
+/* @text as the value of an attribute between single quotes. */
+static void put_attribute(FILE *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '&')
+			fputs("&amp;", out);
+		else if (text[i] == '\'')
+			fputs("&#39;", out);
+		else
+			putc_unlocked(text[i], out);
+	}
+}
+
+/* The picture is a document of its own in a frame, so that neither its ids nor its style meet the page's. */
+static void put_flame(struct html_page *page)
+{
+	struct report_input input = *page->input;
+	_cleanup_free_ char *svg = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&svg, &size);
+	struct err err = {};
+	int r = memory ? 0 : -ENOMEM;
+
+	input.title = NULL;
+	if (memory) {
+		r = flame_svg_write(&input, &flame_limits, memory, &err);
+		if (fclose(memory) && !r)
+			r = -ENOMEM;
+	}
+	fputs("<section id=\"flame\" aria-labelledby=\"flame-title\">\n"
+	      "<h2 id=\"flame-title\">Where the pauses come from</h2>\n", page->out);
+	if (r) {
+		put_part(page, "<p class=\"note\">There is no flame graph: ",
+			*err.text ? err.text : strerror(-r), HTML_WHOLE, "</p>\n</section>\n");
+		return;
+	}
+	fputs("<iframe id=\"flame-graph\" title=\"Flame graph of pause time\" "
+	      "srcdoc='<!DOCTYPE html><title>Flame graph</title>"
+	      "<meta name=\"color-scheme\" content=\"light dark\">"
+	      "<body topmargin=0 leftmargin=0 marginwidth=0 marginheight=0>", page->out);
+	put_attribute(page->out, svg, size);
+	fputs("'></iframe>\n</section>\n", page->out);
+}
+
+int html_page_write(struct html_page *page, struct err *err)
+{
+	FILE *out = page->out;
+	int r;
+
+	put_head(page);
+	put_banner_top(page);
+	fputs("<main id=\"main\">\n", out);
+	put_answer(page);
+	put_advices(page);
+	fputs("<noscript><p class=\"note\">The timeline and the tables are drawn by the script in "
+	      "this page, which is not allowed to run here. <code>gctrace report FILE</code> has "
+	      "the same figures as text.</p></noscript>\n"
+	      "<div id=\"tracks\"></div>\n<div id=\"tables\"></div>\n", out);
+	put_flame(page);
+	fputs("<section id=\"recorded\"></section>\n</main>\n"
+	      "<script type=\"application/json\" id=\"data\">", out);
+	r = html_data_write(page, err);
+	fprintf(out, "</script>\n<script>\n%s</script>\n</body>\n</html>\n", html_script);
+	return r;
+}

@@ -1,0 +1,272 @@
+/*
+ * Puts the page together: one part for each process that trains, then tables; theme, keys, copying.
+ */
+
+const page = {data: null, nodes: null, held: 0};
+
+function addTile(parent, name, figure, note) {
+	const tile = make("div", "tile", null, parent);
+	make("dt", "", name, tile);
+	make("dd", "figure", figure, tile);
+	if (note)
+		make("dd", "aside", note, tile);
+}
+
+function addTiles(parent, track) {
+	const tiles = make("dl", "tiles", null, parent);
+	const percent = ns => 100 * ns / (track.time_ns || 1);
+	const digits = percent(track.cost_high_ns) < 1 ? 2 : 1;
+	const faster = (what, name) => addTile(tiles, what, duration(track.with[name]),
+		track.base === "none" ? "" : duration(track.without[name]) + " without pauses");
+	if (track.base === "none")
+		addTile(tiles, "Pauses in steps", share(track.overlap_ns, track.time_ns),
+			duration(track.overlap_ns) +
+			"; what they cost cannot be told");
+	else
+		addTile(tiles, "GC cost", share(track.cost_ns, track.time_ns), "95 % interval " +
+			percent(track.cost_low_ns).toFixed(digits) + "–" +
+			percent(track.cost_high_ns).toFixed(digits) +
+			"; " + duration(track.cost_ns) + " of " + duration(track.time_ns));
+	if (track.base !== "none")
+		addTile(tiles, "Pauses in steps", share(track.overlap_ns, track.time_ns),
+			duration(track.overlap_ns) +
+			", the upper bound");
+	faster("Median step", "p50_ns");
+	faster("p99 step", "p99_ns");
+	faster("Worst step", "max_ns");
+	if (track.outside)
+		addTile(tiles, "Outside any step", duration(track.outside_ns),
+			plural(track.outside, "pause"));
+	if (track.worker_pauses)
+		addTile(tiles, "In worker processes", duration(track.worker_ns),
+			plural(track.worker_pauses, "pause") +
+			"; waited for " + duration(track.worker_waited_ns));
+}
+
+function addSignal(parent, track) {
+	const line = make("p", "lead", plural(track.count, "step"), parent);
+	if (track.measured) {
+		line.append(", told by ");
+		make("code", "", track.signal, line);
+		if (track.per_step > 1)
+			line.append(", " + track.per_step + " marks a step");
+	} else {
+		line.append(": windows of time, not steps");
+	}
+	line.append("; period " + duration(track.period_ns) + " ± " +
+		(100 * (track.variation || 0)).toFixed(1) +
+		" %, confidence " + (track.confidence || 0).toFixed(2) + "; " +
+		(track.measured ? "measured." : "inferred."));
+	for (const [step, from, to] of track.changes)
+		make("p", "note", "From step " + count(step) + " on " + plural(to, "mark") +
+			" a step, before " + from + ".",
+			parent);
+	if (track.note)
+		make("p", "note", track.note, parent);
+	if (track.confidence < 0.7)
+		make("p", "note warn",
+			"Below confidence 0.7 these steps are a guess: gctrace doctor --steps " +
+			"shows the candidates.", parent);
+	if (track.base === "remainder")
+		make("p", "note",
+			"Every step has pauses: the cost is against the steps less their pauses.",
+			parent);
+}
+
+function addLegend(parent, track, steps) {
+	const legend = make("p", "legend", null, parent);
+	const entry = (className, text) => {
+		const item = make("span", "", null, legend);
+		make("i", "swatch " + className, null, item, {"aria-hidden": "true"});
+		item.append(text);
+	};
+	entry("bar", "step without its pauses");
+	for (let g = 0; g < GENERATIONS; g++)
+		if (steps.byGeneration[g].some(value => value > 0))
+			entry("gen" + g, generationName(g === 3 ? -1 : g) + " pauses");
+	if (steps.overlap.some((value, i) => value > steps.cost[i] + 0.03 * steps.max[i]))
+		entry("absorbed", "pause time that cost nothing");
+	entry("pale", "pale: the slowest step in a pixel; solid: their mean");
+	entry("median", "median");
+}
+
+function addDistribution(parent, track) {
+	const pair = make("div", "pair distribution", null, parent);
+	const left = make("div", "", null, pair), right = make("div", "", null, pair);
+	make("h3", "", "Step time with and without pauses", left);
+	const legend = make("p", "legend", null, left);
+	for (const [className, text] of [["gen2", "with pauses"], ["bar", "without their cost"]]) {
+		const item = make("span", "", null, legend);
+		make("i", "swatch " + className, null, item, {"aria-hidden": "true"});
+		item.append(text);
+	}
+	new Histogram(left, track);
+	const names = [["Mean", "mean_ns"], ["Median", "p50_ns"], ["p95", "p95_ns"],
+		["p99", "p99_ns"], ["Worst", "max_ns"]];
+	const rows = names.map(([name, key], order) => ({name, order, with: track.with[key],
+		without: track.without[key]}));
+	new Table(right, [
+		{title: "Step time", left: true, value: row => row.order, text: row => row.name},
+		{title: "With", value: row => row.with, text: row => duration(row.with)},
+		{title: "Without", value: row => row.without, text: row => duration(row.without)},
+		{title: "Saved", value: row => row.with - row.without,
+			text: row => share(Math.max(0, row.with - row.without), row.with)}],
+	rows, {caption: "In figures", ascending: true});
+}
+
+function addTrack(parent, track, index, several) {
+	const section = make(several ? "details" : "section", "track", null, parent);
+	const holder = several ? make("summary", "", null, section) : section;
+	section.open = index < 2;
+	make("h2", "", "Steps of " + track.name, holder);
+	addSignal(section, track);
+	addTiles(section, track);
+	if (!track.count)
+		return null;
+	const steps = readSteps(track), pauses = readPauses(track.kept, track.pid);
+	page.held += pauses.count;
+	const detail = new StepDetail(document.createDocumentFragment(), steps, pauses);
+	const line = new TimeLine(section, steps, pauses, detail);
+	addLegend(section, track, steps);
+	section.appendChild(detail.root);
+	addDistribution(section, track);
+	addWorstSteps(section, track, line);
+	const goTo = line.goTo.bind(line);
+	line.goTo = step => {
+		section.open = true;
+		line.resize();
+		goTo(step);
+	};
+	return line;
+}
+
+/* The pauses of processes without steps. */
+function addOthers(parent) {
+	const {other, recording, note, tracks, summary} = page.data;
+	const pauses = readPauses(other.kept, 0);
+	page.held += pauses.count;
+	if (tracks.length && !pauses.count)
+		return;
+	const section = make("section", "track", null, parent);
+	make("h2", "", tracks.length ? "Pauses of processes without steps" : "Pauses over time",
+		section);
+	if (tracks.length)
+		make("p", "lead", plural(other.elsewhere, "pause") + ", " +
+			duration(other.elsewhere_ns) +
+			", charged to no step.", section);
+	else
+		make("p", "lead", note || "There are no steps in this recording.", section);
+	if (!pauses.count) {
+		make("p", "note", summary.count ? "" : "There was no pause.", section);
+		return;
+	}
+	const detail = new PauseDetail(document.createDocumentFragment());
+	new PauseLine(section, pauses, recording.span_ns / 1000, detail);
+	const legend = make("p", "legend", null, section);
+	for (let g = 0; g < GENERATIONS; g++)
+		if (pauses.bits.some(bits => (bits & 3) === g))
+			makeGeneration(g === 3 ? -1 : g, legend);
+	section.appendChild(detail.root);
+}
+
+/* Clipboards are not given to every page: where none is, the line is selected instead. */
+function addCopying() {
+	for (const pre of document.querySelectorAll(".card pre")) {
+		const button = makeButton("Copy", "copy", null, () => {
+			const text = pre.querySelector("code").textContent;
+			const done = () => button.textContent = "Copied";
+			const select = () => {
+				window.getSelection().selectAllChildren(pre.querySelector("code"));
+				if (document.execCommand("copy"))
+					done();
+			};
+			if (navigator.clipboard)
+				navigator.clipboard.writeText(text).then(done, select);
+			else
+				select();
+			setTimeout(() => button.textContent = "Copy", 2000);
+		}, "Copy this line");
+		pre.appendChild(button);
+	}
+}
+
+const KEYS = [["← →", "move the cursor"], ["Home End", "first and last"],
+	["n p", "next and previous slow step"],
+	["+ − ↑ ↓", "zoom about the cursor"], ["Shift ← →, Page ↑ ↓", "pan"],
+	["Enter", "show the step's pauses"],
+	["Esc", "close them, then show everything"], ["0", "show everything"],
+	["drag", "zoom into what is dragged over"],
+	["Ctrl + wheel", "zoom"], ["t", "light or dark"], ["?", "this list"]];
+
+function addKeys(parent) {
+	const dialog = make("dialog", "keys", null, document.body,
+		{"aria-labelledby": "keys-title"});
+	make("h2", "", "Keys", dialog, {id: "keys-title"});
+	make("p", "lead",
+		"Tab goes from part to part; most keys work in a timeline that has the focus.",
+		dialog);
+	const list = make("dl", "", null, dialog);
+	for (const [keys, what] of KEYS) {
+		const dt = make("dt", "", null, list);
+		keys.split(" ").forEach(key => make("kbd", "", key, dt));
+		make("dd", "", what, list);
+	}
+	makeButton("Close", "", dialog, () => dialog.close());
+	const show = () => dialog.open ? dialog.close() : dialog.showModal();
+	makeButton("? Keys", "tool", parent, show);
+	document.addEventListener("keydown", event => {
+		if (event.ctrlKey || event.metaKey || event.altKey ||
+			event.target.matches("input, textarea"))
+			return;
+		if (event.key === "?")
+			show();
+		else if (event.key === "t" && !dialog.open)
+			theme.choose(!theme.dark);
+	});
+}
+
+/*
+ * The flame graph's frame is as high as its picture, within reason; its stacks begin at the bottom.
+ */
+function fitFlame() {
+	const frame = document.getElementById("flame-graph");
+	const fit = () => {
+		const inside = frame.contentDocument;
+		if (!inside || !inside.querySelector("svg"))
+			return;
+		const svg = inside.querySelector("svg");
+		const height = Number(svg.getAttribute("height"));
+		svg.style.display = "block";
+		frame.style.height = Math.min(height + 2, 640) + "px";
+		frame.contentWindow.scrollTo(0, height);
+		theme.paintFlame();
+	};
+	if (!frame)
+		return;
+	frame.addEventListener("load", fit);
+	fit();
+}
+
+function start() {
+	const tools = document.getElementById("tools"), tables = document.getElementById("tables");
+	page.data = JSON.parse(document.getElementById("data").textContent);
+	page.nodes = readNodes(page.data.nodes);
+	theme.start(tools);
+	addKeys(tools);
+	addCopying();
+	const tracks = document.getElementById("tracks"), several = page.data.tracks.length > 1;
+	const lines = page.data.tracks.map((track, index) =>
+		addTrack(tracks, track, index, several));
+	addOthers(tracks);
+	const section = make("section", "", null, tables, {"aria-labelledby": "tables-title"});
+	if (page.data.summary.count)
+		make("h2", "", "The pauses", section, {id: "tables-title"});
+	addTriggers(section);
+	addLongest(section, lines);
+	addGenerations(section);
+	addRecorded(document.getElementById("recorded"));
+	fitFlame();
+	document.documentElement.dataset.readyMs = performance.now().toFixed(1);
+}
+
+start();

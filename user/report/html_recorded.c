@@ -1,0 +1,146 @@
+/* What was recorded and how: processes with their tiers, signals and candidates, losses → JSON. */
+#include <string.h>
+
+#include "html.h"
+#include "html_pack.h"
+#include "verdict.h"
+
+#define LISTED	  200 /* of each kind; the rest is counted */
+#define NAME_MOST 240
+
+/* @field may be NULL. */
+static void put_field(struct html_page *page, const char *name, const char *field, size_t size)
+{
+	html_text(page->out, name, field ? field : "", field ? strnlen(field, size) : 0, NAME_MOST,
+		&page->text);
+}
+
+/* Arguments of the command line are left out: pages are passed on, and arguments hold secrets. */
+static void put_process(struct html_page *page, const struct process *process,
+	const struct runtime *runtime, bool first)
+{
+	FILE *out = page->out;
+	struct summary_sum sum = {};
+
+	fprintf(out, "%s{\"pid\":%d", first ? "" : ",", (int)process->pid);
+	put_field(page, "comm", process->comm, sizeof(process->comm));
+	html_known(out, "ppid", process->ppid ? process->ppid : UNKNOWN);
+	html_known(out, "ns_pid", process->ns_pid == process->pid ? UNKNOWN : process->ns_pid);
+	html_uint(out, "span_ns",
+		verdict_process_span_ns(page->input->recording, &page->summary, process));
+	if (runtime) {
+		sum = summary_of_runtime(&page->summary, runtime->id);
+		put_field(page, "kind", runtime->kind, sizeof(runtime->kind));
+		put_field(page, "version", runtime->version, sizeof(runtime->version));
+		put_field(page, "tier", runtime->tier, sizeof(runtime->tier));
+		put_field(page, "path", runtime->path, HTML_WHOLE);
+		put_field(page, "detail", runtime->detail, HTML_WHOLE);
+		html_uint(out, "missed", runtime->missed);
+		html_uint(out, "pauses", sum.count);
+		html_uint(out, "pause_ns", sum.total_ns);
+		html_uint(out, "max_ns", sum.max_ns);
+	}
+	putc_unlocked('}', out);
+}
+
+static void put_processes(struct html_page *page)
+{
+	const struct recording *recording = page->input->recording;
+	struct u64map traced = {};
+	size_t listed = 0;
+
+	html_key(page->out, false, "processes");
+	putc_unlocked('[', page->out);
+	for (size_t i = 0; i < recording->runtimes.count && listed < LISTED; i++) {
+		const struct runtime *runtime = &recording->runtimes.items[i];
+		const struct process *process = recording_process(recording, runtime->process);
+
+		if (!process || u64map_put(&traced, runtime->process, 1))
+			continue;
+		put_process(page, process, runtime, !listed++);
+	}
+	for (size_t i = 0; i < recording->processes.count && listed < LISTED; i++)
+		if (!u64map_get(&traced, recording->processes.items[i].id))
+			put_process(page, &recording->processes.items[i], NULL, !listed++);
+	putc_unlocked(']', page->out);
+	u64map_release(&traced);
+}
+
+static void put_signals(struct html_page *page)
+{
+	const struct recording *recording = page->input->recording;
+	FILE *out = page->out;
+
+	html_key(out, false, "signals");
+	putc_unlocked('[', out);
+	for (size_t i = 0; i < recording->signals.count && i < LISTED; i++) {
+		const struct signal *signal = &recording->signals.items[i];
+
+		fprintf(out, "%s{\"id\":%u", i ? "," : "", signal->id);
+		put_field(page, "name", signal->name, sizeof(signal->name));
+		put_field(page, "probe", signal->probe, HTML_WHOLE);
+		html_uint(out, "hits", signal->hits);
+		html_bool(out, "let_go", signal->let_go_ns != 0);
+		putc_unlocked('}', out);
+	}
+	putc_unlocked(']', out);
+}
+
+static void put_candidates(struct html_page *page)
+{
+	const struct attribution *attribution = page->input->attribution;
+	size_t count = attribution ? attribution->steps->candidates.count : 0;
+	FILE *out = page->out;
+
+	html_key(out, false, "candidates");
+	putc_unlocked('[', out);
+	for (size_t i = 0; i < count && i < LISTED; i++) {
+		const struct step_candidate *candidate = &attribution->steps->candidates.items[i];
+		const struct process *process =
+			recording_process(page->input->recording, candidate->process);
+
+		fprintf(out, "%s{\"pid\":%d", i ? "," : "", process ? (int)process->pid : 0);
+		put_field(page, "signal", candidate->signal, sizeof(candidate->signal));
+		html_uint(out, "marks", candidate->marks);
+		html_real(out, "per_second", candidate->per_second);
+		html_uint(out, "per_step", candidate->per_step);
+		html_real(out, "variation", candidate->variation);
+		html_real(out, "confidence", candidate->confidence);
+		html_bool(out, "chosen", candidate->chosen);
+		put_field(page, "why", candidate->why, sizeof(candidate->why));
+		putc_unlocked('}', out);
+	}
+	putc_unlocked(']', out);
+}
+
+static void put_drops(struct html_page *page)
+{
+	const struct recording *recording = page->input->recording;
+
+	html_key(page->out, false, "drops");
+	putc_unlocked('[', page->out);
+	for (size_t i = 0; i < recording->drops.count && i < LISTED; i++) {
+		const struct drop *drop = &recording->drops.items[i];
+
+		fprintf(page->out, "%s{\"count\":%llu", i ? "," : "",
+			(unsigned long long)drop->count);
+		put_field(page, "cause", drop->cause, sizeof(drop->cause));
+		put_field(page, "remedy", drop->remedy, sizeof(drop->remedy));
+		putc_unlocked('}', page->out);
+	}
+	putc_unlocked(']', page->out);
+}
+
+void html_recorded_write(struct html_page *page)
+{
+	const struct recording *recording = page->input->recording;
+
+	put_processes(page);
+	put_signals(page);
+	put_candidates(page);
+	put_drops(page);
+	html_key(page->out, false, "counts");
+	fprintf(page->out, "{\"processes\":%zu,\"signals\":%zu,\"series\":%zu}",
+		(size_t)recording->processes.count, (size_t)recording->signals.count,
+		(size_t)recording->series.count);
+}

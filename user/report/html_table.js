@@ -1,0 +1,112 @@
+/* Tables that sort by any column and unfold rows. In: rows of any kind and how to read them. */
+
+/*
+ * @columns: [{title, value(row) → number or string or null, text(row), cell(row, td), left, narrow,
+ * help}, …]: value sorts; cell fills the cell, else text. @options: caption, sort (column),
+ * ascending, shown (rows at first), unfold(row, into), unfolded (the first row is).
+ */
+class Table {
+	constructor(parent, columns, rows, options) {
+		this.columns = columns;
+		this.rows = rows.slice();
+		this.options = options;
+		this.sort = options.sort || 0;
+		this.ascending = Boolean(options.ascending);
+		this.all = false;
+		this.open = new Set(options.unfolded && rows.length ? [this.sorted()[0]] : []);
+		this.root = make("div", "table", null, parent);
+		const scroll = make("div", "scroll", null, this.root);
+		const table = make("table", "", null, scroll);
+		make("caption", "", options.caption, table);
+		this.makeHead(make("thead", "", null, table));
+		this.body = make("tbody", "", null, table);
+		this.more = makeButton("", "more", this.root, () => {
+			this.all = !this.all;
+			this.fill();
+		});
+		this.fill();
+	}
+
+	makeHead(head) {
+		const row = make("tr", "", null, head);
+		if (this.options.unfold)
+			make("th", "fold", null, row, {scope: "col"}).appendChild(make("span",
+				"unseen", "Details"));
+		this.heads = this.columns.map((column, i) => {
+			const th = make("th", this.classOf(column), null, row, {scope: "col"});
+			const button = makeButton(column.title, "sort", th, () => this.sortBy(i));
+			if (column.help)
+				button.title = column.help;
+			return th;
+		});
+	}
+
+	classOf(column) {
+		return (column.left ? "left" : "number") + (column.wide ? " wide" : "") +
+			(column.narrow ? " spare" : "");
+	}
+
+	sortBy(i) {
+		this.ascending = i === this.sort ? !this.ascending : Boolean(this.columns[i].left);
+		this.sort = i;
+		this.fill();
+	}
+
+	/* What is not known comes last either way. */
+	sorted() {
+		const value = this.columns[this.sort].value, sign = this.ascending ? 1 : -1;
+		return this.rows.map(row => [value(row), row]).sort(([a], [b]) => {
+			if (a === null || b === null)
+				return (a === null) - (b === null);
+			return sign * (a < b ? -1 : a > b ? 1 : 0);
+		}).map(([, row]) => row);
+	}
+
+	fill() {
+		const most = this.options.shown || 12, rows = this.sorted();
+		this.body.replaceChildren();
+		for (const row of this.all ? rows : rows.slice(0, most))
+			this.addRow(row);
+		this.heads.forEach((th, i) => th.setAttribute("aria-sort", i !== this.sort ?
+			"none" :
+			this.ascending ? "ascending" : "descending"));
+		this.more.hidden = rows.length <= most;
+		this.more.textContent = this.all ? "Show " + most : "Show all " +
+			count(rows.length);
+	}
+
+	addRow(row) {
+		const tr = make("tr", "", null, this.body);
+		if (this.options.unfold)
+			this.addFold(row, tr);
+		for (const column of this.columns) {
+			const td = make("td", this.classOf(column), null, tr);
+			if (column.cell)
+				column.cell(row, td);
+			else
+				td.textContent = column.text ? column.text(row) : column.value(row);
+		}
+	}
+
+	addFold(row, tr) {
+		const below = make("tr", "below", null, this.body);
+		const inside = make("td", "", null, below, {colspan: this.columns.length + 1});
+		const show = open => {
+			below.hidden = !open;
+			button.setAttribute("aria-expanded", String(open));
+			tr.classList.toggle("open", open);
+			if (open && !inside.firstChild)
+				this.options.unfold(row, inside);
+		};
+		const button = makeButton("", "fold", make("td", "fold", null, tr), () => {
+			if (!this.open.delete(row))
+				this.open.add(row);
+			show(this.open.has(row));
+		}, this.options.foldLabel || "Stack");
+		tr.addEventListener("click", event => {
+			if (!event.target.closest("button") && !String(window.getSelection()))
+				button.click();
+		});
+		show(this.open.has(row));
+	}
+}

@@ -1,0 +1,236 @@
+/*
+ * The tables below the timelines: what was worst, what triggered it, by generation, and what was
+ * recorded.
+ */
+
+/* Times in these columns are ns. */
+function timeColumn(title, name, help) {
+	return {title, help, value: row => row[name], text: row => duration(row[name])};
+}
+
+function countColumn(title, name, help) {
+	const known = row => row[name] !== null && row[name] >= 0;
+	return {title, help, value: row => known(row) ? row[name] : null,
+		text: row => known(row) ? count(row[name]) : "-"};
+}
+
+function textColumn(title, name, wide) {
+	return {title, left: true, wide, value: row => row[name] || null,
+		text: row => row[name] || "-"};
+}
+
+function addWorstSteps(parent, track, line) {
+	const rows = track.worst.map(([index, start, took, overlap, cost, base, pauses, generation,
+		rss, trigger]) => ({
+		index, start, took, overlap, cost, base, pauses, generation, rss, trigger}));
+	const median = track.with.p50_ns;
+	new Table(parent, [
+		{title: "Step", value: row => row.index,
+			cell: (row, td) => makeButton(count(row.index), "link", td,
+				() => line.goTo(row.index),
+				"Show step " + count(row.index) + " in the timeline")},
+		timeColumn("Duration", "took"),
+		{title: "× median", narrow: true, value: row => median ? row.took / median : null,
+			text: row => median ? (row.took / median).toFixed(1) : "-"},
+		timeColumn("Paused", "overlap",
+			"Pause time within the step: at most so much was GC"),
+		timeColumn("Cost", "cost",
+			"What it took longer than the steps around it for its pauses"),
+		{...countColumn("Pauses", "pauses"), narrow: true},
+		{title: "Oldest", left: true, narrow: true,
+			value: row => row.pauses ? row.generation : null,
+			cell: (row, td) => row.pauses ? makeGeneration(row.generation, td) :
+				td.textContent = "-"},
+		{title: "At", narrow: true, value: row => row.start,
+			text: row => moment(row.start / 1000)},
+		{title: "Triggered in", left: true, wide: true,
+			value: row => row.trigger ? frameOf(row.trigger).name : null,
+			cell: (row, td) => makeFrame(row.trigger, td,
+				row.overlap * 10 < row.took ? "not GC" : "no stack taken")},
+	], rows, {caption: "Worst steps", sort: 1, shown: 10});
+}
+
+function addTriggers(parent) {
+	const rows = page.data.triggers.map(([frame, pauses, time, cost, collected]) =>
+		({frame, pauses, time, cost, collected}));
+	const whole = page.data.tracks.reduce((sum, track) => sum + track.time_ns, 0);
+	if (!rows.length)
+		return;
+	new Table(parent, [
+		{title: "Line", left: true, wide: true,
+			value: row => row.frame ? frameOf(row.frame).name : null,
+			cell: (row, td) => makeFrame(row.frame, td,
+				"no stack taken: the pauses were short")},
+		timeColumn("Cost", "cost"),
+		{title: "of training", value: row => row.cost, text: row => share(row.cost, whole)},
+		timeColumn("Paused", "time"),
+		{...countColumn("Pauses", "pauses"), narrow: true},
+		{...countColumn("Collected", "collected", "Objects freed"), narrow: true},
+	], rows, {caption: "Cost by the line that triggered the collection", shown: 10,
+		sort: rows.some(row => row.cost) ? 1 : 3});
+}
+
+/* Arrays as put_longest() in html_data.c wrote them. */
+function longestRows() {
+	return page.data.longest.map(row => ({
+		start: row[0], duration: row[1], generation: row[2], cause: CAUSES[row[3]] ||
+			CAUSES[0],
+		collected: row[4], before: row[5], behind: row[6], pid: row[7], track: row[8],
+		step: row[9], cost: row[10], stack: row[11],
+		worker: pauseFacts(row[12]).worker, slept: pauseFacts(row[12]).slept,
+	}));
+}
+
+function stepColumn(lines) {
+	const fill = function (row, td) {
+		if (row.step < 0 || !lines[row.track])
+			td.textContent = row.step >= 0 ? count(row.step) : row.track >= 0 ?
+				"outside" : "-";
+		else
+			makeButton(count(row.step), "link", td, () =>
+				lines[row.track].goTo(row.step),
+				"Show step " + count(row.step) + " in the timeline");
+	};
+	return {title: "Step", value: row => row.step < 0 ? null : row.step, cell: fill};
+}
+
+function addLongest(parent, lines) {
+	const rows = longestRows(), columns = pauseColumns();
+	if (!rows.length)
+		return;
+	if (rows.some(row => row.before >= 0 && row.behind >= 0))
+		columns.push({title: "RSS", help: "Resident memory before and after", narrow: true,
+			value: row => row.before < 0 ? null : row.behind - row.before,
+			text: row => row.before < 0 || row.behind < 0 ? "-" :
+				bytes(row.before) + " → " + bytes(row.behind)});
+	if (new Set(rows.map(row => row.pid)).size > 1)
+		columns.push({title: "Process", narrow: true, value: row => row.pid,
+			text: row => String(row.pid)});
+	if (rows.some(row => row.step >= 0))
+		columns.push(stepColumn(lines));
+	columns.push(triggerColumn());
+	new Table(parent, columns, rows, {caption: "Longest pauses", shown: 10,
+		unfold: (row, into) => makeStack(row.stack, into)});
+}
+
+function addGenerations(parent) {
+	const {summary, recording} = page.data;
+	const columns = [countColumn("Pauses", "count"), timeColumn("Total", "total_ns"),
+		{title: "of the time traced", narrow: true, value: row => row.total_ns,
+			text: row => share(row.total_ns, recording.traced_ns)},
+		timeColumn("Longest", "max_ns")];
+	const generations = summary.generations.filter(row => row.count);
+	const causes = summary.causes.filter(row => row.count);
+	if (!generations.length)
+		return;
+	new Table(parent, [
+		{title: "Generation", left: true, value: row => row.name, cell: (row, td) =>
+			makeGeneration(row.name === "unknown" ? -1 : Number(row.name), td)},
+		...columns.slice(0, 3), {...timeColumn("p50", "p50_ns"), narrow: true},
+		timeColumn("p99", "p99_ns"), columns[3],
+		{...countColumn("Collected", "collected", "Objects freed"), narrow: true},
+		{...countColumn("Uncollectable", "uncollectable"), narrow: true},
+	], generations, {caption: "Pauses by generation", sort: 2});
+	new Table(parent, [textColumn("Cause", "name"), ...columns], causes,
+		{caption: "Pauses by cause", sort: 2});
+}
+
+function addProcesses(parent) {
+	/* What is known of a runtime only. */
+	const ofRuntime = (title, value, text, help) => ({title, help, narrow: true,
+		value: row => row.kind ? value(row) : null, text: row => row.kind ? text(row) :
+		"-"});
+	new Table(parent, [
+		{title: "PID", value: row => row.pid,
+			text: row => row.pid + (row.ns_pid ? " (" + row.ns_pid + " inside)" : "")},
+		textColumn("Command", "comm"),
+		{title: "Runtime", left: true, value: row => row.kind || null,
+			text: row => row.kind ? row.kind + " " + row.version : "no runtime found"},
+		ofRuntime("Pauses", row => row.pauses, row => count(row.pauses)),
+		{...ofRuntime("Total", row => row.pause_ns, row => duration(row.pause_ns)),
+			narrow: false},
+		ofRuntime("of its time", row => row.pause_ns / (row.span_ns || 1),
+			row => share(row.pause_ns, row.span_ns)),
+		ofRuntime("Missed", row => row.missed, row => count(row.missed),
+			"Collections in its own books that no probe saw"),
+		{title: "Probed by", left: true, wide: true, value: row => row.tier || null,
+			cell(row, td) {
+				const known = [row.tier, row.detail].filter(text => text);
+				td.textContent = known.join(": ") || "-";
+				td.title = row.path || "";
+			}},
+	], page.data.processes, {caption: "Processes", shown: 24,
+		sort: page.data.summary.count ? 4 : 0});
+}
+
+/* A name that can be typed. */
+function codeColumn(title, name, wide) {
+	return {title, left: true, wide, value: row => row[name] || null,
+		cell(row, td) {
+			make("code", "", row[name], td);
+			if (row.chosen)
+				make("span", "chosen", "chosen", td);
+		}};
+}
+
+function addSignals(parent) {
+	const number = (title, name, text) => ({title, value: row => row[name],
+		text: row => row[name] === null ? "-" : text(row[name])});
+	if (page.data.candidates.length)
+		new Table(parent, [
+			number("Confidence", "confidence", value => value.toFixed(2)),
+			codeColumn("Signal, as for --step", "signal", true),
+			countColumn("Marks", "marks"),
+			{...number("A second", "per_second", value => value.toFixed(1)),
+				narrow: true},
+			number("A step", "per_step", value => value || "-"),
+			{...number("Variation", "variation",
+				value => (100 * value).toFixed(1) + " %"), narrow: true},
+			textColumn("Why", "why", true),
+		], page.data.candidates, {caption: "Step signals considered", shown: 10});
+	if (page.data.signals.length)
+		new Table(parent, [
+			codeColumn("Signal", "name"),
+			countColumn("Calls", "hits"),
+			{title: "Kept", left: true, value: row => row.let_go ? 1 : 0,
+				text: row => row.let_go ? "let go: too hot" : "yes"},
+			codeColumn("Probe", "probe", true),
+		], page.data.signals, {caption: "Functions probed for them", sort: 1, shown: 10});
+}
+
+function addRecorded(parent) {
+	const {recording, drops, left_out: left, counts} = page.data;
+	const title = make("h2", "", "What was recorded", parent, {id: "recorded-title"});
+	parent.setAttribute("aria-labelledby", title.id);
+	const list = make("dl", "facts", null, parent);
+	const fact = (name, text) => {
+		if (!text)
+			return;
+		const pair = make("div", "", null, list);
+		make("dt", "", name, pair);
+		make("dd", "", text, pair);
+	};
+	fact("Host", recording.host);
+	fact("Begun", recording.wall_s > 86400 ? new Date(1000 *
+		recording.wall_s).toLocaleString() : "");
+	fact("Recorded", duration(recording.span_ns));
+	fact("Lost", drops.length ? plural(drops.reduce((sum, drop) => sum + drop.count, 0),
+		"event") + " (" +
+		drops.map(drop => drop.cause).join(", ") + ")" : "nothing");
+	fact("Boot", recording.boot_id);
+	fact("gctrace", recording.version);
+	fact("Held in this page", left.pauses ? "the longest " + count(page.held) +
+		" pauses one by one; " +
+		plural(left.pauses, "shorter one") + " (" + duration(left.pause_ns) +
+		", the longest " +
+		duration(left.max_ns) + ") in the sums only" : "every pause");
+	if (page.data.track_count > page.data.tracks.length)
+		fact("Left out", plural(page.data.track_count - page.data.tracks.length,
+			"process") +
+			" with steps: gctrace report has them");
+	addProcesses(parent);
+	if (counts.processes > page.data.processes.length)
+		make("p", "note", "Of " + count(counts.processes) + " processes the first " +
+			count(page.data.processes.length) + ".", parent);
+	addSignals(parent);
+}
