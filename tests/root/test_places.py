@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import conftest
+import harness
 from harness import Oracle, descendants, wait_until
 from test_counts import check_clean, check_sums
 
@@ -118,3 +119,17 @@ def test_report_without_root(bench, some_runtime, tmp_path_factory):
         )
         assert done.returncode == 0, done.stderr.decode()
         assert len(done.stdout) > 100
+
+
+def test_beside_another_session(bench, runtime):
+    """A file that another session probes is read as it is, not with that session's breakpoints in it."""
+    first, second = bench.oracle(runtime), bench.oracle(runtime)
+    other = bench.tracer("record", "-p", first.pid, "-o", bench.scratch / "other.gct")
+    tracer = bench.record(second)
+    second.quit()
+    tracer.finish()
+    first.quit()
+    other.finish()
+    mine = bench.report().process(second.pid)
+    theirs = harness.report(bench.scratch / "other.gct").process(first.pid)
+    assert (mine["tier"], mine["probe"]) == (theirs["tier"], theirs["probe"])

@@ -87,7 +87,12 @@ int elf_map(int fd, size_t size, const uint8_t **ret)
 		NULL, room + page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		return -errno;
-	if (mmap(base, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+	/*
+	 * Shared: the kernel puts the breakpoints of uprobes into every private mapping that could become
+	 * executable, ours too, and the code of a file that another tracer probes would read as int3
+	 * (valid_vma(), kernel/events/uprobes.c).
+	 */
+	if (mmap(base, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
 		int code = -errno;
 
 		munmap(base, room + page);
