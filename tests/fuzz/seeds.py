@@ -1,6 +1,6 @@
 """Makes the fuzzers' first inputs: valid bytes to start from.
 
-usage: seeds.py FOLDER SCHEMA.sql GOLDEN_FOLDER; writes FOLDER/{elf,event,store}/*.
+usage: seeds.py FOLDER SCHEMA.sql GOLDEN_FOLDER; writes FOLDER/{budget,elf,event,step,store}/*.
 """
 
 import glob
@@ -102,12 +102,36 @@ def store(folder, schema, golden):
             database(os.path.join(folder, "before"), tables, rows, BEFORE)
 
 
+def step(folder):
+    """What --step takes, a newline, and bytes that fuzz_step.c makes marks of."""
+    for name, text, calls, times in (
+        ("torch", "auto", (3, 2, 6, 0, 1), 40),
+        ("accumulation", "torch:backward/2", (6, 0, 6, 0, 1, 2), 40),
+        ("jax", "jax:pjit:train_step", (10, 8, 9, 7), 40),
+        ("calls", "blas:gemm", (12, 12, 13), 50),
+        ("window", "window:1us", (3, 2, 6, 0, 1), 40),
+        ("user", "libfoo:bar/3", (14,), 60),
+        ("near", "torch:recrd:x", (1, 2, 17, 33), 40),
+    ):
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(text.encode() + b"\n" + bytes(calls) * times)
+
+
+def budget(folder):
+    """A budget, a newline, and bytes that fuzz_budget.c makes steps and pauses of."""
+    for i, text in enumerate(("step.cost.max<50ms", "pause.p99 <= 2.5us", "cost.share>1%", "gen2.count>=7")):
+        with open(os.path.join(folder, str(i)), "wb") as file:
+            file.write(text.encode() + b"\n" + bytes((i * 37 + j * 61) % 256 for j in range(14 + 64 * i)))
+
+
 def main():
     folder, schema, golden = sys.argv[1:]
-    for name in ("elf", "event", "store"):
+    for name in ("budget", "elf", "event", "step", "store"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
+    budget(os.path.join(folder, "budget"))
     elf(os.path.join(folder, "elf"))
     event(os.path.join(folder, "event"))
+    step(os.path.join(folder, "step"))
     store(os.path.join(folder, "store"), schema, golden)
 
 

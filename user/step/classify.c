@@ -1,0 +1,152 @@
+/* A signal's name and label → what its calls mean; names as people read and type them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "step_priv.h"
+#include "utf8.h"
+
+static bool starts(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/* torch.autograd.profiler.record_function: the label says who recorded. */
+static enum step_class classify_record(const char *label)
+{
+	if (!label)
+		return CLASS_RECORD;
+	if (starts(label, "Optimizer.step#"))
+		return CLASS_UPDATE;
+	if (starts(label, "Optimizer.zero_grad#"))
+		return CLASS_ZERO;
+	if (starts(label, "enumerate(DataLoader)#"))
+		return CLASS_LOAD;
+	return CLASS_RECORD;
+}
+
+enum step_class classify(const char *signal, const char *label)
+{
+	static const struct {
+		const char *name;
+		enum step_class class;
+	} known[] = {
+		{"torch:backward", CLASS_BACKWARD},
+		{"torch:loss", CLASS_LOSS},
+		{"jax:execute", CLASS_EXECUTE},
+		{"jax:pjit", CLASS_JIT},
+		{"xgboost:update", CLASS_UPDATE},
+		{"lightgbm:update", CLASS_UPDATE},
+		{"torch:allreduce", CLASS_COLLECTIVE},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(signal, known[i].name))
+			return known[i].class;
+	if (!strcmp(signal, "torch:record"))
+		return classify_record(label);
+	if (starts(signal, "user:"))
+		return CLASS_USER;
+	return starts(signal, "nccl:") ? CLASS_COLLECTIVE : CLASS_CALL;
+}
+
+double class_prior(enum step_class class)
+{
+	static const double priors[CLASS_COUNT] = {
+		[CLASS_USER] = 1.0,
+		[CLASS_UPDATE] = 0.98,
+		[CLASS_EXECUTE] = 0.95,
+		[CLASS_BACKWARD] = 0.9,
+		[CLASS_JIT] = 0.85,
+		[CLASS_ZERO] = 0.85,
+		[CLASS_COLLECTIVE] = 0.8,
+		[CLASS_CALL] = 0.7,
+		[CLASS_LOAD] = 0.65,
+		[CLASS_RECORD] = 0.65,
+		[CLASS_LOSS] = 0.5,
+	};
+
+	return priors[class];
+}
+
+void symbol_name(const struct symbol *symbol, char *ret, size_t size)
+{
+	char text[512];
+	int len;
+
+	if (symbol->label)
+		len = snprintf(text, sizeof(text), "%s:%s", symbol->signal, symbol->label);
+	else if (symbol->number == UNKNOWN)
+		len = snprintf(text, sizeof(text), "%s", symbol->signal);
+	else if (symbol->class == CLASS_CALL)
+		len = snprintf(text, sizeof(text), "%s:%" PRIx64, symbol->signal,
+			(uint64_t)symbol->number);
+	else
+		len = snprintf(text, sizeof(text), "%s:%" PRId64, symbol->signal, symbol->number);
+	utf8_clean(ret, size, text, len < (int)sizeof(text) ? (size_t)len : sizeof(text) - 1);
+}
+
+int function_score(const char *name)
+{
+	static const struct {
+		const char *part;
+		int score;
+	} parts[] = {
+		{"train", 2},
+		{"step", 2},
+		{"update", 2},
+		{"fit", 1},
+		{"optim", 1},
+		{"apply_grad", 1},
+		{"eval", -4},
+		{"test", -3},
+		{"valid", -4},
+		{"predict", -3},
+		{"infer", -3},
+		{"metric", -3},
+		{"accuracy", -3},
+		{"log", -2},
+		{"init", -3},
+		{"loss", -1},
+		{"sample", -2},
+		{"generate", -2},
+		{"copy", -3},
+		{"ema", -2},
+		{"norm", -2},
+		{"accum", -1},
+		{"grad", -1},
+	};
+	int score = name && (*name == '_' || !strncmp(name, "tree_", 5)) ? -2 : 0; /* a library's */
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(parts); i++)
+		if (strcasestr(name, parts[i].part))
+			score += parts[i].score;
+	return score;
+}
+
+/* Levenshtein's distance, with one row kept; names are cut at the row's length. */
+size_t name_distance(const char *one, const char *other)
+{
+	size_t row[161], columns = strnlen(other, ARRAY_SIZE(row) - 1);
+	size_t lines = strnlen(one, ARRAY_SIZE(row) - 1);
+
+	for (size_t j = 0; j <= columns; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= lines; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= columns; j++) {
+			size_t best = diagonal + (one[i - 1] != other[j - 1]);
+
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			diagonal = row[j];
+			row[j] = best;
+		}
+	}
+	return row[columns];
+}

@@ -1,0 +1,285 @@
+/* --step NAME[/N] → the steps of every process that has marks of that name. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "step_priv.h"
+
+#define MAX_NAMES 256 /* that are compared with one that was not found */
+
+/* How well a symbol fits what was typed; more is better. */
+enum fit { FIT_NONE, FIT_PREFIX, FIT_SIGNAL, FIT_WHOLE };
+
+static enum fit fit_one(const struct symbol *symbol, const char *typed)
+{
+	char name[160];
+	size_t len = strlen(symbol->signal);
+
+	symbol_name(symbol, name, sizeof(name));
+	if (!strcmp(symbol->signal, typed)) /* also of marks whose labels were too many to keep */
+		return FIT_SIGNAL;
+	if (!strcmp(name, typed))
+		return FIT_WHOLE;
+	if (symbol->label && !strncmp(typed, symbol->signal, len) && typed[len] == ':' &&
+		typed[len + 1] && !strncmp(name, typed, strlen(typed)))
+		return FIT_PREFIX;
+	return FIT_NONE;
+}
+
+static enum fit fit_of(const struct symbol *symbol, const char *typed)
+{
+	char with_user[176];
+	enum fit plain = fit_one(symbol, typed), user;
+
+	snprintf(with_user, sizeof(with_user), "user:%s", typed);
+	user = fit_one(symbol, with_user);
+	return user > plain ? user : plain;
+}
+
+struct near {
+	char name[160];
+	size_t distance;
+	uint64_t marks;
+};
+
+typedef VEC(struct near) nears;
+
+static int compare_nears(const void *a, const void *b)
+{
+	const struct near *one = a, *other = b;
+
+	if (one->distance != other->distance)
+		return one->distance < other->distance ? -1 : 1;
+	return (one->marks < other->marks) - (one->marks > other->marks);
+}
+
+/* Adds @symbol's name unless it is there. The list is short. */
+static int add_near(nears *list, const struct symbol *symbol, const char *typed)
+{
+	struct near near = {.marks = symbol->marks}, *slot;
+	size_t plain, user;
+	char with_user[176];
+
+	symbol_name(symbol, near.name, sizeof(near.name));
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->items[i].name, near.name)) {
+			list->items[i].marks += near.marks;
+			return 0;
+		}
+	snprintf(with_user, sizeof(with_user), "user:%s", typed);
+	plain = name_distance(typed, near.name);
+	user = name_distance(with_user, near.name);
+	near.distance = plain < user ? plain : user;
+	slot = vec_add(list);
+	if (!slot)
+		return -ENOMEM;
+	*slot = near;
+	return 0;
+}
+
+static int compare_by_marks(const void *a, const void *b, void *arg)
+{
+	const struct study *study = arg;
+	uint64_t one = study->symbols.items[*(const uint32_t *)a].marks;
+	uint64_t other = study->symbols.items[*(const uint32_t *)b].marks;
+
+	return (one < other) - (one > other);
+}
+
+/* The names of the busiest symbols that @wanted fits, nearest to @typed first, as a list within
+ * @text. */
+static int list_names(struct study *study, const char *typed, enum fit least, size_t most,
+	char *text, size_t size)
+{
+	uint32_t *order = malloc((study->symbols.count + 1) * sizeof(*order));
+	nears list = {};
+	size_t used = 0;
+	int r = order ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !r && i < study->symbols.count; i++)
+		order[i] = (uint32_t)i;
+	if (!r)
+		qsort_r(order, study->symbols.count, sizeof(*order), compare_by_marks, study);
+	for (size_t i = 0; !r && i < study->symbols.count && list.count < MAX_NAMES && i < 4096;
+		i++) {
+		const struct symbol *symbol = &study->symbols.items[order[i]];
+
+		if (least == FIT_NONE || fit_of(symbol, typed) == least)
+			r = add_near(&list, symbol, typed);
+	}
+	if (list.count)
+		qsort(list.items, list.count, sizeof(*list.items), compare_nears);
+	*text = '\0';
+	for (size_t i = 0; i < list.count && i < most && used + 164 < size; i++)
+		used += (size_t)snprintf(
+			text + used, size - used, "%s%s", i ? ", " : "", list.items[i].name);
+	vec_free(&list);
+	free(order);
+	return r;
+}
+
+static int not_found(struct study *study, const struct step_spec *spec, struct err *err)
+{
+	char names[560];
+
+	if (!study->symbols.count)
+		return err_set(err, ENOENT,
+			"no mark of \"%.80s\": the recording has no step marks at all", spec->name);
+	if (list_names(study, spec->name, FIT_NONE, 6, names, sizeof(names)))
+		return err_set(
+			err, ENOMEM, "out of memory while looking for \"%.80s\"", spec->name);
+	return err_set(
+		err, ENOENT, "no mark of \"%.80s\" in the recording; it has %s", spec->name, names);
+}
+
+static int ambiguous(struct study *study, const struct step_spec *spec, struct err *err)
+{
+	char names[560];
+
+	if (list_names(study, spec->name, FIT_PREFIX, 6, names, sizeof(names)))
+		return err_set(
+			err, ENOMEM, "out of memory while looking for \"%.80s\"", spec->name);
+	return err_set(
+		err, ENOENT, "\"%.80s\" may be any of %s: write one in full", spec->name, names);
+}
+
+/* Whether all symbols that fit as a prefix have one name. */
+static bool one_name(const struct study *study, const char *typed)
+{
+	char first[160] = "", name[160];
+
+	for (size_t i = 0; i < study->symbols.count; i++) {
+		if (fit_of(&study->symbols.items[i], typed) != FIT_PREFIX)
+			continue;
+		symbol_name(&study->symbols.items[i], name, sizeof(name));
+		if (*first && strcmp(first, name))
+			return false;
+		memcpy(first, name, sizeof(first));
+	}
+	return true;
+}
+
+/* Every mark, or every N-th, is a step. */
+static int take_every(
+	struct study *study, const struct strand *strand, uint32_t every, struct choice *ret)
+{
+	size_t kept = 0;
+	int r = anchors_collect(study, strand, &ret->at);
+
+	for (size_t i = 0; !r && i < ret->at.count; i += every)
+		ret->at.items[kept++] = ret->at.items[i];
+	ret->at.count = kept;
+	return r ? r : 1;
+}
+
+static int take_pattern(
+	struct study *study, const struct strand *strand, size_t symbols, struct choice *ret)
+{
+	int r = symbols > 1 ? choose_sequence(study, strand, NULL, ret) : 0;
+
+	if (r)
+		return r;
+	ret->regular = symbols > 1 ? 0.5 : 1;
+	if (symbols > 1)
+		note_add(ret->note, sizeof(ret->note),
+			"no regular pattern: each mark was taken for a step");
+	return take_every(study, strand, 1, ret);
+}
+
+/* The steps of one strand by its anchors, all of one signal. 1, 0 or -ENOMEM. */
+static int choose_named(struct study *study, const struct strand *strand,
+	const struct step_spec *spec, enum fit fit, enum step_class class, size_t symbols,
+	struct choice *ret)
+{
+	int r;
+
+	if (spec->every)
+		r = take_every(study, strand, spec->every, ret);
+	else if (class == CLASS_UPDATE)
+		r = steps_of_updates(study, strand, ret);
+	else if (class == CLASS_BACKWARD)
+		r = steps_of_backwards(study, strand, ret);
+	else if (class == CLASS_USER)
+		r = steps_of_user(study, strand, ret);
+	else if (class == CLASS_EXECUTE && fit == FIT_SIGNAL && symbols > 1)
+		r = choose_execute(study, strand, ret);
+	else if (class == CLASS_JIT && fit == FIT_SIGNAL && symbols > 1)
+		r = choose_jit(study, strand, ret);
+	else
+		r = take_pattern(study, strand, symbols, ret);
+	ret->class = class;
+	ret->prior = 1;
+	return r;
+}
+
+/* Sets the anchors of @strand: its symbols that fit that well. Returns how many. */
+static size_t anchors_named(struct study *study, const struct strand *strand, const char *typed,
+	enum fit fit, struct symbol **ret)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < strand->symbol_count; i++) {
+		struct symbol *symbol = &study->symbols.items[strand->symbols[i]];
+
+		symbol->anchor = symbol->used && fit_of(symbol, typed) == fit;
+		if (symbol->anchor && !count++)
+			*ret = symbol;
+	}
+	return count;
+}
+
+static int choose_strand(struct study *study, const struct strand *strand,
+	const struct step_spec *spec, enum fit fit, choices *list)
+{
+	struct choice choice = {.strand = strand, .regular = -1}, *slot;
+	struct symbol *first = NULL;
+	size_t symbols = anchors_named(study, strand, spec->name, fit, &first);
+	int r;
+
+	if (!symbols)
+		return 0;
+	r = choose_named(study, strand, spec, fit, first->class, symbols, &choice);
+	if (spec->every || fit != FIT_SIGNAL || !*choice.signal) {
+		struct symbol whole = *first;
+
+		if (fit == FIT_SIGNAL && symbols > 1) {
+			whole.label = NULL;
+			whole.number = UNKNOWN;
+		}
+		symbol_name(&whole, choice.signal, sizeof(choice.signal));
+	}
+	if (first->let_go_ns)
+		note_add(choice.note, sizeof(choice.note),
+			"it fired too often and was let go before the end: the steps stop there");
+	slot = r > 0 && choice.at.count ? vec_add(list) : NULL;
+	if (slot)
+		*slot = choice;
+	else
+		choice_release(&choice);
+	return r < 0 ? r : r && choice.at.count && !slot ? -ENOMEM : 0;
+}
+
+int steps_named(
+	struct study *study, const struct step_spec *spec, struct steps *ret, struct err *err)
+{
+	enum fit fit = FIT_NONE;
+	choices list = {};
+	int r = 0;
+
+	for (size_t i = 0; i < study->symbols.count; i++) {
+		enum fit its = fit_of(&study->symbols.items[i], spec->name);
+
+		fit = its > fit ? its : fit;
+	}
+	if (fit == FIT_NONE)
+		return not_found(study, spec, err);
+	if (fit == FIT_PREFIX && !one_name(study, spec->name))
+		return ambiguous(study, spec, err);
+	for (size_t i = 0; !r && i < study->strands.count; i++)
+		r = choose_strand(study, &study->strands.items[i], spec, fit, &list);
+	if (!r)
+		r = tracks_add(study, &list, ret);
+	choices_release(&list);
+	return r ? err_set(err, ENOMEM, "out of memory while finding steps") : 0;
+}

@@ -1,0 +1,104 @@
+/*
+ * Steps. In: the marks of all candidate signals of a recording. Out: for each process that trains,
+ * its steps, the signal that told, and how far to trust it. Pure analysis: can be repeated with
+ * another choice on the same recording.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "pause.h"
+#include "u64map.h"
+
+/* What the user asked for with --step. */
+enum step_way { STEP_AUTO, STEP_NAMED, STEP_WINDOW, STEP_NONE };
+
+struct step_spec {
+	enum step_way way;
+	char name[160];	    /* STEP_NAMED: as typed, without "/N" */
+	uint32_t every;	    /* STEP_NAMED: N marks a step; 0: find out */
+	uint64_t window_ns; /* STEP_WINDOW */
+};
+
+/*
+ * "auto", "none", "window:5s", or the name of a signal: "torch:backward/2", "jax:pjit:make_step",
+ * "libfoo:bar", "usdt:provider:name/4". 0 or -EINVAL with a sentence.
+ */
+int step_spec_parse(const char *text, struct step_spec *ret, struct err *err);
+
+/* The marks of a recording, gathered by series. A zeroed one is empty and ready. */
+struct step_marks {
+	VEC(struct step_line {
+		uint32_t series; /* struct series.id */
+		VEC(struct step_mark {
+			uint64_t time_ns;
+			int64_t rss_bytes;
+		}) marks; /* by time, once steps_find() has run */
+	}) lines;
+	struct u64map index; /* series id → index in lines */
+};
+
+int step_marks_add(struct step_marks *marks, const struct mark *mark); /* 0 or -ENOMEM */
+void step_marks_release(struct step_marks *marks);
+
+struct step {
+	uint64_t start_ns, end_ns; /* [start, end) */
+	int64_t rss_bytes;	   /* at the start; UNKNOWN if not known */
+};
+
+/* N marks a step from here on. */
+struct step_change {
+	uint64_t step; /* index */
+	uint32_t from, to;
+};
+
+/* The steps of one process, by time; they do not overlap, but time may lie between two. */
+struct step_track {
+	uint32_t process; /* struct process.id */
+	uint32_t tid;
+	VEC(struct step) steps;
+	char signal[160]; /* "torch:record:Optimizer.step#Adam.step": what --step would take */
+	uint32_t per_step; /* marks a step; the latest, where it changed */
+	VEC(struct step_change) changes;
+	uint64_t period_ns;  /* median duration */
+	double variation;    /* of the durations, robust: 1.4826·MAD / median */
+	double confidence;   /* 0 … 1: how sure it is that these are the steps */
+	bool measured;	     /* by marks; else windows: inferred */
+	char note[256];	     /* a sentence that a reader must know ("2 threads …"), or "" */
+};
+
+/* One series or group of them that was considered, for doctor --steps and for explaining. */
+struct step_candidate {
+	uint32_t process, tid;
+	char signal[160];
+	uint64_t marks;
+	double per_second;  /* while it was active */
+	uint32_t per_step;  /* marks a step if this were the signal; 0: no period found */
+	double variation, confidence;
+	bool chosen;
+	char why[160];	    /* a clause: "chosen", "let go at 12,000/s", "no regular pattern" */
+};
+
+/* Below this, no claim per step is made, and no per-step budget is judged. */
+#define STEP_CONFIDENT 0.7
+
+struct steps {
+	VEC(struct step_track) tracks; /* one for each process that trains, the busiest first */
+	VEC(struct step_candidate) candidates; /* best first */
+	char note[256]; /* why there are none, or what holds for all; or "" */
+};
+
+/*
+ * Finds the steps of every process. With STEP_AUTO and no usable signal: no tracks, and a note that
+ * says so ("no step signal: …"). -ENOENT with a sentence (the nearest names) when a named signal
+ * has no marks, or its name is that of several.
+ * @end_ns: of the recording. Sorts @marks. The caller releases *ret.
+ */
+int steps_find(const struct recording *recording, struct step_marks *marks, uint64_t end_ns,
+	const struct step_spec *spec, struct steps *ret, struct err *err);
+void steps_release(struct steps *steps);
+
+/* The track of @process, or NULL. */
+const struct step_track *steps_track(const struct steps *steps, uint32_t process);
