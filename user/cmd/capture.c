@@ -1,5 +1,6 @@
 /* The loop behind live, record and run: drain, show, store, until it is over. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,14 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "analysis.h"
 #include "capture.h"
 #include "cleanup.h"
 #include "json.h"
 #include "log.h"
 #include "mem.h"
 #include "running.h"
+#include "step_report.h"
 #include "store.h"
 #include "text.h"
 
@@ -31,7 +34,8 @@ struct capture {
 	bool lines; /* show each pause: not between the lines that a workload prints */
 	struct trace *trace;
 	struct store_writer *store;
-	struct summary summary;
+	char path[PATH_MAX]; /* of the recording */
+	bool temporary;	     /* nobody asked for it: it goes when the report is written */
 	uint64_t deadline_ns, commit_ns;
 	struct trace_open_pause shown; /* the running pause last shown */
 	int signals, timer, poll;
@@ -42,7 +46,7 @@ static int on_process(void *arg, const struct process *process)
 {
 	struct capture *capture = arg;
 
-	return capture->store ? store_put_process(capture->store, process) : 0;
+	return store_put_process(capture->store, process);
 }
 
 static int on_runtime(void *arg, const struct runtime *runtime)
@@ -50,9 +54,33 @@ static int on_runtime(void *arg, const struct runtime *runtime)
 	struct capture *capture = arg;
 	const struct recording *recording = trace_recording(capture->trace);
 
-	if (capture->out && capture->options->json && !recording->end_ns)
+	if (capture->lines && capture->options->json && !recording->end_ns)
 		json_runtime(capture->out, recording, runtime);
-	return capture->store ? store_put_runtime(capture->store, runtime) : 0;
+	return store_put_runtime(capture->store, runtime);
+}
+
+static int on_signal_probe(void *arg, const struct signal *signal)
+{
+	struct capture *capture = arg;
+
+	if (signal->let_go_ns)
+		log_info("%s was let go for now: it is called too often to watch (%llu calls)",
+			signal->name, (unsigned long long)signal->hits);
+	return store_put_signal(capture->store, signal);
+}
+
+static int on_series(void *arg, const struct series *series)
+{
+	struct capture *capture = arg;
+
+	return store_put_series(capture->store, series);
+}
+
+static int on_mark(void *arg, const struct mark *mark)
+{
+	struct capture *capture = arg;
+
+	return store_put_mark(capture->store, mark);
 }
 
 static void show_pause(struct capture *capture, const struct pause *pause)
@@ -61,7 +89,7 @@ static void show_pause(struct capture *capture, const struct pause *pause)
 	const struct stack_table *stacks = trace_stacks(capture->trace);
 
 	if (capture->options->json)
-		json_pause(capture->out, recording, stacks, pause);
+		json_pause(capture->out, recording, stacks, pause, NULL, 0);
 	else
 		text_pause_line(capture->out, recording, stacks, pause);
 }
@@ -71,14 +99,8 @@ static int on_pause(void *arg, const struct pause *pause)
 	struct capture *capture = arg;
 	int r = 0;
 
-	if (capture->out) {
-		if (capture->lines && pause_passes(pause, &capture->options->filter))
-			show_pause(capture, pause);
-		if (summary_add(&capture->summary, pause))
-			return -ENOMEM;
-	}
-	if (!capture->store)
-		return 0;
+	if (capture->lines && pause_passes(pause, &capture->options->filter))
+		show_pause(capture, pause);
 	/* The stack before the pause that names it: the store may commit at any time. */
 	if (pause->stack)
 		r = store_put_stacks(capture->store, trace_stacks(capture->trace));
@@ -117,12 +139,12 @@ static int turn(struct capture *capture)
 	uint64_t now = now_ns();
 	int r = trace_drain(capture->trace);
 
-	if (!r && capture->store && now >= capture->commit_ns) {
+	if (!r && now >= capture->commit_ns) {
 		capture->commit_ns = now + COMMIT_NS;
 		r = commit(capture);
 	}
 	if (r) {
-		log_error("%s", capture->store ? store_writer_error(capture->store) : strerror(-r));
+		log_error("%s", store_writer_error(capture->store));
 		return r;
 	}
 	show_running(capture);
@@ -252,36 +274,60 @@ static void announce(const struct capture *capture)
 			recording->runtimes.count ? "" : ", and waiting for a runtime to be loaded");
 }
 
-static int open_store(struct capture *capture)
+/* A live session records too: its report is that of a recording, and memory does not grow with time. */
+static int make_temporary(struct capture *capture)
 {
-	const char *path = capture->options->output;
-	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+	const char *folder = getenv("TMPDIR");
 	struct err err = {};
-	int r;
+	int fd;
 
-	if (!path)
-		return EXIT_OK;
-	r = store_create(path, trace_recording(capture->trace), &capture->store, &err);
-	if (r)
-		return cmd_fail(r, &err);
-	/* The file belongs to who asked, so that the report needs no root. */
+	snprintf(capture->path, sizeof(capture->path), "%s/gctrace-XXXXXX",
+		folder && *folder ? folder : "/var/tmp");
+	fd = mkstemp(capture->path);
+	if (fd < 0) {
+		err_set(&err, errno, "no temporary recording can be made as %s: %s; TMPDIR says where",
+			capture->path, strerror(errno));
+		return cmd_fail(-errno, &err);
+	}
+	close(fd);
+	capture->temporary = true;
+	return EXIT_OK;
+}
+
+/* The file belongs to who asked, so that the report needs no root. */
+static void give_to_caller(const char *path)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+
 	if (!geteuid() && uid && gid &&
 		chown(path, (uid_t)strtoul(uid, NULL, 10), (gid_t)strtoul(gid, NULL, 10)))
 		log_debug("chown %s: %s", path, strerror(errno));
+}
+
+static int open_store(struct capture *capture)
+{
+	struct err err = {};
+	int r;
+
+	if (capture->options->output)
+		snprintf(capture->path, sizeof(capture->path), "%s", capture->options->output);
+	else if (make_temporary(capture))
+		return EXIT_FAILED;
+	r = store_create(capture->path, trace_recording(capture->trace), &capture->store, &err);
+	if (r)
+		return cmd_fail(r, &err);
+	if (!capture->temporary)
+		give_to_caller(capture->path);
 	return EXIT_OK;
 }
 
 static int close_store(struct capture *capture)
 {
 	const struct recording *recording = trace_recording(capture->trace);
-	struct store_writer *store = steal_ptr(capture->store);
+	struct store_writer *store = capture->store;
 	struct err err = {};
-	int r;
+	int r = commit(capture);
 
-	if (!store)
-		return EXIT_OK;
-	capture->store = store;
-	r = commit(capture);
 	capture->store = NULL;
 	if (r) {
 		log_error("%s", store_writer_error(store));
@@ -291,26 +337,53 @@ static int close_store(struct capture *capture)
 	r = store_close(store, recording, &err);
 	if (r)
 		return cmd_fail(r, &err);
-	log_info("%s written; gctrace report %s", capture->options->output,
-		capture->options->output);
+	if (!capture->temporary)
+		log_info("%s written; gctrace report %s", capture->path, capture->path);
 	return EXIT_OK;
 }
 
-static void show_end(struct capture *capture)
+/* The report and the budgets of what was just recorded. */
+static int show_end(struct capture *capture)
 {
-	const struct recording *recording = trace_recording(capture->trace);
+	const struct capture_options *options = capture->options;
+	const struct step_spec *step = options->step.way == STEP_AUTO ? NULL : &options->step;
+	struct report_input input;
+	struct analysis analysis;
+	struct err err = {};
+	int status = EXIT_OK;
+	int r = analysis_open(&analysis, capture->path, step, ANALYSIS_ADVICE, &err);
 
-	if (!capture->out)
-		return;
-	if (capture->options->json) {
-		for (size_t i = 0; i < recording->drops.count; i++)
-			json_drop(capture->out, &recording->drops.items[i]);
-		json_summary(capture->out, recording, &capture->summary);
-	} else {
-		text_summary(capture->out, recording, trace_stacks(capture->trace),
-			&capture->summary);
+	if (!r && capture->out) {
+		r = analysis_input(&analysis, &options->filter, capture->path, &input, &err);
+		if (!r && options->candidates)
+			(options->json ? step_report_json : step_report_text)(
+				capture->out, input.recording, &analysis.steps);
+		else if (!r)
+			r = options->json ? json_tail(&input, capture->out, &err)
+					  : report_text.write(&input, capture->out, &err);
+		fflush(capture->out);
 	}
-	fflush(capture->out);
+	if (r)
+		status = cmd_fail(r, &err);
+	else if (options->budgets.items.count)
+		status = budgets_judge(&options->budgets, &analysis,
+			capture->temporary ? "gctrace run" : capture->path, options->json,
+			options->json ? stdout : stderr);
+	analysis_close(&analysis);
+	return status;
+}
+
+/* Ends the recording and says what came of it, once everything is drained. */
+static int finish(struct capture *capture)
+{
+	int r = trace_finish(capture->trace), status;
+
+	if (r)
+		log_error("%s", store_writer_error(capture->store));
+	status = close_store(capture);
+	if (!status && (capture->out || capture->options->budgets.items.count))
+		status = show_end(capture);
+	return r ? EXIT_FAILED : status;
 }
 
 /* From the first target to the last word. Returns an exit status. */
@@ -319,7 +392,7 @@ static int capture_session(struct capture *capture)
 	struct err err = {};
 	int r, status = open_store(capture);
 
-	if (capture->out && capture->options->json)
+	if (capture->out && capture->options->json && !capture->options->candidates)
 		json_recording(capture->out, trace_recording(capture->trace));
 	if (!status)
 		status = add_targets(capture);
@@ -339,13 +412,11 @@ static int capture_session(struct capture *capture)
 		text_pause_header(capture->out);
 	if (capture->options->duration_ns)
 		capture->deadline_ns = now_ns() + capture->options->duration_ns;
-	r = loop(capture);
-	if (!r)
-		r = trace_finish(capture->trace);
-	show_end(capture);
-	status = close_store(capture);
-	if (r)
+	if (loop(capture)) {
+		close_store(capture);
 		return EXIT_FAILED;
+	}
+	status = finish(capture);
 	if (!status && !trace_runtimes(capture->trace)) {
 		log_error("nothing was traced: no runtime appeared in the target");
 		return EXIT_BLIND;
@@ -357,17 +428,19 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 {
 	struct capture capture = {.options = options, .child = child, .out = out, .signals = -1,
 		.timer = -1, .poll = -1};
-	const struct trace_sink sink = {&capture, on_process, on_runtime, on_pause};
+	const struct trace_sink sink = {&capture, on_process, on_runtime, on_pause, on_signal_probe,
+		on_series, on_mark};
 	struct err err = {};
 	int r = trace_open(&options->trace, &sink, &capture.trace, &err), status;
 
-	capture.lines = out && (!child || options->json);
+	capture.lines = out && !options->candidates && (!child || options->json);
 	if (r)
 		return cmd_blind(&err);
 	status = capture_session(&capture);
 	store_abandon(capture.store);
 	trace_free(capture.trace);
-	summary_release(&capture.summary);
+	if (capture.temporary)
+		unlink(capture.path);
 	cleanup_close(&capture.signals);
 	cleanup_close(&capture.timer);
 	cleanup_close(&capture.poll);

@@ -8,7 +8,8 @@
 #include <sys/types.h>
 
 #include "cmd.h"
-#include "summary.h"
+#include "budgets.h"
+#include "step.h"
 #include "trace.h"
 #include "vec.h"
 
@@ -18,6 +19,9 @@ struct capture_options {
 	uint64_t duration_ns; /* 0: until interrupted */
 	struct pause_filter filter; /* of what is shown: recordings and totals hold every pause */
 	const char *output; /* a .gct to write, or NULL */
+	struct step_spec step;
+	struct budgets budgets; /* of `gctrace run` */
+	bool candidates; /* at the end the step signals that were seen, instead of a report */
 	bool json, wait, help;
 };
 
@@ -31,6 +35,9 @@ struct capture_child {
 	bool ended;
 };
 
+/* The defaults. */
+void capture_options_init(struct capture_options *options);
+
 /*
  * Parses the options common to the capturing verbs; *ret_index is where the operands begin.
  * 0, or the exit status of a usage error that was already printed.
@@ -41,7 +48,8 @@ void capture_options_release(struct capture_options *options);
 
 /*
  * Captures until the time is up, a signal comes, or all targets have ended. Live lines and the
- * summary go to @out (NULL: neither), a recording to options->output. Returns the exit status.
+ * report at the end go to @out (NULL: neither); the recording to options->output, or where there is none
+ * to a file that is gone afterwards. Budgets are judged on it. Returns the exit status.
  */
 int capture_run(const struct capture_options *options, struct capture_child *child, FILE *out);
 

@@ -9,7 +9,8 @@
 #include "log.h"
 
 const struct command *const commands[] = {
-	&cmd_live, &cmd_run, &cmd_record, &cmd_report, &cmd_doctor, &cmd_schema, NULL,
+	&cmd_live, &cmd_run, &cmd_record, &cmd_report, &cmd_check, &cmd_diff,
+	&cmd_doctor, &cmd_schema, NULL,
 };
 
 int cmd_fail(int error, const struct err *err)

@@ -7,7 +7,9 @@ enum exit_status {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_BLIND = 3, /* nothing could be traced */
+	EXIT_BLIND = 3, /* nothing could be traced, or a budget could not be judged */
+	EXIT_INCOMPLETE = 4, /* traced but incomplete, where a verdict was asked for */
+	EXIT_BREACH = 99,    /* a budget is broken, or a comparison shows a regression */
 };
 
 struct command {
@@ -19,7 +21,8 @@ struct command {
 
 /* NULL-terminated. The first, "live", is what `gctrace -p PID` means. */
 extern const struct command *const commands[];
-extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_doctor, cmd_schema;
+extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_check, cmd_diff,
+	cmd_doctor, cmd_schema;
 
 /* Prints the one sentence of a failure (or what -@error says): EXIT_FAILED. */
 int cmd_fail(int error, const struct err *err);

@@ -11,12 +11,15 @@
 
 #include <json-c/json.h>
 
+#include "analysis.h"
+#include "capture.h"
 #include "cleanup.h"
-#include "cmd.h"
 #include "log.h"
 #include "parse.h"
 #include "probe.h"
-#include "trace.h"
+#include "step_report.h"
+
+#define LISTEN_NS 5000000000ull
 
 /* One question and its answer. */
 struct finding {
@@ -27,7 +30,9 @@ struct finding {
 
 struct doctor {
 	VEC(struct finding) findings;
-	bool json;
+	bool json, steps;
+	uint64_t duration_ns; /* --steps: how long to listen */
+	const char *recording; /* --steps: of a recording */
 	long pid;
 };
 
@@ -280,6 +285,8 @@ static int parse(int argc, char **argv, struct doctor *ret)
 	static const struct option long_options[] = {
 		{"pid", required_argument, NULL, 'p'},
 		{"json", no_argument, NULL, 'j'},
+		{"steps", no_argument, NULL, 's'},
+		{"duration", required_argument, NULL, 'd'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{},
@@ -289,23 +296,58 @@ static int parse(int argc, char **argv, struct doctor *ret)
 
 	opterr = 0;
 	optind = 1;
-	while ((option = getopt_long(argc, argv, ":p:vh", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":p:d:vh", long_options, NULL)) != -1) {
 		if (option == 'j')
 			ret->json = true;
+		else if (option == 's')
+			ret->steps = true;
 		else if (option == 'v')
 			log_set_level(LOG_DEBUG);
+		else if (option == 'd' && !parse_duration(optarg, &ret->duration_ns, &err))
+			continue;
 		else if (option == 'h') {
 			fputs(cmd_doctor.usage, stdout);
 			return -1;
-		} else if (option != 'p')
+		} else if (option != 'p' && option != 'd')
 			return cmd_usage(&cmd_doctor, "%s is no option, or lacks its value",
 				argv[optind - 1]);
-		else if (parse_int(optarg, "a process id", 1, 1 << 22, &ret->pid, &err))
+		else if (option == 'd' || parse_int(optarg, "a process id", 1, 1 << 22, &ret->pid, &err))
 			return cmd_usage(&cmd_doctor, "%s", err.text);
 	}
-	if (optind < argc)
+	if (ret->steps && optind + 1 == argc && !ret->pid)
+		ret->recording = argv[optind];
+	else if (optind < argc)
 		return cmd_usage(&cmd_doctor, "\"%s\" is no option", argv[optind]);
+	else if (ret->steps && !ret->pid)
+		return cmd_usage(&cmd_doctor, "--steps of what? -p PID, or a recording");
 	return EXIT_OK;
+}
+
+/* Candidates of a recording, or of a process that is listened to for a while. */
+static int show_steps(const struct doctor *doctor)
+{
+	struct capture_options options = {};
+	struct analysis analysis;
+	struct err err = {};
+	pid_t pid = (pid_t)doctor->pid;
+	int status;
+
+	if (!doctor->recording) {
+		capture_options_init(&options);
+		options.pids.items = &pid;
+		options.pids.count = 1;
+		options.duration_ns = doctor->duration_ns ? doctor->duration_ns : LISTEN_NS;
+		options.candidates = true;
+		options.json = doctor->json;
+		return capture_run(&options, NULL, stdout);
+	}
+	status = analysis_open(&analysis, doctor->recording, NULL, ANALYSIS_COSTS, &err)
+		? cmd_fail(-EBADMSG, &err) : EXIT_OK;
+	if (!status)
+		(doctor->json ? step_report_json : step_report_text)(
+			stdout, store_recording(analysis.reader), &analysis.steps);
+	analysis_close(&analysis);
+	return status;
 }
 
 static int run(int argc, char **argv)
@@ -315,6 +357,8 @@ static int run(int argc, char **argv)
 
 	if (status)
 		return status < 0 ? EXIT_OK : status;
+	if (doctor.steps)
+		return show_steps(&doctor);
 	check_kernel(&doctor);
 	check_capabilities(&doctor);
 	check_namespace(&doctor);
@@ -339,9 +383,15 @@ const struct command cmd_doctor = {
 	.summary = "say what can be traced here, by which means, and what stands in the way",
 	.usage =
 		"usage: gctrace doctor [-p PID] [--json]\n"
+		"       gctrace doctor --steps -p PID [-d TIME] [--json]\n"
+		"       gctrace doctor --steps FILE [--json]\n"
 		"\n"
 		"Says what this machine lets gctrace do and, with -p, what would be probed in that\n"
 		"process and by which tier; for each \"no\" the remedy. Status 3 when nothing could be\n"
-		"traced.\n",
+		"traced.\n"
+		"\n"
+		"With --steps: which calls may mark the steps of a training loop, how often each came\n"
+		"while gctrace listened (5s), and which one a report would choose, with its period,\n"
+		"variation and confidence; of a running process, or of a recording.\n",
 	.run = run,
 };

@@ -12,6 +12,9 @@ static int run(int argc, char **argv)
 		fputs(cmd_live.usage, stdout);
 	else if (!status && index < argc)
 		status = cmd_usage(&cmd_live, "\"%s\" is neither an option nor a verb", argv[index]);
+	else if (!status && (options.budgets.items.count || options.budgets.junit))
+		status = cmd_usage(&cmd_live,
+			"budgets are judged by gctrace run and gctrace check: record, then check FILE");
 	else if (!status && !options.pids.count)
 		status = cmd_usage(&cmd_live, "no process given: -p PID");
 	else if (!status)

@@ -6,9 +6,10 @@
 #include "capture.h"
 #include "log.h"
 #include "parse.h"
+#include "signal_table.h"
 
 enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_NO_CHILDREN, OPT_JSON, OPT_BUFFER,
-	OPT_STACK_MIN, OPT_WAIT };
+	OPT_STACK_MIN, OPT_WAIT, OPT_STEP, OPT_BUDGET, OPT_JUNIT };
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
@@ -23,6 +24,9 @@ static const struct option long_options[] = {
 	{"buffer", required_argument, NULL, OPT_BUFFER},
 	{"stack-min", required_argument, NULL, OPT_STACK_MIN},
 	{"wait", no_argument, NULL, OPT_WAIT},
+	{"step", required_argument, NULL, OPT_STEP},
+	{"budget", required_argument, NULL, OPT_BUDGET},
+	{"junit", required_argument, NULL, OPT_JUNIT},
 	{},
 };
 
@@ -37,6 +41,31 @@ static int add_pid(const char *text, struct capture_options *options, struct err
 	slot = vec_add(&options->pids);
 	if (slot)
 		*slot = (pid_t)pid;
+	return 0;
+}
+
+/* "torch:backward", "jax:pjit:make_step": one of those that are probed without being asked for. */
+static bool is_known_signal(const char *name)
+{
+	for (size_t i = 0; i < signal_table_count; i++) {
+		size_t len = strlen(signal_table[i].name);
+
+		if (!strncmp(name, signal_table[i].name, len) && (!name[len] || name[len] == ':'))
+			return true;
+	}
+	return false;
+}
+
+/* Any other is a place to probe. */
+static int take_step(const char *text, struct capture_options *options, struct err *err)
+{
+	int r = step_spec_parse(text, &options->step, err);
+
+	if (r)
+		return r;
+	options->trace.step_asked = text;
+	if (options->step.way == STEP_NAMED && !is_known_signal(options->step.name))
+		options->trace.step_probe = options->step.name;
 	return 0;
 }
 
@@ -75,8 +104,30 @@ static int take_option(int option, const char *value, struct capture_options *op
 	case OPT_WAIT:
 		options->wait = true;
 		return 0;
+	case OPT_STEP:
+		return take_step(value, options, err);
+	case OPT_BUDGET:
+		return budgets_add(&options->budgets, value, err);
+	case OPT_JUNIT:
+		options->budgets.junit = value;
+		return 0;
 	}
 	return -1;
+}
+
+void capture_options_init(struct capture_options *options)
+{
+	*options = (struct capture_options){
+		.trace = {
+			.children = true,
+			.steps = true,
+			.min_stack_ns = TRACE_DEFAULT_STACK_NS,
+			.buffer_bytes = TRACE_DEFAULT_BUFFER_BYTES,
+			/* For tests: see CONTRIBUTING.md. */
+			.only_tier = getenv("GCTRACE_TIER"),
+			.no_session = getenv("GCTRACE_NO_SESSION"),
+		},
+	};
 }
 
 int capture_parse(const struct command *command, int argc, char **argv,
@@ -85,16 +136,7 @@ int capture_parse(const struct command *command, int argc, char **argv,
 	struct err err = {};
 	int option;
 
-	*ret = (struct capture_options){
-		.trace = {
-			.children = true,
-			.min_stack_ns = TRACE_DEFAULT_STACK_NS,
-			.buffer_bytes = TRACE_DEFAULT_BUFFER_BYTES,
-			/* For tests: see CONTRIBUTING.md. */
-			.only_tier = getenv("GCTRACE_TIER"),
-			.no_session = getenv("GCTRACE_NO_SESSION"),
-		},
-	};
+	capture_options_init(ret);
 	opterr = 0;
 	optind = 1;
 	while ((option = getopt_long(argc, argv, "+:p:d:o:vh", long_options, NULL)) != -1) {
@@ -112,4 +154,5 @@ int capture_parse(const struct command *command, int argc, char **argv,
 void capture_options_release(struct capture_options *options)
 {
 	vec_free(&options->pids);
+	budgets_release(&options->budgets);
 }

@@ -12,6 +12,9 @@ static int run(int argc, char **argv)
 		fputs(cmd_record.usage, stdout);
 	else if (!status && index < argc)
 		status = cmd_usage(&cmd_record, "\"%s\" is no option", argv[index]);
+	else if (!status && (options.budgets.items.count || options.budgets.junit))
+		status = cmd_usage(&cmd_record,
+			"budgets are judged by gctrace run and gctrace check: record, then check FILE");
 	else if (!status && !options.pids.count)
 		status = cmd_usage(&cmd_record, "no process given: -p PID");
 	else if (!status && (options.filter.min_duration_ns || options.filter.min_generation))

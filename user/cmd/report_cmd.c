@@ -4,20 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis.h"
 #include "cleanup.h"
 #include "cmd.h"
 #include "log.h"
 #include "parse.h"
-#include "report.h"
-#include "store.h"
 
-enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION };
+enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_STEP };
 
 static const struct option long_options[] = {
 	{"format", required_argument, NULL, 'f'},
 	{"output", required_argument, NULL, 'o'},
 	{"min-duration", required_argument, NULL, OPT_MIN_DURATION},
 	{"min-generation", required_argument, NULL, OPT_MIN_GENERATION},
+	{"step", required_argument, NULL, OPT_STEP},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{},
@@ -27,27 +27,16 @@ struct report_options {
 	const struct report_ops *format;
 	const char *input, *output;
 	struct pause_filter filter;
-	bool help;
+	struct step_spec step;
+	bool step_given, help;
 };
-
-DEFINE_CLEANUP(struct store_reader *, store_reader_free);
-
-static int next_pause(void *reader, struct pause *ret, struct err *err)
-{
-	return store_next_pause(reader, ret, err);
-}
-
-static int rewind_pauses(void *reader)
-{
-	return store_rewind(reader);
-}
 
 static int take_format(const char *name, struct report_options *options)
 {
 	options->format = report_find(name);
 	if (options->format)
 		return EXIT_OK;
-	return cmd_usage(&cmd_report, "there is no format \"%s\": text, json, folded, flamegraph",
+	return cmd_usage(&cmd_report, "there is no format \"%s\": text, json, html, folded, flamegraph",
 		name);
 }
 
@@ -74,6 +63,10 @@ static int take_option(int option, struct report_options *options)
 	case OPT_MIN_GENERATION:
 		r = parse_int(optarg, "a generation", 0, 2, &options->filter.min_generation, &err);
 		break;
+	case OPT_STEP:
+		r = step_spec_parse(optarg, &options->step, &err);
+		options->step_given = true;
+		break;
 	}
 	return r ? cmd_usage(&cmd_report, "%s", err.text) : EXIT_OK;
 }
@@ -97,6 +90,9 @@ static int parse(int argc, char **argv, struct report_options *ret)
 	if (argc - optind != 1)
 		return cmd_usage(&cmd_report, argc == optind ? "no recording given"
 							       : "one recording at a time");
+	if (ret->step_given && !ret->format->steps)
+		return cmd_usage(&cmd_report, "-f %s shows stacks, not steps: leave out --step",
+			ret->format->name);
 	ret->input = argv[optind];
 	return EXIT_OK;
 }
@@ -144,23 +140,20 @@ static void make_title(const struct report_options *options, char *title, size_t
 
 static int report(const struct report_options *options)
 {
-	_cleanup_(cleanup_store_reader_free) struct store_reader *reader = NULL;
-	struct report_input input = {.next = next_pause, .rewind = rewind_pauses,
-		.filter = &options->filter};
+	const struct step_spec *step = options->step_given ? &options->step : NULL;
+	struct report_input input;
+	struct analysis analysis;
 	struct err err = {};
 	char title[512];
-	int r = store_open(options->input, &reader, &err);
+	int r = analysis_open(&analysis, options->input, step,
+		options->format->steps ? ANALYSIS_ADVICE : ANALYSIS_NONE, &err);
 
-	if (r)
-		return cmd_fail(r, &err);
 	make_title(options, title, sizeof(title));
-	input.title = title;
-	input.source = reader;
-	input.recording = store_recording(reader);
-	input.stacks = store_stacks(reader, &err);
-	if (!input.stacks)
-		return cmd_fail(-EBADMSG, &err);
-	return write_report(options, &input);
+	if (!r)
+		r = analysis_input(&analysis, &options->filter, title, &input, &err);
+	r = r ? cmd_fail(r, &err) : write_report(options, &input);
+	analysis_close(&analysis);
+	return r;
 }
 
 static int run(int argc, char **argv)
@@ -179,19 +172,23 @@ static int run(int argc, char **argv)
 
 const struct command cmd_report = {
 	.name = "report",
-	.summary = "report on a recording: text, json, folded stacks, flame graph",
+	.summary = "report on a recording: text, HTML, JSON, folded stacks, flame graph",
 	.usage =
 		"usage: gctrace report FILE [-f FORMAT] [-o OUTPUT]\n"
 		"\n"
 		"Reports on a recording. Needs no root, and can be repeated with other options.\n"
 		"\n"
 		"  -f, --format FORMAT       text        for people (the default)\n"
+		"                            html        one page: steps, pauses, memory, stacks\n"
 		"                            json        one object a line (gctrace schema)\n"
 		"                            folded      one stack a line, weighted in microseconds\n"
 		"                            flamegraph  an interactive SVG: time paused by stack\n"
 		"  -o, --output OUTPUT       write there; - is stdout\n"
 		"      --min-duration TIME   list and draw no shorter pauses: 1ms, 50us\n"
 		"      --min-generation N    list and draw no younger collections; totals cover all\n"
+		"      --step SIGNAL         what marks a training step, of the signals recorded:\n"
+		"                            auto, none, window:5s, or a name: torch:backward/2\n"
+		"                            (gctrace doctor --steps FILE lists them)\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                this text\n",
 	.run = run,

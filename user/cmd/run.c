@@ -10,7 +10,7 @@ static int run_workload(struct capture_options *options, char **argv)
 	FILE *out = options->json ? stdout : options->output ? NULL : stderr;
 	struct capture_child child = {};
 	struct err err = {};
-	int r = child_start(argv, &child, &err), status;
+	int r = child_start(argv, &child, &err), status, workload;
 
 	if (r)
 		return cmd_fail(r, &err);
@@ -18,8 +18,11 @@ static int run_workload(struct capture_options *options, char **argv)
 	status = capture_run(options, &child, out);
 	if (!child_finish(&child))
 		return status; /* it never ran */
-	/* A workload without a runtime is still a workload: its own status tells more. */
-	return !status || status == EXIT_BLIND ? child_exit_status(&child) : status;
+	workload = child_exit_status(&child);
+	/* A workload that failed says more than its budgets, and one without a runtime is still one. */
+	if (status == EXIT_FAILED || (options->budgets.items.count && !workload))
+		return status;
+	return workload;
 }
 
 static int run(int argc, char **argv)
@@ -31,6 +34,8 @@ static int run(int argc, char **argv)
 		fputs(cmd_run.usage, stdout);
 	else if (!status && options.pids.count)
 		status = cmd_usage(&cmd_run, "-p is for processes that run already: gctrace -p PID");
+	else if (!status && options.budgets.junit && !options.budgets.items.count)
+		status = cmd_usage(&cmd_run, "--junit reports on budgets: give --budget too");
 	else if (!status && index >= argc)
 		status = cmd_usage(&cmd_run, "no command given: gctrace run -- python3 train.py");
 	else if (!status)

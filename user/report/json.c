@@ -7,6 +7,7 @@
 
 #include "json.h"
 #include "json_line.h"
+#include "json_steps.h"
 #include "report.h"
 #include "store.h"
 #include "verdict.h"
@@ -120,7 +121,7 @@ static void put_stack(FILE *out, const struct stack_table *stacks, uint32_t node
 }
 
 void json_pause(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct pause *pause)
+	const struct pause *pause, const struct report_input *input, uint64_t index)
 {
 	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
 	const struct process *process =
@@ -139,12 +140,18 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	line_text(out, "cause", pause->cause ? pause_cause_name(pause->cause) : NULL);
 	line_known(out, "collected", pause->collected);
 	line_known(out, "uncollectable", pause->uncollectable);
+	json_charge(out, input, index);
 	put_stack(out, stacks, pause->stack);
 	line_int(out, "runtime_id", pause->runtime);
 	line_known(out, "interpreter", pause->interpreter);
 	line_bool(out, "slept", !!(pause->flags & PAUSE_SLEPT));
 	line_bool(out, "nested_call", !!(pause->flags & PAUSE_NESTED_CALL));
 	line_bool(out, "truncated", !!(pause->flags & PAUSE_TRUNCATED));
+	line_known(out, "heap_objects", pause->heap_objects);
+	line_known(out, "heap_pending", pause->heap_pending);
+	line_known(out, "rss_start", pause->rss_start);
+	line_known(out, "rss_end", pause->rss_end);
+	line_known(out, "waited_ns", pause->waited_ns);
 	line_end(out);
 }
 
@@ -212,10 +219,11 @@ static void put_causes(FILE *out, const struct summary *summary)
 	fputs_unlocked(before == '[' ? "[]" : "]", out);
 }
 
-void json_summary(FILE *out, const struct recording *recording, struct summary *summary)
+void json_summary(FILE *out, const struct report_input *input, struct summary *summary)
 {
+	const struct recording *recording = input->recording;
 	bool any = summary->count > 0, blind = !recording->runtimes.count && !any;
-	char sentence[512];
+	char paragraph[VERDICT_PARAGRAPH_BYTES];
 
 	line_begin(out, "summary");
 	if (blind)
@@ -227,10 +235,8 @@ void json_summary(FILE *out, const struct recording *recording, struct summary *
 	else
 		line_unsigned(out, "pause_ns", summary->total_ns);
 	line_unsigned(out, "span_ns", verdict_span_ns(recording, summary));
-	line_null(out, "steps");
-	line_null(out, "step_signal");
-	line_null(out, "confidence");
-	line_text(out, "verdict", verdict_sentence(recording, summary, sentence, sizeof(sentence)));
+	json_tracks(out, input);
+	line_text(out, "verdict", verdict_paragraph(input, summary, paragraph, sizeof(paragraph)));
 	line_bool(out, "complete", verdict_complete(recording) && !blind);
 	line_unsigned(out, "drops", recording_drop_total(recording));
 	line_unsigned(out, "missed", recording_missed_total(recording));
@@ -265,40 +271,76 @@ static size_t put_drops(FILE *out, const struct recording *recording, size_t at,
 	return at;
 }
 
-static int write_json(const struct report_input *input, FILE *out, struct err *err)
+static int cannot_write(FILE *out, int r, struct err *err)
+{
+	if (r < 0 || (!fflush(out) && !ferror(out)))
+		return r;
+	return err_set(err, errno ? errno : EIO, "cannot write the report: %s", strerror(errno));
+}
+
+/* The pauses, unless @quiet, between the steps and drops of their time. As attrib_next_fn returns. */
+static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
+	struct json_steps *steps, struct summary *summary, struct err *err)
 {
 	const struct recording *recording = input->recording;
-	struct summary summary = {0};
-	struct pause pause;
 	size_t drop = 0;
+	uint64_t index = 0;
+	struct pause pause;
 	int r;
 
-	json_recording(out, recording);
-	put_processes(out, recording);
 	while ((r = input->next(input->source, &pause, err)) > 0) {
-		drop = put_drops(out, recording, drop, pause.end_ns);
-		if (!input->filter || pause_passes(&pause, input->filter))
-			json_pause(out, recording, input->stacks, &pause);
-		r = summary_add(&summary, &pause);
+		r = summary_add(summary, &pause);
+		if (!r && !quiet) {
+			drop = put_drops(out, recording, drop, pause.end_ns);
+			r = json_steps_until(steps, out, input, pause.end_ns);
+			if (!input->filter || pause_passes(&pause, input->filter))
+				json_pause(out, recording, input->stacks, &pause, input, index);
+		}
 		if (r || ferror_unlocked(out))
 			break;
+		index++;
 	}
+	if (r != -ENOMEM) { /* of a damaged file, what could be read is reported */
+		if (json_steps_until(steps, out, input, UINT64_MAX))
+			r = -ENOMEM;
+		put_drops(out, recording, drop, UINT64_MAX);
+	}
+	return r;
+}
+
+static int put_report(const struct report_input *input, FILE *out, bool quiet, struct err *err)
+{
+	struct json_steps steps = {0};
+	struct summary summary = {0};
+	int r = put_pauses(input, out, quiet, &steps, &summary, err);
+
 	if (r == -ENOMEM) {
 		err_set(err, ENOMEM, "out of memory while adding up the pauses");
-	} else { /* of a damaged file, what could be read is reported */
-		put_drops(out, recording, drop, UINT64_MAX);
-		json_summary(out, recording, &summary);
+	} else {
+		json_advice(out, input);
+		json_summary(out, input, &summary);
 	}
+	json_steps_release(&steps);
 	summary_release(&summary);
-	if (r >= 0 && (fflush(out) || ferror(out)))
-		r = err_set(
-			err, errno ? errno : EIO, "cannot write the report: %s", strerror(errno));
-	return r;
+	return cannot_write(out, r > 0 ? 0 : r, err);
+}
+
+int json_tail(const struct report_input *input, FILE *out, struct err *err)
+{
+	return put_report(input, out, true, err);
+}
+
+static int write_json(const struct report_input *input, FILE *out, struct err *err)
+{
+	json_recording(out, input->recording);
+	put_processes(out, input->recording);
+	return put_report(input, out, false, err);
 }
 
 const struct report_ops report_json = {
 	.name = "json",
-	.summary = "one JSON object a line: recording, processes, pauses, drops, summary (gctrace "
-		   "schema)",
+	.summary = "one JSON object a line: recording, processes, pauses, steps, drops, advice, summary "
+		   "(gctrace schema)",
+	.steps = true,
 	.write = write_json,
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "pause.h"
+#include "report.h"
 #include "stack_table.h"
 #include "summary.h"
 
@@ -12,10 +13,14 @@ void json_recording(FILE *out, const struct recording *recording);
 /* A process record: of a process in which no runtime was found, or of one runtime in its process. */
 void json_process(FILE *out, const struct process *process);
 void json_runtime(FILE *out, const struct recording *recording, const struct runtime *runtime);
+/* @input and @index: of the report it is part of, the pause's number from 0; NULL: not attributed (yet). */
 void json_pause(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct pause *pause);
+	const struct pause *pause, const struct report_input *input, uint64_t index);
 void json_drop(FILE *out, const struct drop *drop);
-void json_summary(FILE *out, const struct recording *recording, struct summary *summary);
+void json_summary(FILE *out, const struct report_input *input, struct summary *summary);
+
+/* What comes after the pauses that were written as they happened: steps, drops, advice, summary. 0 or -errno. */
+int json_tail(const struct report_input *input, FILE *out, struct err *err);
 
 /* The JSON Schema text of these records, for `gctrace schema`. */
 extern const char json_schema[];

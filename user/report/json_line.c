@@ -3,6 +3,7 @@
  * through json-c.
  */
 #include <json-c/json.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,15 @@ void line_known(FILE *out, const char *key, int64_t value)
 		line_null(out, key);
 	else
 		line_int(out, key, value);
+}
+
+void line_real(FILE *out, const char *key, double value)
+{
+	line_key(out, key);
+	if (isfinite(value))
+		fprintf(out, "%.9g", value);
+	else
+		fputs_unlocked("null", out);
 }
 
 void line_bool(FILE *out, const char *key, int value)

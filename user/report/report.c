@@ -11,6 +11,7 @@ const struct report_ops *const report_formats[] = {
 	&report_json,
 	&report_folded,
 	&report_flamegraph,
+	&report_html,
 	NULL,
 };
 

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "advice.h"
+#include "attrib.h"
 #include "err.h"
 #include "pause.h"
 #include "stack_table.h"
@@ -17,16 +19,21 @@ struct report_input {
 	void *source;
 	const char *title; /* of the recording, for a picture's heading */
 	const struct pause_filter *filter; /* of what is listed or drawn; totals cover all; or NULL */
+	/* Of the same pauses in the same order; NULL: not asked for (a picture of stacks needs none). */
+	const struct attribution *attribution;
+	const struct advices *advices;
 };
 
 struct report_ops {
 	const char *name;    /* as in -f NAME */
 	const char *summary; /* one line for --help */
+	bool steps;	     /* wants input->attribution and ->advices */
 	/* Writes the whole report. 0 or -errno with a sentence. */
 	int (*write)(const struct report_input *input, FILE *out, struct err *err);
 };
 
-extern const struct report_ops report_text, report_json, report_folded, report_flamegraph;
+extern const struct report_ops report_text, report_json, report_folded, report_flamegraph,
+	report_html;
 
 /* NULL-terminated, in the order --help shows them; the first is the default. */
 extern const struct report_ops *const report_formats[];

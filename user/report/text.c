@@ -52,7 +52,7 @@ static int write_text(const struct report_input *input, FILE *out, struct err *e
 	if (r == -ENOMEM)
 		err_set(err, ENOMEM, "out of memory while adding up the pauses");
 	else /* of a damaged file, what could be read is reported */
-		text_summary(out, input->recording, input->stacks, &summary);
+		text_summary(out, input, &summary);
 	summary_release(&summary);
 	if (!r && (fflush(out) || ferror(out)))
 		r = err_set(
@@ -63,6 +63,7 @@ static int write_text(const struct report_input *input, FILE *out, struct err *e
 const struct report_ops report_text = {
 	.name = "text",
 	.summary =
-		"verdict, processes, tables, histogram, longest pauses, where they were triggered",
+		"verdict, steps, advice, processes, tables, histogram, longest pauses",
+	.steps = true,
 	.write = write_text,
 };

@@ -10,6 +10,7 @@
 #include "text.h"
 #include "text_cell.h"
 #include "text_stack.h"
+#include "text_steps.h"
 #include "utf8.h"
 #include "verdict.h"
 
@@ -267,20 +268,24 @@ static void put_histogram(FILE *out, const struct summary *summary)
 	}
 }
 
-void text_summary(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	struct summary *summary)
+void text_summary(FILE *out, const struct report_input *input, struct summary *summary)
 {
+	const struct recording *recording = input->recording;
 	uint64_t traced_ns = verdict_traced_ns(recording, summary);
-	char sentence[512];
+	char paragraph[VERDICT_PARAGRAPH_BYTES];
 
-	fprintf(out, "%s\n", verdict_sentence(recording, summary, sentence, sizeof(sentence)));
+	fprintf(out, "%s\n", verdict_paragraph(input, summary, paragraph, sizeof(paragraph)));
 	put_incomplete(out, recording, summary);
+	text_steps(out, input);
+	text_costs(out, input);
+	text_advice(out, input);
 	put_processes(out, recording, summary);
 	if (!summary->count)
 		return;
 	put_generations(out, summary, traced_ns);
 	put_causes(out, summary, traced_ns);
 	put_histogram(out, summary);
-	text_worst(out, recording, stacks, summary);
-	text_triggers(out, stacks, summary);
+	text_worst(out, recording, input->stacks, summary);
+	if (!input->attribution || !input->attribution->tracks.count)
+		text_triggers(out, input->stacks, summary);
 }

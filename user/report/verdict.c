@@ -81,6 +81,27 @@ bool verdict_complete(const struct recording *recording)
 		!recording->drops.count && !recording_missed_total(recording);
 }
 
+void verdict_missing(const struct recording *recording, char *text, size_t size)
+{
+	uint64_t drops = recording_drop_total(recording), missed = recording_missed_total(recording);
+	char shown[sizeof(recording->damage) * 3];
+
+	utf8_show(shown, sizeof(shown), recording->damage,
+		strnlen(recording->damage, sizeof(recording->damage)), sizeof(recording->damage));
+	if (recording->cut_off)
+		snprintf(text, size, "the recording was cut off");
+	else if (*recording->damage)
+		snprintf(text, size, "the file is damaged (%s)", shown);
+	else if (drops)
+		snprintf(text, size, "%llu event%s lost", (unsigned long long)drops,
+			drops == 1 ? " was" : "s were");
+	else if (missed)
+		snprintf(text, size, "%llu collection%s seen by no probe", (unsigned long long)missed,
+			missed == 1 ? " was" : "s were");
+	else
+		snprintf(text, size, "the recording was not closed as complete");
+}
+
 const char *verdict_process_name(const struct process *process, char *text, size_t size)
 {
 	char comm[sizeof(process->comm) * 3];

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "pause.h"
+#include "report.h"
 #include "summary.h"
 
 /* When the recording ended; if it was cut off, the last moment known of. */
@@ -25,6 +26,17 @@ bool verdict_complete(const struct recording *recording);
 /* "GC paused python3 (1234) for …": safe for a terminal, always terminated. Returns @text. */
 const char *verdict_sentence(const struct recording *recording, const struct summary *summary,
 	char *text, size_t size);
+
+/* What is missing of an incomplete recording, in one clause without a full stop: "3 events were lost (ring-full)". */
+void verdict_missing(const struct recording *recording, char *text, size_t size);
+
+/*
+ * The answer in one paragraph: by steps where the recording has them ("GC cost 8.1 % of training time …"),
+ * else verdict_sentence() and why there are none. Safe for a terminal. Returns @text.
+ */
+const char *verdict_paragraph(const struct report_input *input, const struct summary *summary,
+	char *text, size_t size);
+#define VERDICT_PARAGRAPH_BYTES 1536
 
 /* "python3 (1234)", or "an unknown process" for NULL; safe for a terminal. */
 const char *verdict_process_name(const struct process *process, char *text, size_t size);

@@ -1,0 +1,493 @@
+/*
+ * Advice against a collector of our own: a small imitation of CPython's, run over a training loop
+ * of known allocations. What advice promises on one run must hold in a second run that follows it.
+ */
+#include <math.h>
+
+#include "advice.h"
+#include "attrib_fixture.h"
+
+#define OBJECT_NS  110.0 /* of the oldest generation */
+#define YOUNG_NS   30.0
+#define GARBAGE_NS 190.0
+#define FIXED_NS   900.0
+
+/* What a loop allocates: objects a step. */
+struct program {
+	const char *name;
+	uint64_t steps, work_ns;
+	double heap;	  /* there from the start */
+	double flight;	  /* freed by reference count at the step's end */
+	double garbage;	  /* cycles, dropped at the step's end */
+	double growth;	  /* kept for good */
+	double replaced;  /* kept, in the place of as many that go */
+	uint64_t by_hand; /* gc.collect() every so many steps; 0: never */
+	bool disabled;
+	double threshold;
+	uint64_t freeze_at; /* step; 0: never */
+};
+
+enum object { FLIGHT, GARBAGE, KEPT, OBJECTS };
+
+struct collector {
+	const struct program *program;
+	struct world *world;
+	struct step_track *track;
+	double here[4][OBJECTS]; /* by generation; 3: frozen */
+	double dead[4];		 /* garbage that nothing refers to any more */
+	double counts[3], total, pending;
+	uint64_t now;
+};
+
+static void collect(struct collector *gc, int generation, bool manual)
+{
+	double looked = 0, freed = 0, ns = FIXED_NS, old = 0, survivors = 0;
+	int to = generation < 2 ? generation + 1 : 2;
+	struct pause *pause;
+
+	for (int g = 0; g <= generation; g++) {
+		for (int o = 0; o < OBJECTS; o++) {
+			*(g == 2 ? &old : &looked) += gc->here[g][o];
+			survivors += gc->here[g][o];
+		}
+		*(g == 2 ? &old : &looked) += gc->dead[g];
+		freed += gc->dead[g];
+		gc->dead[g] = 0;
+		for (int o = 0; o < OBJECTS && g < to; o++) {
+			gc->here[to][o] += gc->here[g][o];
+			gc->here[g][o] = 0;
+		}
+	}
+	ns += OBJECT_NS * old + YOUNG_NS * looked + GARBAGE_NS * freed;
+	pause = world_pause(gc->world, gc->now, (uint64_t)ns);
+	pause->generation = generation;
+	pause->cause = manual ? CAUSE_MANUAL : CAUSE_AUTOMATIC;
+	pause->collected = (int64_t)freed;
+	pause->heap_objects = (int64_t)gc->total;
+	pause->heap_pending = (int64_t)gc->pending;
+	gc->now += (uint64_t)ns;
+	for (int g = 0; g <= generation; g++)
+		gc->counts[g] = 0;
+	if (generation < 2)
+		gc->counts[generation + 1]++;
+	if (generation == 1)
+		gc->pending += survivors;
+	if (generation == 2) {
+		gc->total = survivors;
+		gc->pending = 0;
+	}
+}
+
+static void allocate(struct collector *gc, enum object object)
+{
+	static const double thresholds[3] = {0, 10, 10};
+
+	gc->here[0][object]++;
+	if (++gc->counts[0] <= gc->program->threshold || gc->program->disabled)
+		return;
+	for (int g = 2; g >= 0; g--) {
+		if (gc->counts[g] <= (g ? thresholds[g] : gc->program->threshold) ||
+			(g == 2 && gc->pending < gc->total / 4))
+			continue;
+		collect(gc, g, false);
+		return;
+	}
+}
+
+static void end_step(struct collector *gc)
+{
+	double freed = 0, gone = gc->program->replaced;
+
+	for (int g = 0; g < 4; g++) {
+		freed += gc->here[g][FLIGHT];
+		gc->here[g][FLIGHT] = 0;
+		gc->dead[g] += gc->here[g][GARBAGE];
+		gc->here[g][GARBAGE] = 0;
+	}
+	for (int g = 3; g >= 0 && gone > 0; g--) { /* the eldest go first */
+		double here = fmin(gone, gc->here[g][KEPT]);
+
+		gc->here[g][KEPT] -= here;
+		gone -= here;
+		freed += here;
+	}
+	gc->counts[0] = fmax(0, gc->counts[0] - freed);
+}
+
+static void run_step(struct collector *gc, uint64_t index)
+{
+	const struct program *program = gc->program;
+	double all = program->flight + program->garbage + program->growth + program->replaced;
+	uint64_t start = gc->now;
+
+	for (double i = 0; i < all; i++) {
+		double at = fmod(i * 0.6180339887, 1) * all; /* mixed, the same each time */
+
+		allocate(gc, at < program->flight		       ? FLIGHT
+			     : at < program->flight + program->garbage ? GARBAGE
+								       : KEPT);
+	}
+	gc->now += program->work_ns + index * 7919 % 101 * 1000;
+	end_step(gc);
+	if (program->by_hand && index % program->by_hand == program->by_hand - 1)
+		collect(gc, 2, true);
+	if (program->freeze_at && index == program->freeze_at) {
+		collect(gc, 2, true);
+		gc->world->pauses.count--; /* its cost is told apart */
+		for (int g = 0; g < 3; g++)
+			for (int o = 0; o < OBJECTS; o++) {
+				gc->here[3][o] += gc->here[g][o];
+				gc->here[g][o] = 0;
+			}
+		memset(gc->counts, 0, sizeof(gc->counts));
+	}
+	world_step(gc->track, start, gc->now);
+}
+
+/* Runs @program; the pauses after step @from that lie in steps. */
+static void run(const struct program *program, struct world *world, struct attribution *ret)
+{
+	struct collector gc = {.program = program, .world = world, .now = 1000 * MS};
+
+	world_init(world, 1);
+	gc.track = world_track(world, 1);
+	gc.here[2][KEPT] = gc.total = program->heap;
+	for (uint64_t i = 0; i < program->steps; i++)
+		run_step(&gc, i);
+	world->recording.end_ns = gc.now;
+	world_build(world, ret);
+}
+
+static void advise(struct world *world, const struct attribution *attribution, struct advices *ret)
+{
+	struct err err = {};
+
+	world->next = 0;
+	assert_int_equal(advice_compute(attribution, world_next, world, ret, &err), 0);
+}
+
+static const struct advice *find(const struct advices *advices, enum advice_kind kind)
+{
+	for (size_t i = 0; i < advices->items.count; i++)
+		if (advices->items.items[i].kind == kind)
+			return &advices->items.items[i];
+	return NULL;
+}
+
+/* The program with the advice followed. */
+static struct program follow(const struct program *program, const struct advice *advice)
+{
+	struct program after = *program;
+
+	switch (advice->kind) {
+	case ADVICE_FREEZE:
+		after.freeze_at = 10;
+		break;
+	case ADVICE_THRESHOLD:
+		assert_int_equal(
+			sscanf(advice->line, "gc.set_threshold(%lf, 10, 10)", &after.threshold), 1);
+		break;
+	case ADVICE_MANUAL:
+		after.disabled = true;
+		after.by_hand = advice->every;
+		break;
+	case ADVICE_DISABLE:
+		after.disabled = true;
+		break;
+	case ADVICE_REMOVE:
+		after.by_hand = 0;
+		break;
+	default:
+		fail_msg("%s cannot be followed", advice_name(advice->kind));
+	}
+	return after;
+}
+
+static void check_text(const struct advice *advice)
+{
+	assert_true(*advice->title && *advice->line && *advice->estimate && *advice->risk);
+	assert_true(strlen(advice->estimate) < sizeof(advice->estimate) - 1);
+	assert_true(strlen(advice->risk) < sizeof(advice->risk) - 1);
+	assert_true(strlen(advice->title) < sizeof(advice->title) - 1);
+	assert_true(strlen(advice->line) < sizeof(advice->line) - 1);
+	assert_true(advice->saves_low_ns <= advice->saves_ns &&
+		    advice->saves_ns <= advice->saves_high_ns);
+}
+
+/* Whether what came is within what was promised. */
+static bool try_advice(const struct program *program, const struct attribution *before,
+	const struct advice *advice)
+{
+	struct program changed = follow(program, advice);
+	uint64_t paused = before->tracks.items[0].overlap_ns, left;
+	struct attribution after = {};
+	struct world world;
+
+	run(&changed, &world, &after);
+	left = after.tracks.items[0].overlap_ns;
+	print_message("# %-22s %-9s %8.1f ms, promised %7.1f (%.1f to %.1f), came %7.1f\n",
+		program->name, advice_name(advice->kind), (double)paused / 1e6,
+		(double)(paused - advice->saves_ns) / 1e6,
+		(double)(paused - advice->saves_high_ns) / 1e6,
+		(double)(paused - advice->saves_low_ns) / 1e6, (double)left / 1e6);
+	check_text(advice);
+	attrib_release(&after);
+	world_release(&world);
+	/* 1 % for the pauses before the change, 1 ms for its own discreteness. */
+	return left + paused / 100 + MS >= paused - advice->saves_high_ns &&
+	       left <= paused - advice->saves_low_ns + paused / 100 + MS;
+}
+
+static const struct {
+	struct program program;
+	unsigned kinds; /* a bit for each that must be advised */
+} programs[] = {
+	{{.name = "cycles, large heap",
+		 .steps = 401,
+		 .work_ns = 5 * MS,
+		 .heap = 300000,
+		 .garbage = 5000,
+		 .flight = 400,
+		 .threshold = 700},
+		1 << ADVICE_FREEZE | 1 << ADVICE_THRESHOLD},
+	{{.name = "few cycles, large heap",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .heap = 500000,
+		 .garbage = 50,
+		 .flight = 3000,
+		 .threshold = 700},
+		1 << ADVICE_FREEZE | 1 << ADVICE_THRESHOLD | 1 << ADVICE_MANUAL},
+	{{.name = "no cycles",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .heap = 500000,
+		 .flight = 3000,
+		 .threshold = 700},
+		1 << ADVICE_FREEZE | 1 << ADVICE_DISABLE},
+	{{.name = "growing",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .heap = 100000,
+		 .flight = 500,
+		 .growth = 1000,
+		 .garbage = 100,
+		 .threshold = 700},
+		0},
+	{{.name = "a replay buffer",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .heap = 300000,
+		 .flight = 2000,
+		 .replaced = 1000,
+		 .garbage = 300,
+		 .threshold = 700},
+		1 << ADVICE_FREEZE},
+	{{.name = "by hand, each step",
+		 .steps = 211,
+		 .work_ns = 5 * MS,
+		 .heap = 200000,
+		 .flight = 500,
+		 .garbage = 3,
+		 .threshold = 700,
+		 .by_hand = 1},
+		1 << ADVICE_REMOVE | 1 << ADVICE_FREEZE},
+	{{.name = "by hand, much freed",
+		 .steps = 211,
+		 .work_ns = 5 * MS,
+		 .heap = 200000,
+		 .flight = 500,
+		 .garbage = 3000,
+		 .threshold = 700,
+		 .by_hand = 1},
+		1 << ADVICE_MANUAL | 1 << ADVICE_FREEZE},
+	{{.name = "threshold of 10",
+		 .steps = 211,
+		 .work_ns = 5 * MS,
+		 .heap = 20000,
+		 .flight = 3000,
+		 .garbage = 20,
+		 .threshold = 10},
+		1 << ADVICE_THRESHOLD},
+};
+
+static void test_promises_are_kept(void **state)
+{
+	unsigned broken = 0;
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		struct attribution before = {};
+		struct advices advices = {};
+		struct world world;
+
+		run(&programs[i].program, &world, &before);
+		advise(&world, &before, &advices);
+		for (int kind = 0; kind < ADVICE_KINDS; kind++)
+			if (programs[i].kinds & 1u << kind &&
+				!find(&advices, (enum advice_kind)kind)) {
+				print_message("# %s: %s is not advised\n", programs[i].program.name,
+					advice_name((enum advice_kind)kind));
+				broken++;
+			}
+		for (size_t j = 0; j < advices.items.count; j++)
+			if (advices.items.items[j].kind != ADVICE_CYCLES &&
+				advices.items.items[j].kind != ADVICE_NOTHING)
+				broken += !try_advice(
+					&programs[i].program, &before, &advices.items.items[j]);
+		advices_release(&advices);
+		attrib_release(&before);
+		world_release(&world);
+	}
+	assert_int_equal(broken, 0);
+}
+
+static void test_little_cost_is_left_alone(void **state)
+{
+	static const struct program program = {.steps = 997,
+		.work_ns = 50 * MS,
+		.heap = 10000,
+		.flight = 900,
+		.garbage = 10,
+		.threshold = 700};
+	struct attribution before = {};
+	struct advices advices = {};
+	struct world world;
+
+	run(&program, &world, &before);
+	advise(&world, &before, &advices);
+	assert_int_equal(advices.items.count, 1);
+	assert_int_equal(advices.items.items[0].kind, ADVICE_NOTHING);
+	assert_int_equal(advices.items.items[0].saves_ns, 0);
+	assert_non_null(strstr(advices.items.items[0].title, "alone"));
+	advices_release(&advices);
+	attrib_release(&before);
+	world_release(&world);
+}
+
+/* Of a recording that lacks sizes and yields, only what its durations bear is said. */
+static void test_unknown_facts(void **state)
+{
+	struct attribution before = {};
+	struct advices advices = {};
+	const struct advice *freeze;
+	struct world world;
+
+	run(&programs[0].program, &world, &before);
+	for (size_t i = 0; i < world.pauses.count; i++) {
+		struct pause *pause = &world.pauses.items[i];
+
+		pause->heap_objects = pause->heap_pending = UNKNOWN;
+		pause->collected = UNKNOWN;
+	}
+	advise(&world, &before, &advices);
+	freeze = find(&advices, ADVICE_FREEZE);
+	assert_non_null(freeze);
+	assert_int_equal(freeze->saves_low_ns, 0);
+	assert_non_null(strstr(freeze->estimate, "guess"));
+	assert_null(find(&advices, ADVICE_MANUAL));
+	assert_null(find(&advices, ADVICE_DISABLE));
+	assert_null(find(&advices, ADVICE_CYCLES));
+	advices_release(&advices);
+	attrib_release(&before);
+	world_release(&world);
+}
+
+/* Without steps there is advice too, on the traced time, but none that counts in steps. */
+static void test_without_steps(void **state)
+{
+	struct attribution before = {}, stepless = {};
+	struct advices advices = {};
+	struct world world;
+
+	run(&programs[0].program, &world, &before);
+	attrib_release(&before);
+	vec_free(&world.steps.tracks.items[0].steps);
+	world.steps.tracks.count = 0;
+	world.recording.start_ns = 1000 * MS;
+	world_build(&world, &stepless);
+	advise(&world, &stepless, &advices);
+	assert_non_null(find(&advices, ADVICE_FREEZE));
+	assert_non_null(find(&advices, ADVICE_THRESHOLD));
+	assert_null(find(&advices, ADVICE_MANUAL));
+	assert_non_null(strstr(advices.items.items[0].estimate, "traced time"));
+	for (size_t i = 0; i < advices.items.count; i++)
+		check_text(&advices.items.items[i]);
+	advices_release(&advices);
+	attrib_release(&stepless);
+	world_release(&world);
+}
+
+static void test_nothing_recorded(void **state)
+{
+	struct attribution none = {};
+	struct advices advices = {};
+	struct world world;
+
+	world_init(&world, 1);
+	world_build(&world, &none);
+	advise(&world, &none, &advices);
+	assert_int_equal(advices.items.count, 0);
+	advices_release(&advices);
+	attrib_release(&none);
+	world_step(world_track(&world, 1), 1000, 2000);
+	world_build(&world, &none);
+	advise(&world, &none, &advices);
+	assert_int_equal(advices.items.count, 1);
+	assert_int_equal(advices.items.items[0].kind, ADVICE_NOTHING);
+	advices_release(&advices);
+	attrib_release(&none);
+	world_release(&world);
+}
+
+/* Ranks of one training: each advice once. Names for all kinds. */
+static void test_once_for_all_ranks(void **state)
+{
+	struct attribution both = {};
+	struct advices advices = {};
+	struct world world;
+	size_t count;
+
+	run(&programs[0].program, &world, &both);
+	attrib_release(&both);
+	world_process(&world, 1, "3.11.2");
+	world_track(&world, 2);
+	for (size_t i = 0; i < world.steps.tracks.items[0].steps.count; i++)
+		world_step(&world.steps.tracks.items[1],
+			world.steps.tracks.items[0].steps.items[i].start_ns,
+			world.steps.tracks.items[0].steps.items[i].end_ns);
+	count = world.pauses.count;
+	for (size_t i = 0; i < count; i++) {
+		struct pause copy = world.pauses.items[i];
+		struct pause *pause = world_pause(&world, 0, 0);
+
+		*pause = copy;
+		pause->runtime = 2;
+	}
+	world_build(&world, &both);
+	advise(&world, &both, &advices);
+	for (size_t i = 0; i < advices.items.count; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_int_not_equal(
+				advices.items.items[i].kind, advices.items.items[j].kind);
+	assert_true(advices.items.count >= 2);
+	advices_release(&advices);
+	attrib_release(&both);
+	world_release(&world);
+	for (int kind = 0; kind < ADVICE_KINDS; kind++)
+		assert_string_not_equal(advice_name((enum advice_kind)kind), "unknown");
+	assert_string_equal(advice_name(ADVICE_KINDS), "unknown");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_promises_are_kept),
+		cmocka_unit_test(test_little_cost_is_left_alone),
+		cmocka_unit_test(test_unknown_facts),
+		cmocka_unit_test(test_without_steps),
+		cmocka_unit_test(test_nothing_recorded),
+		cmocka_unit_test(test_once_for_all_ranks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,155 @@
+/* A .gct file in; its steps, costs and advice out: the one place where store/, step/ and attrib/ meet. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis.h"
+#include "cmd.h"
+#include "log.h"
+#include "verdict.h"
+
+static int next_pause(void *reader, struct pause *ret, struct err *err)
+{
+	return store_next_pause(reader, ret, err);
+}
+
+static int rewind_pauses(void *reader)
+{
+	return store_rewind(reader);
+}
+
+/* Damage ends the marks as it ends the pauses: what could be read is used, the report says the rest. */
+static int read_marks(struct analysis *analysis, struct err *err)
+{
+	struct mark mark;
+	int r;
+
+	while ((r = store_next_mark(analysis->reader, &mark, err)) > 0)
+		if (step_marks_add(&analysis->marks, &mark))
+			return err_set(err, ENOMEM, "out of memory while reading step marks");
+	return r == -ENOMEM ? r : 0;
+}
+
+/* When the recording ended; of one that was cut off, the last mark's time is the best guess for steps. */
+static uint64_t last_moment(const struct analysis *analysis)
+{
+	const struct recording *recording = store_recording(analysis->reader);
+	uint64_t end_ns = recording->end_ns;
+
+	if (end_ns)
+		return end_ns;
+	for (size_t i = 0; i < analysis->marks.lines.count; i++) {
+		const struct step_line *line = &analysis->marks.lines.items[i];
+
+		if (line->marks.count && line->marks.items[line->marks.count - 1].time_ns > end_ns)
+			end_ns = line->marks.items[line->marks.count - 1].time_ns;
+	}
+	return end_ns;
+}
+
+/* What --step said when the recording was made, unless that makes no sense here. */
+static struct step_spec asked_for(const struct recording *recording)
+{
+	struct step_spec spec = {.way = STEP_AUTO};
+	struct err err = {};
+
+	if (*recording->step_asked && step_spec_parse(recording->step_asked, &spec, &err)) {
+		log_debug("%s", err.text);
+		spec = (struct step_spec){.way = STEP_AUTO};
+	}
+	return spec;
+}
+
+static int find_steps(struct analysis *analysis, const struct step_spec *spec, struct err *err)
+{
+	const struct recording *recording = store_recording(analysis->reader);
+	struct step_spec recorded = asked_for(recording);
+	uint64_t end_ns = last_moment(analysis);
+	int r = steps_find(recording, &analysis->marks, end_ns, spec ? spec : &recorded,
+		&analysis->steps, err);
+
+	if (r != -ENOENT || spec)
+		return r;
+	/* The signal asked for never fired: say so, and find another. */
+	log_warning("%s", err->text);
+	recorded = (struct step_spec){.way = STEP_AUTO};
+	return steps_find(recording, &analysis->marks, end_ns, &recorded, &analysis->steps, err);
+}
+
+static int compute(struct analysis *analysis, const struct step_spec *spec,
+	enum analysis_depth depth, struct err *err)
+{
+	const struct stack_table *stacks = store_stacks(analysis->reader, err);
+	int r = stacks ? read_marks(analysis, err) : -ENOMEM;
+
+	if (!r)
+		r = find_steps(analysis, spec, err);
+	if (r)
+		return r;
+	step_marks_release(&analysis->marks);
+	r = attrib_build(store_recording(analysis->reader), stacks, &analysis->steps, next_pause,
+		analysis->reader, &analysis->attribution, err);
+	if (r == -EBADMSG) /* a damaged file: go on with what could be read */
+		r = 0;
+	if (r || depth < ANALYSIS_ADVICE)
+		return r;
+	store_rewind(analysis->reader);
+	r = advice_compute(&analysis->attribution, next_pause, analysis->reader, &analysis->advices,
+		err);
+	return r == -EBADMSG ? 0 : r;
+}
+
+int analysis_open(struct analysis *analysis, const char *path, const struct step_spec *spec,
+	enum analysis_depth depth, struct err *err)
+{
+	int r;
+
+	*analysis = (struct analysis){};
+	r = store_open(path, &analysis->reader, err);
+	return r || depth == ANALYSIS_NONE ? r : compute(analysis, spec, depth, err);
+}
+
+void analysis_close(struct analysis *analysis)
+{
+	advices_release(&analysis->advices);
+	attrib_release(&analysis->attribution);
+	steps_release(&analysis->steps);
+	step_marks_release(&analysis->marks);
+	store_reader_free(analysis->reader);
+	*analysis = (struct analysis){};
+}
+
+int analysis_input(struct analysis *analysis, const struct pause_filter *filter, const char *title,
+	struct report_input *ret, struct err *err)
+{
+	const struct stack_table *stacks = store_stacks(analysis->reader, err);
+
+	if (!stacks)
+		return -ENOMEM;
+	store_rewind(analysis->reader);
+	*ret = (struct report_input){
+		.recording = store_recording(analysis->reader),
+		.stacks = stacks,
+		.next = next_pause,
+		.rewind = rewind_pauses,
+		.source = analysis->reader,
+		.title = title,
+		.filter = filter,
+		.attribution = analysis->attribution.recording ? &analysis->attribution : NULL,
+		.advices = analysis->attribution.recording ? &analysis->advices : NULL,
+	};
+	return 0;
+}
+
+int analysis_status(const struct analysis *analysis, struct err *err)
+{
+	const struct recording *recording = store_recording(analysis->reader);
+
+	if (!recording->runtimes.count) {
+		err_set(err, ENODATA, "no runtime was probed, so nothing is known of its pauses");
+		return EXIT_BLIND;
+	}
+	if (verdict_complete(recording))
+		return EXIT_OK;
+	verdict_missing(recording, err->text, sizeof(err->text));
+	return EXIT_INCOMPLETE;
+}

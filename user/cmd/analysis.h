@@ -1,0 +1,45 @@
+/*
+ * A recording with everything that can be computed from it, as report, check, diff and the end of a
+ * live session need it.
+ */
+#pragma once
+
+#include "advice.h"
+#include "attrib.h"
+#include "report.h"
+#include "step.h"
+#include "store.h"
+#include "summary.h"
+
+struct analysis {
+	struct store_reader *reader;
+	struct step_marks marks;
+	struct steps steps;
+	struct attribution attribution;
+	struct advices advices;
+};
+
+/* How much of it is wanted. */
+enum analysis_depth {
+	ANALYSIS_NONE,	/* the recording alone: pictures of stacks */
+	ANALYSIS_COSTS, /* steps and what pauses cost them */
+	ANALYSIS_ADVICE,
+};
+
+/*
+ * Opens the recording at @path, takes @spec for --step (NULL: what was asked for when it was recorded,
+ * else automatic) and computes. 0 or -errno with a sentence. Released in every case by analysis_close().
+ */
+int analysis_open(struct analysis *analysis, const char *path, const struct step_spec *spec,
+	enum analysis_depth depth, struct err *err);
+void analysis_close(struct analysis *analysis);
+
+/* What a format needs, pauses from the first on. 0 or -errno with a sentence. */
+int analysis_input(struct analysis *analysis, const struct pause_filter *filter, const char *title,
+	struct report_input *ret, struct err *err);
+
+/*
+ * Whether a verdict may rest on the recording: EXIT_OK, EXIT_BLIND when nothing was traced, EXIT_INCOMPLETE
+ * when something is known to be missing; then with a sentence.
+ */
+int analysis_status(const struct analysis *analysis, struct err *err);

@@ -1,0 +1,24 @@
+/* The budgets of `gctrace check` and `gctrace run --budget`: gathered from options, judged on a recording. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "analysis.h"
+#include "budget.h"
+
+struct budgets {
+	VEC(struct budget) items;
+	const char *junit; /* file to write, or NULL */
+};
+
+/* Takes the value of one --budget; several may be separated by commas. 0 or -EINVAL with a sentence. */
+int budgets_add(struct budgets *budgets, const char *text, struct err *err);
+void budgets_release(struct budgets *budgets);
+
+/*
+ * Judges all of them on @analysis of the recording @name, as a table or with @json as records on @out, and into
+ * the JUnit file. Returns the exit status: EXIT_BREACH; EXIT_BLIND; EXIT_INCOMPLETE; EXIT_OK.
+ */
+int budgets_judge(const struct budgets *budgets, const struct analysis *analysis, const char *name,
+	bool json, FILE *out);

@@ -1,0 +1,131 @@
+/* gctrace check FILE --budget …: a recording against budgets; the exit status is the answer. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "budgets.h"
+#include "cmd.h"
+#include "log.h"
+
+enum { OPT_BUDGET = 256, OPT_JUNIT, OPT_JSON, OPT_STEP };
+
+static const struct option long_options[] = {
+	{"budget", required_argument, NULL, OPT_BUDGET},
+	{"junit", required_argument, NULL, OPT_JUNIT},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"step", required_argument, NULL, OPT_STEP},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{},
+};
+
+struct check_options {
+	struct budgets budgets;
+	const char *input;
+	struct step_spec step;
+	bool step_given, json, help;
+};
+
+static int take_option(int option, struct check_options *options)
+{
+	struct err err = {};
+	int r = 0;
+
+	switch (option) {
+	case OPT_BUDGET:
+		r = budgets_add(&options->budgets, optarg, &err);
+		break;
+	case OPT_JUNIT:
+		options->budgets.junit = optarg;
+		break;
+	case OPT_JSON:
+		options->json = true;
+		break;
+	case OPT_STEP:
+		r = step_spec_parse(optarg, &options->step, &err);
+		options->step_given = true;
+		break;
+	case 'v':
+		log_set_level(LOG_DEBUG);
+		break;
+	case 'h':
+		options->help = true;
+		break;
+	}
+	return r ? cmd_usage(&cmd_check, "%s", err.text) : EXIT_OK;
+}
+
+static int parse(int argc, char **argv, struct check_options *ret)
+{
+	int option, status = EXIT_OK;
+
+	opterr = 0;
+	optind = 1;
+	while (!status && (option = getopt_long(argc, argv, ":vh", long_options, NULL)) != -1) {
+		if (option == ':')
+			return cmd_usage(&cmd_check, "%s needs a value", argv[optind - 1]);
+		if (option == '?')
+			return cmd_usage(&cmd_check, "there is no option %s", argv[optind - 1]);
+		status = take_option(option, ret);
+	}
+	if (status || ret->help)
+		return status;
+	if (argc - optind != 1)
+		return cmd_usage(&cmd_check, argc == optind ? "no recording given"
+							      : "one recording at a time");
+	if (!ret->budgets.items.count)
+		return cmd_usage(&cmd_check, "no budget given: --budget 'pause.p99<20ms'");
+	ret->input = argv[optind];
+	return EXIT_OK;
+}
+
+static int check(const struct check_options *options)
+{
+	const struct step_spec *step = options->step_given ? &options->step : NULL;
+	struct analysis analysis;
+	struct err err = {};
+	int r = analysis_open(&analysis, options->input, step, ANALYSIS_COSTS, &err);
+	int status = r ? cmd_fail(r, &err)
+		       : budgets_judge(&options->budgets, &analysis, options->input, options->json,
+				 stdout);
+
+	analysis_close(&analysis);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct check_options options = {};
+	int status = parse(argc, argv, &options);
+
+	if (!status && options.help) {
+		fputs(cmd_check.usage, stdout);
+		fputs(budget_metrics(), stdout);
+	} else if (!status) {
+		status = check(&options);
+	}
+	budgets_release(&options.budgets);
+	return status;
+}
+
+const struct command cmd_check = {
+	.name = "check",
+	.summary = "hold a recording against budgets: exit 0 within, 99 on breach",
+	.usage =
+		"usage: gctrace check FILE --budget BUDGET [--budget BUDGET]... [options]\n"
+		"\n"
+		"Judges a recording by budgets such as 'pause.p99<20ms', 'cost.share<1%' and\n"
+		"'step.cost.max<50ms'. Exit status: 0 all kept; 99 one is broken; 3 nothing was traced,\n"
+		"or a budget could not be judged (per-step budgets need steps of which gctrace is\n"
+		"sure); 4 none is broken, but the recording is incomplete. A blind run never passes.\n"
+		"\n"
+		"      --budget BUDGET       METRIC<LIMIT; several separated by commas; repeats\n"
+		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
+		"      --junit FILE          also write a JUnit test report\n"
+		"      --json                one JSON object a line instead of a table\n"
+		"  -v, --verbose             say more on stderr\n"
+		"  -h, --help                this text\n"
+		"\n"
+		"Metrics:\n",
+	.run = run,
+};

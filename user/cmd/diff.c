@@ -1,0 +1,199 @@
+/* gctrace diff BEFORE AFTER: did the change help? */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis.h"
+#include "cmd.h"
+#include "compare.h"
+#include "compare_report.h"
+#include "log.h"
+
+#define DEFAULT_TOLERANCE 0.05
+
+enum { OPT_TOLERANCE = 256, OPT_JSON, OPT_STEP };
+
+static const struct option long_options[] = {
+	{"tolerance", required_argument, NULL, OPT_TOLERANCE},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"step", required_argument, NULL, OPT_STEP},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{},
+};
+
+struct diff_options {
+	const char *before, *after;
+	double tolerance; /* relative */
+	struct step_spec step;
+	bool step_given, json, help;
+};
+
+/* "5%" or "0.05". 0 or -EINVAL. */
+static int parse_tolerance(const char *text, double *ret, struct err *err)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (*end == '%') {
+		value /= 100;
+		end++;
+	}
+	if (end == text || *end || !(value >= 0) || value > 10)
+		return err_set(err, EINVAL, "\"%s\" is no tolerance: 5%% or 0.05", text);
+	*ret = value;
+	return 0;
+}
+
+static int take_option(int option, struct diff_options *options)
+{
+	struct err err = {};
+	int r = 0;
+
+	switch (option) {
+	case OPT_TOLERANCE:
+		r = parse_tolerance(optarg, &options->tolerance, &err);
+		break;
+	case OPT_JSON:
+		options->json = true;
+		break;
+	case OPT_STEP:
+		r = step_spec_parse(optarg, &options->step, &err);
+		options->step_given = true;
+		break;
+	case 'v':
+		log_set_level(LOG_DEBUG);
+		break;
+	case 'h':
+		options->help = true;
+		break;
+	}
+	return r ? cmd_usage(&cmd_diff, "%s", err.text) : EXIT_OK;
+}
+
+static int parse(int argc, char **argv, struct diff_options *ret)
+{
+	int option, status = EXIT_OK;
+
+	opterr = 0;
+	optind = 1;
+	while (!status && (option = getopt_long(argc, argv, ":vh", long_options, NULL)) != -1) {
+		if (option == ':')
+			return cmd_usage(&cmd_diff, "%s needs a value", argv[optind - 1]);
+		if (option == '?')
+			return cmd_usage(&cmd_diff, "there is no option %s", argv[optind - 1]);
+		status = take_option(option, ret);
+	}
+	if (status || ret->help)
+		return status;
+	if (argc - optind != 2)
+		return cmd_usage(&cmd_diff, "two recordings are compared: before.gct after.gct");
+	ret->before = argv[optind];
+	ret->after = argv[optind + 1];
+	return EXIT_OK;
+}
+
+/*
+ * Past the tolerance with the whole interval; where nothing could be resampled, the figure itself. A share is
+ * of step time already: its tolerance is in points, or a cost that is next to nothing could double.
+ */
+static bool is_worse(const struct comparison *item, double tolerance)
+{
+	double change = item->has_interval ? item->low : item->change;
+
+	if (!item->known || !item->worse_is_more)
+		return false;
+	if (strcmp(item->unit, "share"))
+		return change > tolerance;
+	return (item->has_interval ? item->low * item->before : item->after - item->before) > tolerance;
+}
+
+/* Only what a training run is judged by counts: step times and the share that GC costs. */
+static bool regressed(const struct comparisons *comparisons, double tolerance)
+{
+	static const char *const judged[] = {"step.mean", "step.median", "cost.share", "pause.share"};
+
+	for (size_t i = 0; i < comparisons->items.count; i++) {
+		const struct comparison *item = &comparisons->items.items[i];
+
+		for (size_t j = 0; j < sizeof(judged) / sizeof(*judged); j++)
+			if (!strcmp(item->name, judged[j]) && is_worse(item, tolerance))
+				return true;
+	}
+	return false;
+}
+
+/* What cannot be told from complete recordings alone is no clean bill. */
+static int judge(const struct diff_options *options, const struct analysis *before,
+	const struct analysis *after, const struct comparisons *comparisons)
+{
+	struct err err = {};
+	int status = analysis_status(before, &err);
+
+	if (!status)
+		status = analysis_status(after, &err);
+	if (status)
+		log_warning("%s", err.text);
+	return regressed(comparisons, options->tolerance) ? EXIT_BREACH : status;
+}
+
+static int diff(const struct diff_options *options)
+{
+	const struct step_spec *step = options->step_given ? &options->step : NULL;
+	struct comparisons comparisons = {};
+	struct analysis before, after = {};
+	struct err err = {};
+	int status, r = analysis_open(&before, options->before, step, ANALYSIS_COSTS, &err);
+
+	if (!r)
+		r = analysis_open(&after, options->after, step, ANALYSIS_COSTS, &err);
+	if (!r)
+		r = compare(&before.attribution, &after.attribution, &comparisons, &err);
+	if (r) {
+		status = cmd_fail(r, &err);
+	} else {
+		(options->json ? compare_report_json : compare_report_text)(
+			stdout, &comparisons, options->before, options->after);
+		status = judge(options, &before, &after, &comparisons);
+	}
+	comparisons_release(&comparisons);
+	analysis_close(&after);
+	analysis_close(&before);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct diff_options options = {.tolerance = DEFAULT_TOLERANCE};
+	int status = parse(argc, argv, &options);
+
+	if (status)
+		return status;
+	if (options.help) {
+		fputs(cmd_diff.usage, stdout);
+		return EXIT_OK;
+	}
+	return diff(&options);
+}
+
+const struct command cmd_diff = {
+	.name = "diff",
+	.summary = "compare two recordings: did the fix help? exit 99 on a regression",
+	.usage =
+		"usage: gctrace diff BEFORE AFTER [options]\n"
+		"\n"
+		"Compares two recordings of one training, before and after a change: step times, what\n"
+		"GC cost them, pauses, each with the change and, where it can be resampled, its 95 %\n"
+		"interval. Exit status 99 when steps or the share of GC got worse by more than the\n"
+		"tolerance, the whole interval beyond it; 3 or 4 when a recording is blind or\n"
+		"incomplete.\n"
+		"\n"
+		"      --tolerance SHARE     5% (the default) or 0.05\n"
+		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
+		"      --json                one JSON object a line instead of a table\n"
+		"  -v, --verbose             say more on stderr\n"
+		"  -h, --help                this text\n",
+	.run = run,
+};

@@ -1,0 +1,199 @@
+/* Attribution in; step and advice records, and the summary's word on steps, out. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_line.h"
+#include "json_steps.h"
+
+static int64_t pid_of(const struct report_input *input, uint32_t id)
+{
+	const struct process *process = recording_process(input->recording, id);
+
+	return process ? process->pid : UNKNOWN;
+}
+
+static void put_step(FILE *out, const struct report_input *input, size_t at, size_t index)
+{
+	const struct step_track *track = &input->attribution->steps->tracks.items[at];
+	const struct step *step = &track->steps.items[index];
+	const struct step_cost *cost = &input->attribution->tracks.items[at].steps.items[index];
+
+	line_begin(out, "step");
+	line_known(out, "pid", pid_of(input, track->process));
+	line_unsigned(out, "index", index);
+	line_unsigned(out, "start_ns", step->start_ns);
+	line_unsigned(out, "end_ns", step->end_ns);
+	line_unsigned(out, "duration_ns", step->end_ns - step->start_ns);
+	line_unsigned(out, "pauses", cost->pauses);
+	line_unsigned(out, "pause_ns", cost->overlap_ns);
+	line_unsigned(out, "cost_ns", cost->cost_ns);
+	line_null(out, "gpu_idle_ns");
+	line_text(out, "source", track->measured ? "measured" : "inferred");
+	line_unsigned(out, "tid", track->tid);
+	line_unsigned(out, "base_ns", cost->base_ns);
+	line_known(out, "generation", cost->pauses ? cost->generation : UNKNOWN);
+	line_known(out, "rss_bytes", step->rss_bytes);
+	line_end(out);
+}
+
+/* The track whose next step ended first, at @time_ns at the latest; or the number of tracks. */
+static size_t first_ended(const struct json_steps *steps, const struct report_input *input,
+	uint64_t time_ns)
+{
+	const struct steps *found = input->attribution->steps;
+	size_t best = found->tracks.count;
+
+	for (size_t i = 0; i < found->tracks.count; i++) {
+		const struct step_track *track = &found->tracks.items[i];
+		size_t next = steps->next.items[i];
+
+		if (next < track->steps.count && track->steps.items[next].end_ns <= time_ns) {
+			time_ns = track->steps.items[next].end_ns;
+			best = i;
+		}
+	}
+	return best;
+}
+
+int json_steps_until(struct json_steps *steps, FILE *out, const struct report_input *input,
+	uint64_t time_ns)
+{
+	size_t count = input->attribution ? input->attribution->tracks.count : 0, at;
+
+	while (steps->next.count < count)
+		if (!vec_add(&steps->next))
+			return -ENOMEM;
+	while (count && (at = first_ended(steps, input, time_ns)) < count)
+		put_step(out, input, at, steps->next.items[at]++);
+	return 0;
+}
+
+void json_steps_release(struct json_steps *steps)
+{
+	vec_free(&steps->next);
+}
+
+void json_charge(FILE *out, const struct report_input *input, uint64_t index)
+{
+	const struct attribution *attribution = input ? input->attribution : NULL;
+	const struct charge *charge = attribution && index < attribution->charges.count
+		? &attribution->charges.items[index] : NULL;
+	bool charged = charge && charge->track != ATTRIB_NONE;
+
+	line_known(out, "step", charged && charge->step != ATTRIB_NONE ? (int64_t)charge->step : UNKNOWN);
+	line_known(out, "overlap_ns", charged ? (int64_t)charge->overlap_ns : UNKNOWN);
+	line_known(out, "cost_ns", charged ? (int64_t)charge->cost_ns : UNKNOWN);
+}
+
+static void put_advice(FILE *out, const struct report_input *input, const struct advice *advice)
+{
+	line_begin(out, "advice");
+	line_text(out, "advice", advice_name(advice->kind));
+	line_known(out, "pid", pid_of(input, advice->process));
+	line_text(out, "title", advice->title);
+	line_text(out, "line", advice->line);
+	line_unsigned(out, "saves_ns", advice->saves_ns);
+	line_unsigned(out, "saves_low_ns", advice->saves_low_ns);
+	line_unsigned(out, "saves_high_ns", advice->saves_high_ns);
+	line_real(out, "saves_share", advice->saves_share);
+	line_known(out, "grows_objects", advice->grows_objects);
+	line_known(out, "grows_bytes", advice->grows_bytes);
+	line_real(out, "grows_objects_per_step", advice->grows_objects_per_step);
+	line_known(out, "every", advice->every ? (int64_t)advice->every : UNKNOWN);
+	line_text(out, "estimate", advice->estimate);
+	line_text(out, "risk", advice->risk);
+	line_end(out);
+}
+
+void json_advice(FILE *out, const struct report_input *input)
+{
+	for (size_t i = 0; input->advices && i < input->advices->items.count; i++)
+		put_advice(out, input, &input->advices->items.items[i]);
+}
+
+static void put_changes(FILE *out, const struct step_track *track)
+{
+	line_key(out, "changes");
+	putc_unlocked('[', out);
+	for (size_t i = 0; i < track->changes.count; i++)
+		fprintf(out, "%s{\"step\":%llu,\"from\":%u,\"to\":%u}", i ? "," : "",
+			(unsigned long long)track->changes.items[i].step,
+			track->changes.items[i].from, track->changes.items[i].to);
+	putc_unlocked(']', out);
+}
+
+static void put_track(FILE *out, const struct report_input *input, size_t at)
+{
+	static const char *const bases[] = {
+		[BASE_LIGHT_STEPS] = "light-steps", [BASE_REMAINDER] = "remainder", [BASE_NONE] = NULL};
+	const struct step_track *track = &input->attribution->steps->tracks.items[at];
+	const struct track_cost *cost = &input->attribution->tracks.items[at];
+	bool estimated = cost->base != BASE_NONE;
+
+	fputs_unlocked("{\"pid\":", out);
+	line_number(out, pid_of(input, track->process));
+	line_unsigned(out, "tid", track->tid);
+	line_unsigned(out, "steps", track->steps.count);
+	line_text(out, "signal", track->signal);
+	line_unsigned(out, "per_step", track->per_step);
+	put_changes(out, track);
+	line_unsigned(out, "period_ns", track->period_ns);
+	line_real(out, "variation", track->variation);
+	line_real(out, "confidence", track->confidence);
+	line_text(out, "source", track->measured ? "measured" : "inferred");
+	line_text(out, "note", track->note);
+	line_unsigned(out, "time_ns", cost->time_ns);
+	line_unsigned(out, "overlap_ns", cost->overlap_ns);
+	line_known(out, "cost_ns", estimated ? (int64_t)cost->cost.ns : UNKNOWN);
+	line_known(out, "cost_low_ns", estimated ? (int64_t)cost->cost.low_ns : UNKNOWN);
+	line_known(out, "cost_high_ns", estimated ? (int64_t)cost->cost.high_ns : UNKNOWN);
+	line_text(out, "base", bases[cost->base]);
+	line_unsigned(out, "pauses", cost->pauses);
+	line_unsigned(out, "pause_ns", cost->pause_ns);
+	line_unsigned(out, "outside", cost->outside);
+	line_unsigned(out, "outside_ns", cost->outside_ns);
+	line_unsigned(out, "worker_pauses", cost->worker_pauses);
+	line_unsigned(out, "worker_ns", cost->worker_ns);
+	line_unsigned(out, "worker_waited_ns", cost->worker_waited_ns);
+	line_unsigned(out, "p50_ns", cost->with.p50_ns);
+	line_unsigned(out, "p99_ns", cost->with.p99_ns);
+	line_unsigned(out, "max_ns", cost->with.max_ns);
+	line_unsigned(out, "slow_steps", cost->slow.steps);
+	line_unsigned(out, "slow_other", cost->slow.other);
+	line_real(out, "slow_every", cost->slow.every);
+	line_real(out, "slow_ratio", cost->slow.ratio);
+	putc_unlocked('}', out);
+}
+
+void json_tracks(FILE *out, const struct report_input *input)
+{
+	const struct attribution *attribution = input->attribution;
+	size_t count = attribution ? attribution->tracks.count : 0;
+	uint64_t steps = 0;
+	double confidence = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct step_track *track = &attribution->steps->tracks.items[i];
+
+		steps += track->steps.count;
+		confidence = track->confidence < confidence ? track->confidence : confidence;
+	}
+	line_known(out, "steps", count ? (int64_t)steps : UNKNOWN);
+	line_text(out, "step_signal", count ? attribution->steps->tracks.items[0].signal : NULL);
+	if (count)
+		line_real(out, "confidence", confidence);
+	else
+		line_null(out, "confidence");
+	line_text(out, "step_note", attribution ? attribution->steps->note : NULL);
+	line_key(out, "tracks");
+	putc_unlocked('[', out);
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			putc_unlocked(',', out);
+		put_track(out, input, i);
+	}
+	putc_unlocked(']', out);
+	line_unsigned(out, "elsewhere", count ? attribution->elsewhere : 0);
+	line_unsigned(out, "elsewhere_ns", count ? attribution->elsewhere_ns : 0);
+}

@@ -1,0 +1,14 @@
+/* The parts of the text report about training steps: what pauses cost them, and what would help. */
+#pragma once
+
+#include <stdio.h>
+
+#include "report.h"
+
+/* For each process that trains: its steps with and without pauses, what they cost, the worst steps. */
+void text_steps(FILE *out, const struct report_input *input);
+
+/* Cost by the line that triggered the collections. */
+void text_costs(FILE *out, const struct report_input *input);
+
+void text_advice(FILE *out, const struct report_input *input);

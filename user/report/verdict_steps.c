@@ -1,0 +1,215 @@
+/* Steps and what pauses cost them in; the paragraph that answers a tired engineer out. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "parse.h"
+#include "utf8.h"
+#include "verdict.h"
+
+/* Of training time: below it, and without a step that pauses made slow, GC is not the cause. */
+#define HARMLESS_SHARE 0.005
+
+/* Text that grows, and ends in what fits. */
+struct paragraph {
+	char *text;
+	size_t size, used;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+say(struct paragraph *paragraph, const char *format, ...)
+{
+	size_t room = paragraph->size - paragraph->used;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(paragraph->text + paragraph->used, room, format, args);
+	va_end(args);
+	if (n > 0)
+		paragraph->used += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* Names come from other processes. */
+static void say_shown(struct paragraph *paragraph, const char *bytes, size_t len, size_t columns)
+{
+	char shown[4 * 160 + 1];
+
+	utf8_show(shown, sizeof(shown), bytes, len, columns < 160 ? columns : 160);
+	say(paragraph, "%s", shown);
+}
+
+static void say_frame(struct paragraph *paragraph, const struct stack_table *stacks, uint32_t index)
+{
+	const struct frame *frame = &stacks->frames[index];
+	const char *file = strtab_get(stacks->strings, frame->file);
+	const char *base = strrchr(file, '/');
+
+	say_shown(paragraph, strtab_get(stacks->strings, frame->function),
+		strtab_len(stacks->strings, frame->function), 60);
+	base = base ? base + 1 : file;
+	if (!*base)
+		return;
+	say(paragraph, " (");
+	say_shown(paragraph, base, strlen(base), 60);
+	if (frame->line)
+		say(paragraph, ":%u", frame->line);
+	say(paragraph, ")");
+}
+
+/* "97th", "every" for 1 */
+static void say_ordinal(struct paragraph *paragraph, uint64_t n)
+{
+	static const char *const endings[] = {"th", "st", "nd", "rd"};
+	uint64_t last = n % 10;
+
+	if (n == 1)
+		say(paragraph, "nearly every");
+	else
+		say(paragraph, "every %" PRIu64 "%s", n,
+			last > 3 || n % 100 / 10 == 1 ? "th" : endings[last]);
+}
+
+static const char *name_of(const struct report_input *input, const struct step_track *track,
+	char *text, size_t size)
+{
+	return verdict_process_name(recording_process(input->recording, track->process), text, size);
+}
+#define NAME_OF(input, track) name_of((input), (track), (char[96]){0}, 96)
+
+/* The track that pays the largest share. */
+static size_t dearest(const struct attribution *attribution)
+{
+	size_t best = 0;
+	double most = -1;
+
+	for (size_t i = 0; i < attribution->tracks.count; i++) {
+		const struct track_cost *cost = &attribution->tracks.items[i];
+		double share = cost->time_ns ? (double)cost->overlap_ns / (double)cost->time_ns : 0;
+
+		if (share > most) {
+			most = share;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static bool is_harmless(const struct attribution *attribution)
+{
+	for (size_t i = 0; i < attribution->tracks.count; i++) {
+		const struct track_cost *cost = &attribution->tracks.items[i];
+
+		if (cost->slow.steps ||
+			(double)cost->cost.high_ns > HARMLESS_SHARE * (double)cost->time_ns ||
+			(double)cost->overlap_ns > 2 * HARMLESS_SHARE * (double)cost->time_ns)
+			return false;
+	}
+	return true;
+}
+
+static void say_cost(struct paragraph *paragraph, const struct track_cost *cost)
+{
+	say(paragraph, "%s of training time", VERDICT_SHARE(cost->overlap_ns, cost->time_ns));
+	if (cost->base == BASE_NONE)
+		return;
+	say(paragraph, " (counterfactual %s, 95 %% interval ",
+		VERDICT_SHARE(cost->cost.ns, cost->time_ns));
+	if (cost->time_ns)
+		say(paragraph, "%.*f–%.*f", 100.0 * (double)cost->cost.high_ns < (double)cost->time_ns ? 2 : 1,
+			100.0 * (double)cost->cost.low_ns / (double)cost->time_ns,
+			100.0 * (double)cost->cost.high_ns < (double)cost->time_ns ? 2 : 1,
+			100.0 * (double)cost->cost.high_ns / (double)cost->time_ns);
+	say(paragraph, "%s)", cost->base == BASE_REMAINDER
+		? "; every step has pauses, so against the steps less their pauses" : "");
+}
+
+static void say_slow(struct paragraph *paragraph, const struct report_input *input,
+	const struct track_cost *cost)
+{
+	const struct slow_pattern *slow = &cost->slow;
+	uint32_t frame;
+
+	if (!slow->steps)
+		return;
+	say(paragraph, "; ");
+	if (slow->every >= 1 && slow->steps > 2) {
+		say(paragraph, "%s", slow->regular ? "" : "about ");
+		say_ordinal(paragraph, (uint64_t)(slow->every + 0.5));
+		say(paragraph, " step is");
+	} else {
+		say(paragraph, "%" PRIu64 " step%s", slow->steps, slow->steps == 1 ? " is" : "s are");
+	}
+	say(paragraph, " %.1f × the median because of ", slow->ratio);
+	if (slow->generation >= 0)
+		say(paragraph, "generation-%d collections", slow->generation);
+	else
+		say(paragraph, "collections");
+	frame = attrib_trigger(input->stacks, slow->stack);
+	if (frame) {
+		say(paragraph, " triggered in ");
+		say_frame(paragraph, input->stacks, frame);
+	}
+}
+
+static void say_steps(struct paragraph *paragraph, const struct report_input *input,
+	const struct step_track *track)
+{
+	say(paragraph, "; %zu steps of %s", (size_t)track->steps.count,
+		FORMAT_DURATION(track->period_ns));
+	if (track->measured) {
+		say(paragraph, ", signal ");
+		say_shown(paragraph, track->signal, strlen(track->signal), 100);
+		if (track->per_step > 1)
+			say(paragraph, " (%u a step)", track->per_step);
+		say(paragraph, ", confidence %.2f", track->confidence);
+	} else {
+		say(paragraph, ", which are windows of time, not steps");
+	}
+	say(paragraph, verdict_complete(input->recording) ? ", nothing dropped." : ", INCOMPLETE.");
+}
+
+/* Slow steps that no pause explains are an answer too. */
+static void say_exonerated(struct paragraph *paragraph, const struct track_cost *cost)
+{
+	if (cost->slow.other)
+		say(paragraph, " %" PRIu64 " step%s %.1f × the median or slower for another reason than GC.",
+			cost->slow.other, cost->slow.other == 1 ? " was" : "s were", SLOW_RATIO);
+}
+
+const char *verdict_paragraph(const struct report_input *input, const struct summary *summary,
+	char *text, size_t size)
+{
+	struct paragraph paragraph = {text, size, 0};
+	const struct attribution *attribution = input->attribution;
+	bool complete = verdict_complete(input->recording), harmless;
+	const struct step_track *track;
+	const struct track_cost *cost;
+
+	if (!attribution || !attribution->tracks.count) {
+		verdict_sentence(input->recording, summary, text, size);
+		paragraph.used = strlen(text);
+		if (attribution && *attribution->steps->note && input->recording->runtimes.count) {
+			say(&paragraph, " ");
+			say_shown(&paragraph, attribution->steps->note,
+				strlen(attribution->steps->note), 160);
+			say(&paragraph, paragraph.text[paragraph.used - 1] == '.' ? "" : ".");
+		}
+		return text;
+	}
+	track = &attribution->steps->tracks.items[dearest(attribution)];
+	cost = &attribution->tracks.items[dearest(attribution)];
+	harmless = complete && is_harmless(attribution);
+	say(&paragraph, "GC cost %s", complete ? "" : "at least ");
+	say_cost(&paragraph, cost);
+	if (attribution->tracks.count > 1)
+		say(&paragraph, " of %s, of %zu processes that train the one that paid most",
+			NAME_OF(input, track), (size_t)attribution->tracks.count);
+	if (harmless)
+		say(&paragraph, ": look elsewhere");
+	say_slow(&paragraph, input, cost);
+	say_steps(&paragraph, input, track);
+	say_exonerated(&paragraph, cost);
+	return text;
+}
