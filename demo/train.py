@@ -1,143 +1,193 @@
 #!/usr/bin/env python3
-"""Trains a small network to predict how a pendulum moves, from a replay buffer of simulated motion.
+"""Trains a network to play Connect Four, from games that a tree search plays against itself.
 
-An ordinary training loop in plain Python, with an ordinary problem: its steps stutter. Every few
-hundred milliseconds one step takes many times as long as its neighbours, and nothing in this file
-says why. scripts/demo traces it with gctrace to find out.
+Each step searches a few moves ahead, keeps the positions it saw in a replay buffer, and trains on a batch
+from there: the shape of AlphaZero, small enough to run anywhere. A tree's nodes know their children and
+their parent. That is a reference cycle, so a tree that was let go stays until the collector comes by.
 """
 
 import argparse
 import gc
 import random
-import statistics
 import time
-from math import cos, pi, sin
 
-from autograd import Node, backward, mean, weighted_sum
+import torch
+from torch import nn
 
-TICK_S = 0.05
-TICKS = 5  # that the motor keeps its torque
-BATCH = 16
-HIDDEN = 20
-
-
-class Transition:
-    """One push and what came of it: the network's input and the answer it should give."""
-
-    __slots__ = ("observed", "change")
-
-    def __init__(self, observed, change):
-        self.observed = observed
-        self.change = change
+ROWS, COLUMNS = 6, 7
+LINES = [
+    [(row + i * down) * COLUMNS + column + i * right for i in range(4)]
+    for down, right in ((0, 1), (1, 0), (1, 1), (1, -1))
+    for row in range(ROWS)
+    for column in range(COLUMNS)
+    if 0 <= row + 3 * down < ROWS and 0 <= column + 3 * right < COLUMNS
+]
 
 
-class Pendulum:
-    """A rod under gravity, pushed by a motor at random."""
+class Game:
+    """A position: who stands where, and whose turn it is (1 or -1)."""
 
-    def __init__(self, chance):
-        self.chance = chance
-        self.angle = chance.uniform(-pi, pi)
-        self.speed = 0.0
+    def __init__(self, board=(0,) * (ROWS * COLUMNS), player=1):
+        self.board, self.player = board, player
 
-    def push(self):
-        torque = self.chance.uniform(-4.0, 4.0)
-        angle, speed = self.angle, self.speed
-        for _ in range(TICKS):
-            self.speed += TICK_S * (9.0 * sin(self.angle) + 3.0 * torque - 0.2 * self.speed)
-            self.angle += TICK_S * self.speed
-        return Transition([cos(angle), sin(angle), speed / 8.0, torque / 4.0],
-                          [(self.speed - speed) / 4.0, self.angle - angle])
+    def moves(self):
+        return [column for column in range(COLUMNS) if not self.board[column]]
 
+    def play(self, column):
+        place = max(r for r in range(ROWS) if not self.board[r * COLUMNS + column])
+        place = place * COLUMNS + column
+        board = self.board[:place] + (self.player,) + self.board[place + 1 :]
+        return Game(board, -self.player)
 
-class Layer:
-    def __init__(self, inputs, outputs, chance):
-        reach = 1.0 / inputs ** 0.5
-        self.weights = [[Node(chance.uniform(-reach, reach)) for _ in range(inputs)]
-                        for _ in range(outputs)]
-        self.biases = [Node(0.0) for _ in range(outputs)]
-
-    def __call__(self, inputs):
-        return [weighted_sum(weights, inputs, bias)
-                for weights, bias in zip(self.weights, self.biases)]
-
-    def parameters(self):
-        return [node for row in self.weights for node in row] + self.biases
+    def won(self):
+        """Whether the player who moved last has four in a row."""
+        last = -self.player
+        return any(all(self.board[i] == last for i in line) for line in LINES)
 
 
-class Network:
-    def __init__(self, sizes, chance):
-        self.layers = [Layer(a, b, chance) for a, b in zip(sizes, sizes[1:])]
+class Node:
+    """A position in the tree, and what the search found out about it."""
 
-    def predict(self, observed):
-        values = [Node(number) for number in observed]
-        for layer in self.layers[:-1]:
-            values = [value.squashed() for value in layer(values)]
-        return self.layers[-1](values)
+    def __init__(self, game, parent=None):
+        self.game, self.parent = game, parent
+        self.children = {}
+        self.visits, self.value = 0, 0.0
 
-    def parameters(self):
-        return [node for layer in self.layers for node in layer.parameters()]
+    def best(self):
+        scale = 2 * self.visits**0.5
+        return max(
+            self.children.values(),
+            key=lambda n: n.value / (n.visits or 1) + scale / (1 + n.visits),
+        )
+
+    def expand(self):
+        self.children = {m: Node(self.game.play(m), self) for m in self.game.moves()}
+
+    def learn(self, value):
+        node = self
+        while node:
+            node.visits += 1
+            node.value += value
+            value, node = -value, node.parent
+
+
+def search(root, playouts):
+    for _ in range(playouts):
+        node = root
+        while node.children:
+            node = node.best()
+        if node.game.won():
+            node.learn(1.0)
+        else:
+            node.expand()
+            node.learn(random.uniform(-0.1, 0.1))
+
+
+class Experience:
+    """A position, what the search made of it, and who won in the end."""
+
+    def __init__(self, game, visits, outcome):
+        self.game, self.visits, self.outcome = game, visits, outcome
+
+
+class Player(nn.Module):
+    def __init__(self, width=64):
+        super().__init__()
+        self.trunk = nn.Sequential(
+            nn.Linear(ROWS * COLUMNS, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
+        )
+        self.policy, self.value = nn.Linear(width, COLUMNS), nn.Linear(width, 1)
+
+    def forward(self, boards):
+        hidden = self.trunk(boards)
+        return self.policy(hidden), torch.tanh(self.value(hidden)).squeeze(1)
 
 
 class Trainer:
-    def __init__(self, transitions, chance):
-        self.chance = chance
-        self.pendulum = Pendulum(chance)
-        self.replay = [self.pendulum.push() for _ in range(transitions)]
-        self.oldest = 0
-        self.network = Network([4, HIDDEN, HIDDEN, 2], chance)
-        self.parameters = self.network.parameters()
-        self.momentum = [0.0] * len(self.parameters)
+    def __init__(self, positions):
+        self.player = Player()
+        self.optimizer = torch.optim.Adam(self.player.parameters(), lr=1e-3)
+        self.replay = [self.guess() for _ in range(positions)]
+        self.root = Node(Game())
 
-    def loss(self, batch):
-        distances = []
-        for transition in batch:
-            for guess, answer in zip(self.network.predict(transition.observed), transition.change):
-                distances.append(guess.squared_distance(answer))
-        return mean(distances)
+    def guess(self):
+        """What the replay buffer holds before anything was played."""
+        board = tuple(random.choice((-1, 0, 0, 1)) for _ in range(ROWS * COLUMNS))
+        return Experience(Game(board), {random.randrange(COLUMNS): 1}, random.choice((-1.0, 1.0)))
 
-    def descend(self, rate=0.02):
-        for i, node in enumerate(self.parameters):
-            self.momentum[i] = 0.9 * self.momentum[i] + node.gradient
-            node.value -= rate * self.momentum[i]
-            node.gradient = 0.0
+    def explore(self, playouts):
+        """One move of a game against itself; the search goes on where the last one ended."""
+        root = self.root
+        search(root, playouts)
+        visits = {move: node.visits for move, node in root.children.items()}
+        seen = Experience(root.game, visits, root.value / root.visits)
+        self.replay[random.randrange(len(self.replay))] = seen
+        self.root = root.children[max(visits, key=visits.get)]
+        if self.root.game.won() or not self.root.game.moves():
+            self.root = Node(Game())  # and the old tree is in nobody's hands
 
-    def step(self):
-        self.replay[self.oldest] = self.pendulum.push()
-        self.oldest = (self.oldest + 1) % len(self.replay)
-        loss = self.loss(self.chance.choices(self.replay, k=BATCH))
-        backward(loss)
-        self.descend()
-        return loss.value
+    def learn(self, size=64):
+        batch = random.sample(self.replay, size)
+        boards = torch.tensor([e.game.board for e in batch], dtype=torch.float32)
+        moves = torch.tensor([max(e.visits, key=e.visits.get) for e in batch])
+        outcomes = torch.tensor([e.outcome for e in batch])
+        self.optimizer.zero_grad()
+        policy, value = self.player(boards)
+        loss = nn.functional.cross_entropy(policy, moves) + nn.functional.mse_loss(value, outcomes)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    def step(self, playouts):
+        self.explore(playouts)
+        return self.learn()
 
 
-def train(trainer, seconds):
-    """Steps until the time is over; twice a second says how it goes."""
-    started = reported = time.monotonic()
-    losses, durations, number = [], [], 0
-    while (now := time.monotonic()) - started < seconds:
-        losses.append(trainer.step())
-        durations.append(time.monotonic() - now)
-        number += 1
-        if now - reported >= 0.5:
-            print(f"step {number:5}   loss {statistics.fmean(losses):7.4f}   "
-                  f"typical step {statistics.median(durations) * 1e3:6.1f} ms   "
-                  f"slowest {max(durations) * 1e3:6.1f} ms", flush=True)
-            losses, durations, reported = [], [], now
+def train(trainer, given):
+    until = time.monotonic() + given.seconds
+    shown, times = time.monotonic(), []
+    step = 0
+    while time.monotonic() < until:
+        begin = time.monotonic()
+        loss = trainer.step(given.playouts)
+        if given.manual and step % given.manual == 0:
+            gc.collect()
+        times.append(time.monotonic() - begin)
+        step += 1
+        if time.monotonic() - shown >= 1:
+            shown = time.monotonic()
+            typical, slowest = sorted(times)[len(times) // 2], max(times)
+            print(
+                "step %5d   loss %.3f   typical step %6.1f ms   slowest %6.1f ms"
+                % (step, loss, typical * 1000, slowest * 1000),
+                flush=True,
+            )
+            times = []
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seconds", type=float, default=15, help="train for this long (15)")
-    options.add_argument("--transitions", type=int, default=300_000,
-                         help="simulated before, and kept for replay (300000)")
-    options.add_argument("--freeze", action="store_true",
-                         help="tell the collector to leave the replay buffer alone: gc.freeze()")
+    options.add_argument("--seconds", type=float, default=15)
+    options.add_argument("--positions", type=int, default=150000, help="in the replay buffer")
+    options.add_argument("--playouts", type=int, default=60, help="of each search")
+    remedy = options.add_mutually_exclusive_group()
+    remedy.add_argument("--freeze", action="store_true", help="gc.freeze() before training")
+    remedy.add_argument("--threshold", type=int, help="gc.set_threshold(THRESHOLD, 10, 10)")
+    remedy.add_argument("--manual", type=int, help="gc.disable(), collect every MANUAL steps")
     given = options.parse_args()
-    print(f"simulating {given.transitions} pushes of a pendulum", flush=True)
-    trainer = Trainer(given.transitions, random.Random(23))
+    random.seed(23)
+    torch.manual_seed(23)
+    torch.set_num_threads(1)
+    trainer = Trainer(given.positions)
     if given.freeze:
+        gc.collect()
         gc.freeze()
-    train(trainer, given.seconds)
+    if given.threshold:
+        gc.set_threshold(given.threshold, 10, 10)
+    if given.manual:
+        gc.disable()
+    print("the replay buffer holds %d positions" % len(trainer.replay), flush=True)
+    train(trainer, given)
 
 
 if __name__ == "__main__":
