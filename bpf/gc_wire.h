@@ -19,7 +19,7 @@
 #define GC_SEEN_SLOTS  8192 /* code objects whose names were already sent */
 #define GC_MAX_SIGNALS 64   /* probes that may mark steps, in one session */
 #define GC_LABEL_BYTES 128  /* of a mark's label that are kept */
-#define GC_LABEL_SLOTS 1024 /* labels that were already sent */
+#define GC_LABEL_SLOTS 128  /* labels that were already sent */
 
 /* gc_header.type */
 #define GC_EVENT_PAUSE	    1
@@ -143,7 +143,7 @@ struct gc_label {
 #define GC_KEY_TEXT   1 /* a std::string {char *, size_t} at argument + offset: the label */
 #define GC_KEY_NUMBER 2 /* the argument itself: number; no label */
 #define GC_KEY_DIMS   3 /* three 32-bit arguments from this one on: number, see GC_DIMS(); no label */
-#define GC_KEY_PYTEXT 4 /* a pointer to a tuple whose first item is a str: the label; else no mark */
+#define GC_KEY_HINT   4 /* as TEXT, of a function further out: none once the inner one was called */
 
 /* Three dimensions below 2^21 as one number; larger ones are hashed, and GC_DIMS_HASHED is set. */
 #define GC_DIMS(m, n, k) ((__u64)(m) << 42 | (__u64)(n) << 21 | (__u64)(k))
@@ -164,15 +164,16 @@ struct gc_label {
 struct gc_signal {
 	__u64 hits;   /* in targets, marks or not */
 	__u64 due_ns; /* the leaky bucket: how far the hits so far would reach at the highest rate */
+	__u64 hint;   /* the key of the last mark by GC_KEY_HINT */
 	__u32 muted;  /* set by BPF when the bucket has run over, cleared by user space */
 	__u32 kept;   /* never muted, however hot: the user asked for it */
 	__u32 unless; /* index + 1 of a signal that says more: no marks once it has marked; 0: none */
 	__u32 marked; /* it has sent a mark */
-	__u32 direct; /* of a GC_KEY_TEXT: GC_KEY_PYTEXT would tell of the same call */
+	__u32 direct; /* by GC_KEY_TEXT: GC_KEY_HINT would tell of the same calls */
 	__u32 pad;
 };
 
-/* What BPF and user space share about signals, in a page of its own. */
+/* What BPF and user space share about signals: one page, so that a hit touches no other. */
 struct gc_signals {
 	struct gc_signal signals[GC_MAX_SIGNALS];
 	__u64 labels[GC_LABEL_SLOTS]; /* keys of labels already sent; losing one costs a resend */
@@ -262,4 +263,5 @@ _Static_assert(sizeof(struct gc_process) == 40, "wire ABI");
 _Static_assert(sizeof(struct gc_open) == 16, "wire ABI");
 _Static_assert(sizeof(struct gc_mark) == 56, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
-_Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");
+_Static_assert(sizeof(struct gc_signal) == 48, "wire ABI");
+_Static_assert(sizeof(struct gc_signals) == 4096, "wire ABI");

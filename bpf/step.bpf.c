@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* A call that may mark a step → one gc_mark record, and before it, once, the text of its label. */
-#include "core.bpf.h"
 #include "memory.bpf.h"
+#include "step_text.bpf.h"
 
 extern const volatile __u32 wakeup_bytes;
-
-#define SOURCE_TEXT_MOST (1u << 20) /* a longer std::string is none: the bytes are something else */
-#define LABEL_WORDS	 (GC_LABEL_BYTES / 8)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -15,25 +12,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct gc_signals);
 } signals SEC(".maps");
-
-struct text {
-	__u64 words[LABEL_WORDS]; /* zeros behind the end */
-	__u64 length;		  /* in full */
-};
-
-static __always_inline __u64 mix(__u64 x)
-{
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull; /* splitmix64's finaliser */
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
-/* The smaller one, in a form that the verifier follows: clang would fold the comparison away. */
-static __always_inline __u64 at_most(__u64 length, __u64 most)
-{
-	asm volatile("" : "+r"(length));
-	return length > most ? most : length;
-}
 
 /* The verifier takes no computed offset into the registers: each load stays where it is written. */
 #define LOADED(value)                                                                              \
@@ -76,67 +54,6 @@ static __always_inline bool pour(struct gc_signal *signal, __u64 now)
 	return false;
 }
 
-/* Copies the text of a std::string (libstdc++'s). False if there is none. */
-static __always_inline bool read_text(__u64 address, struct text *text)
-{
-	struct {
-		__u64 data, length;
-	} string;
-
-	if (bpf_probe_read_user(&string, sizeof(string), (void *)address) ||
-		string.length > SOURCE_TEXT_MOST)
-		return false;
-	text->length = string.length;
-	return !bpf_probe_read_user(text->words, at_most(string.length, GC_LABEL_BYTES),
-		(void *)string.data);
-}
-
-/*
- * PyASCIIObject. Up to 3.11 the bit `ready` is set, and a pointer more lies before the characters; the
- * bits above are never written.
- */
-struct py_text {
-	__u64 refcount, type, length, hash;
-	__u32 state, pad;
-};
-
-#define PY_TUPLE_SIZE	   16 /* the first item follows */
-#define PY_TYPE_FLAGS	   168
-#define PY_UNICODE	   (1u << 28) /* Py_TPFLAGS_UNICODE_SUBCLASS */
-#define PY_ASCII_MASK	   0x7c
-#define PY_ASCII	   0x64 /* kind 1, compact, ascii */
-#define PY_READY	   0x80
-#define PY_ASCII_DATA	   40
-
-/* Copies the str that is the first item of the tuple that @address points to. False for all else. */
-static __always_inline bool read_pytext(__u64 address, struct text *text)
-{
-	struct {
-		__u64 size, first;
-	} tuple;
-	struct py_text head;
-
-	if (bpf_probe_read_user(&tuple, sizeof(tuple), (void *)(read_u64(address) + PY_TUPLE_SIZE)) ||
-		!tuple.size || bpf_probe_read_user(&head, sizeof(head), (void *)tuple.first) ||
-		!(read_u64(head.type + PY_TYPE_FLAGS) & PY_UNICODE) ||
-		(head.state & PY_ASCII_MASK) != PY_ASCII || head.length > SOURCE_TEXT_MOST)
-		return false;
-	text->length = head.length;
-	return !bpf_probe_read_user(text->words, at_most(head.length, GC_LABEL_BYTES),
-		(void *)(tuple.first + PY_ASCII_DATA + (head.state & PY_READY ? 8 : 0)));
-}
-
-static __always_inline __u64 hash_text(const struct text *text, __u64 seed)
-{
-	__u64 hash = seed ^ text->length;
-
-	for (int i = 0; i < LABEL_WORDS; i++) {
-		hash = (hash ^ text->words[i]) * 0x9e3779b97f4a7c15ull;
-		hash ^= hash >> 29;
-	}
-	return mix(hash);
-}
-
 /* A label whose record is lost is sent again before its next mark. */
 static __always_inline void send_label(struct gc_signals *all, __u32 index, __u64 key,
 	const struct text *text, __u64 now)
@@ -159,23 +76,29 @@ static __always_inline void send_label(struct gc_signals *all, __u32 index, __u6
 	all->labels[key % GC_LABEL_SLOTS] = key;
 }
 
-/* False if the call is no mark. */
+/*
+ * False if the call is no mark. Which of a signal's functions a library calls is seen when it does:
+ * the outer one's mark stands for the first call of the inner one, and is the last of its kind.
+ */
 static __always_inline bool read_label(struct pt_regs *ctx, struct gc_signals *all,
 	struct gc_signal *signal, __u64 cookie, __u64 now, __u64 *ret_key)
 {
 	__u64 from = argument(ctx, GC_STEP_ARGUMENT(cookie)) + GC_STEP_OFFSET(cookie);
+	bool hint = GC_STEP_KEY(cookie) == GC_KEY_HINT, first = !signal->direct;
 	__u32 index = GC_STEP_SIGNAL(cookie);
 	struct text text = {};
 
-	if (GC_STEP_KEY(cookie) == GC_KEY_PYTEXT) {
-		if (signal->direct || !read_pytext(from, &text))
-			return false;
-	} else {
+	if (hint && !first)
+		return false;
+	if (!hint && first)
 		signal->direct = 1;
-		if (!read_text(from, &text))
-			return true; /* a mark without a label */
-	}
+	if (!read_text(from, GC_STEP_OFFSET(cookie), &text))
+		return !hint; /* a mark without a label */
 	*ret_key = hash_text(&text, mix(index + 1));
+	if (!hint && first && signal->hint == *ret_key)
+		return false;
+	if (hint)
+		signal->hint = *ret_key;
 	send_label(all, index, *ret_key, &text, now);
 	return true;
 }
@@ -212,7 +135,8 @@ static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u
 }
 
 /* A signal that says more has spoken. */
-static __always_inline bool is_superseded(const struct gc_signals *all, const struct gc_signal *signal)
+static __always_inline bool is_superseded(const struct gc_signals *all,
+	const struct gc_signal *signal)
 {
 	__u32 other = signal->unless - 1;
 
@@ -226,7 +150,7 @@ static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 
 	switch (GC_STEP_KEY(cookie)) {
 	case GC_KEY_TEXT:
-	case GC_KEY_PYTEXT:
+	case GC_KEY_HINT:
 		if (!read_label(ctx, all, signal, cookie, now, &key))
 			return;
 		break;

@@ -20,11 +20,12 @@ struct link_create_uprobe_multi {
 	uint32_t count, multi_flags, pid, pad;
 };
 
-static int attach_pair(struct bpf_object *object, const char *path, uint64_t offset)
+/* @alone: the entry only. */
+static int attach_pair(struct bpf_object *object, const char *path, uint64_t offset, bool alone)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(object, "on_nothing");
 
-	if (!bpf_program__attach_uprobe(program, true, -1, path, offset) ||
+	if ((!alone && !bpf_program__attach_uprobe(program, true, -1, path, offset)) ||
 		!bpf_program__attach_uprobe(program, false, -1, path, offset))
 		return -errno;
 	return 0;
@@ -86,7 +87,8 @@ static int load(struct bpf_object *object, const char *name, bool session)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: floor OBJECT pair|session|record|filter|private PATH OFFSET [PID]\n"
+	fprintf(stderr, "usage: floor OBJECT entry|pair|session|record|filter|private PATH OFFSET [PID]\n"
+		"  entry    an uprobe, empty\n"
 		"  pair     uprobe and uretprobe, empty\n"
 		"  session  the same as an uprobe session\n"
 		"  record   a session that sends a record of 104 bytes\n"
@@ -99,6 +101,7 @@ int main(int argc, char **argv)
 {
 	struct bpf_object *object;
 	const char *mode, *name;
+	bool alone;
 	pid_t pid = argc > 5 ? atoi(argv[5]) : 0;
 	uint64_t offset;
 	int r;
@@ -106,7 +109,8 @@ int main(int argc, char **argv)
 	if (argc < 5)
 		return usage();
 	mode = argv[2];
-	name = !strcmp(mode, "pair") ? "on_nothing" :
+	alone = !strcmp(mode, "entry");
+	name = alone || !strcmp(mode, "pair") ? "on_nothing" :
 		!strcmp(mode, "record") ? "on_session_record" :
 		!strcmp(mode, "filter") ? "on_session_filter" : "on_session";
 	offset = strtoull(argv[4], NULL, 0);
@@ -119,9 +123,9 @@ int main(int argc, char **argv)
 
 		bpf_map__set_initial_value(rodata, &target, sizeof(target));
 	}
-	r = load(object, name, strcmp(mode, "pair"));
+	r = load(object, name, strcmp(name, "on_nothing"));
 	if (!r)
-		r = !strcmp(mode, "pair") ? attach_pair(object, argv[3], offset) :
+		r = !strcmp(name, "on_nothing") ? attach_pair(object, argv[3], offset, alone) :
 			attach_session(bpf_object__find_program_by_name(object, name), argv[3],
 				offset, !strcmp(mode, "private") ? pid : 0);
 	if (r) {

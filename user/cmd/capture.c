@@ -36,6 +36,7 @@ struct capture {
 	struct store_writer *store;
 	char path[PATH_MAX]; /* of the recording */
 	bool temporary;	     /* nobody asked for it: it goes when the report is written */
+	bool headed;	     /* the lines' header has been written */
 	uint64_t deadline_ns, commit_ns;
 	struct trace_open_pause shown; /* the running pause last shown */
 	int signals, timer, poll;
@@ -83,11 +84,20 @@ static int on_mark(void *arg, const struct mark *mark)
 	return store_put_mark(capture->store, mark);
 }
 
+/* Pauses may come while targets are still being looked at. */
+static void show_header(struct capture *capture)
+{
+	if (capture->lines && !capture->options->json && !capture->headed)
+		text_pause_header(capture->out);
+	capture->headed = true;
+}
+
 static void show_pause(struct capture *capture, const struct pause *pause)
 {
 	const struct recording *recording = trace_recording(capture->trace);
 	const struct stack_table *stacks = trace_stacks(capture->trace);
 
+	show_header(capture);
 	if (capture->options->json)
 		json_pause(capture->out, recording, stacks, pause, NULL, 0);
 	else
@@ -253,6 +263,8 @@ static int add_targets(struct capture *capture)
 	}
 	if (capture->child && trace_add(capture->trace, capture->child->pid, &err) < 0)
 		return cmd_blind(&err);
+	if (!capture->child && !options->wait && trace_check_step(capture->trace, &err))
+		return cmd_blind(&err);
 	return EXIT_OK;
 }
 
@@ -408,8 +420,7 @@ static int capture_session(struct capture *capture)
 		}
 	}
 	announce(capture);
-	if (capture->lines && !capture->options->json)
-		text_pause_header(capture->out);
+	show_header(capture);
 	if (capture->options->duration_ns)
 		capture->deadline_ns = now_ns() + capture->options->duration_ns;
 	if (loop(capture)) {

@@ -27,6 +27,12 @@ static uint32_t pause_flags(uint32_t flags)
 		(flags & EVENT_TRUNCATED ? PAUSE_TRUNCATED : 0);
 }
 
+/* @value if the pause's record holds it. */
+static int64_t known(const struct event *event, uint32_t flag, uint64_t value)
+{
+	return event->pause.flags & flag ? (int64_t)value : UNKNOWN;
+}
+
 static void on_pause(struct trace *trace, const struct event *event)
 {
 	uint32_t process = trace_process(trace, (pid_t)event->pid);
@@ -53,6 +59,11 @@ static void on_pause(struct trace *trace, const struct event *event)
 		.flags = pause_flags(event->pause.flags),
 		.collected = books ? (int64_t)event->pause.collected : UNKNOWN,
 		.uncollectable = books ? (int64_t)event->pause.uncollectable : UNKNOWN,
+		.heap_objects = known(event, EVENT_HEAP, event->pause.heap_objects),
+		.heap_pending = known(event, EVENT_HEAP, event->pause.heap_pending),
+		.rss_start = known(event, EVENT_RSS, event->pause.rss_start),
+		.rss_end = known(event, EVENT_RSS, event->pause.rss_end),
+		.waited_ns = known(event, EVENT_WAITED, event->pause.waited_ns),
 		.stack = python_stack(trace->codes, event, &trace->stacks),
 	};
 	if (books && pause.generation >= 0)
@@ -71,7 +82,7 @@ static void on_new_maps(struct trace *trace, const struct event *event)
 	if (event->type == EVENT_EXEC)
 		trace_process_exec(trace, pid);
 	else
-		trace_look_again(trace, pid);
+		trace_maps_changed(trace, pid);
 	if (trace->options.stop_at_start)
 		kill(pid, SIGCONT);
 }
@@ -121,6 +132,12 @@ int trace_on_record(void *arg, void *bytes, size_t size)
 		break;
 	case EVENT_UNFINISHED:
 		trace->unfinished++;
+		break;
+	case EVENT_MARK:
+		trace_on_mark(trace, &event);
+		break;
+	case EVENT_LABEL:
+		trace_on_label(trace, &event);
 		break;
 	}
 	return 0;

@@ -34,8 +34,10 @@ void trace_quiet_libbpf(void)
 }
 
 /* Only the lifecycle programs and those for functions; the watchpoint's comes when it is needed. */
-static void choose_programs(struct gctrace_bpf *bpf, bool sessions)
+static void choose_programs(struct gctrace_bpf *bpf, const struct trace_options *options,
+	bool sessions)
 {
+	bpf_program__set_autoload(bpf->progs.on_step, options->steps || options->step_probe);
 	bpf_program__set_autoload(bpf->progs.on_collecting_write, false);
 	bpf_program__set_autoload(bpf->progs.on_collect_session, sessions);
 	bpf_program__set_autoload(bpf->progs.on_collect_begin, !sessions);
@@ -62,7 +64,7 @@ static int load_once(const struct trace_options *options, bool sessions, struct 
 
 	if (!bpf)
 		return -errno;
-	choose_programs(bpf, sessions);
+	choose_programs(bpf, options, sessions);
 	bpf->rodata->min_stack_ns = options->min_stack_ns;
 	bpf->rodata->wakeup_bytes = (uint32_t)(ring / 4);
 	bpf->rodata->follow_children = options->children;
@@ -113,6 +115,9 @@ int trace_load(struct trace *trace, struct err *err)
 	if (shared == MAP_FAILED)
 		return err_set(err, errno, "the shared BPF map cannot be mapped: %s", strerror(errno));
 	trace->shared = shared;
+	r = trace_steps_open(trace, err);
+	if (r)
+		return r;
 	trace->ring = ring_buffer__new(bpf_map__fd(trace->bpf->maps.events), trace_on_record, trace,
 		NULL);
 	if (!trace->ring)
@@ -164,7 +169,7 @@ int trace_load_watch(struct trace *trace, struct err *err)
 int trace_probe_kernel(struct err *err)
 {
 	_cleanup_(cleanup_gctrace_bpf__destroy) struct gctrace_bpf *bpf = NULL;
-	struct trace_options options = {.buffer_bytes = 4096};
+	struct trace_options options = {.buffer_bytes = 4096, .steps = true};
 	bool sessions;
 	int r;
 

@@ -170,6 +170,59 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 	return r ? r : (int)count;
 }
 
+/* Low bits of trace.looks' values; the rest is the time in ns. */
+#define LOOK_FOUND 1 /* it has a runtime: further ones can wait a moment */
+#define LOOK_DUE   2 /* its maps have changed since */
+
+#define LOOK_PAUSE_NS 50000000ull /* between two looks at a process that has a runtime */
+
+static void note_look(struct trace *trace, pid_t pid, bool found)
+{
+	const uint64_t *last = u64map_get(&trace->looks, (uint64_t)pid);
+	uint64_t flags = found ? LOOK_FOUND : 0;
+
+	if (last && *last & LOOK_DUE)
+		trace->looks_due--;
+	u64map_put(&trace->looks, (uint64_t)pid, (now_ns() & ~3ull) | flags);
+}
+
+void trace_forget_looks(struct trace *trace, pid_t pid)
+{
+	const uint64_t *last = u64map_get(&trace->looks, (uint64_t)pid);
+
+	if (last && *last & LOOK_DUE)
+		trace->looks_due--;
+	u64map_remove(&trace->looks, (uint64_t)pid);
+}
+
+/*
+ * A program that imports libraries changes its maps hundreds of times in a second, and each look
+ * costs milliseconds. Until its runtime is found each counts, and `gctrace run` has halted it.
+ */
+void trace_maps_changed(struct trace *trace, pid_t pid)
+{
+	uint64_t *last = u64map_get(&trace->looks, (uint64_t)pid);
+
+	if (!last || !(*last & LOOK_FOUND) || now_ns() - *last >= LOOK_PAUSE_NS) {
+		trace_look_again(trace, pid);
+		return;
+	}
+	if (!(*last & LOOK_DUE))
+		trace->looks_due++;
+	*last |= LOOK_DUE;
+}
+
+void trace_looks_turn(struct trace *trace)
+{
+	for (size_t i = 0; trace->looks_due && i < trace->looks.capacity; i++) {
+		const struct u64map_slot *slot = &trace->looks.slots[i];
+
+		if (trace->looks.used[i] && slot->value & LOOK_DUE &&
+			now_ns() - slot->value >= LOOK_PAUSE_NS)
+			trace_look_again(trace, (pid_t)slot->key);
+	}
+}
+
 int trace_look(struct trace *trace, pid_t pid, struct err *err)
 {
 	uint32_t process = trace_process(trace, pid);
@@ -183,7 +236,10 @@ int trace_look(struct trace *trace, pid_t pid, struct err *err)
 		return err_set(err, -r, "the memory map of process %d cannot be read: %s", pid,
 			r == -ESRCH ? "there is no such process" : strerror(-r));
 	r = look_at(trace, pid, process, &maps, err);
+	/* After the collectors' probes: what a step is can wait, a collection cannot. */
+	trace_steps_look(trace, pid, &maps);
 	proc_maps_release(&maps);
+	note_look(trace, pid, r > 0);
 	return r;
 }
 
@@ -195,6 +251,7 @@ void trace_look_again(struct trace *trace, pid_t pid)
 
 	if (r >= 0)
 		return;
+	trace_forget_looks(trace, pid);
 	log_debug("%s", err.text);
 	if (r == -ESRCH || r == -ENOEXEC || process == trace->last_unprobed)
 		return;

@@ -97,6 +97,7 @@ void trace_process_exec(struct trace *trace, pid_t pid)
 	describe(process);
 	tell(trace, process);
 	trace_forget_image(trace, pid);
+	trace_forget_looks(trace, pid);
 	trace_look_again(trace, pid);
 }
 
@@ -110,5 +111,6 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 	process = process_by_id(trace, (uint32_t)*id);
 	process->exit_ns = time_ns;
 	tell(trace, process);
+	trace_forget_looks(trace, pid);
 	u64map_remove(&trace->live, (uint64_t)pid);
 }

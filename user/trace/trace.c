@@ -54,6 +54,9 @@ int trace_open(const struct trace_options *options, const struct trace_sink *sin
 	trace->options = *options;
 	trace->sink = *sink;
 	begin_recording(&trace->recording);
+	if (options->step_asked)
+		snprintf(trace->recording.step_asked, sizeof(trace->recording.step_asked), "%s",
+			options->step_asked);
 	trace->codes = python_codes_new();
 	if (!trace->codes || stack_table_init(&trace->stacks)) {
 		trace_free(trace);
@@ -79,6 +82,7 @@ void trace_free(struct trace *trace)
 		bpf_link__destroy(trace->links.items[i]);
 	vec_free(&trace->links);
 	vec_free(&trace->hooks);
+	trace_steps_close(trace);
 	ring_buffer__free(trace->ring);
 	if (trace->shared)
 		munmap((void *)trace->shared, sizeof(*trace->shared));
@@ -91,6 +95,7 @@ void trace_free(struct trace *trace)
 	vec_free(&trace->closing);
 	u64map_release(&trace->live);
 	u64map_release(&trace->runtimes);
+	u64map_release(&trace->looks);
 	recording_release(&trace->recording);
 	free(trace);
 }
@@ -142,6 +147,7 @@ int trace_add(struct trace *trace, pid_t pid, struct err *err)
 	if (trace->options.children)
 		for (int round = 0; round < 2; round++)
 			total += add_descendants(trace, pid);
+	trace_steps_settle(trace);
 	if (total)
 		return total;
 	looked_for(labels, sizeof(labels));
@@ -159,6 +165,8 @@ int trace_drain(struct trace *trace)
 {
 	int r = ring_buffer__consume(trace->ring);
 
+	trace_looks_turn(trace);
+	trace_steps_turn(trace);
 	trace_count_drops(trace);
 	return trace->sink_error ? trace->sink_error : r < 0 ? r : 0;
 }
@@ -212,6 +220,7 @@ int trace_finish(struct trace *trace)
 	trace_read_books(trace);
 	r = drain_until(trace, now_ns());
 	trace_close_books(trace);
+	trace_steps_finish(trace);
 	trace->recording.end_ns = now_ns();
 	trace->recording.complete = !recording_drop_total(&trace->recording);
 	for (size_t i = 0; i < trace->recording.runtimes.count; i++)

@@ -21,6 +21,10 @@ struct trace_options {
 	uint64_t buffer_bytes;	/* of the ring buffer; rounded up to a power of two */
 	const char *only_tier;	/* one way to probe, for tests; NULL: the best */
 	bool no_session;	/* as if the kernel had no uprobe sessions, for tests */
+	/* Probe what may mark steps; @step_probe is the user's own ("lib:symbol", "usdt:prov:name"), or NULL. */
+	bool steps;
+	const char *step_probe;
+	const char *step_asked; /* --step as typed, for the recording; or NULL */
 };
 
 #define TRACE_DEFAULT_STACK_NS	   50000
@@ -32,6 +36,9 @@ struct trace_sink {
 	int (*process)(void *arg, const struct process *process); /* new, or changed */
 	int (*runtime)(void *arg, const struct runtime *runtime);
 	int (*pause)(void *arg, const struct pause *pause);
+	int (*signal)(void *arg, const struct signal *signal); /* new, or changed; like series, or NULL */
+	int (*series)(void *arg, const struct series *series); /* new; before its first mark */
+	int (*mark)(void *arg, const struct mark *mark);
 };
 
 /* Loads the programs and follows processes from here on. -errno with the remedy. */
@@ -44,6 +51,12 @@ void trace_free(struct trace *trace); /* detaches everything; NULL is fine */
  * found and probed in them, 0 for none (@err says what was looked for), or -errno with a sentence.
  */
 int trace_add(struct trace *trace, pid_t pid, struct err *err);
+
+/*
+ * Whether what options.step_probe names was found in the processes added so far. 0, or -ENOENT with a
+ * sentence: where it was looked for, and what resembles it.
+ */
+int trace_check_step(const struct trace *trace, struct err *err);
 
 /* A descriptor that polls readable when trace_drain() should not wait for its turn. */
 int trace_fd(const struct trace *trace);

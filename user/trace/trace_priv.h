@@ -1,6 +1,9 @@
 /* The inside of a session, shared by this room's files only. */
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include <bpf/libbpf.h>
 
 #include "books.h"
@@ -9,6 +12,8 @@
 #include "gctrace.skel.h"
 #include "probe.h"
 #include "python_code.h"
+#include "step_signal.h"
+#include "strtab.h"
 #include "trace.h"
 #include "u64map.h"
 
@@ -44,6 +49,57 @@ struct shared_page {
 	struct gc_open open[GC_OPEN_SLOTS];
 };
 
+/* A probe of a step signal, and where it is, so that it can be put there again. */
+struct step_place {
+	int fd; /* of the file; owned by step_watch.fds */
+	uint64_t offset, semaphore, cookie;
+	const char *label; /* of the cookie's variant, or NULL */
+	struct bpf_link *link; /* NULL while the signal is let go */
+};
+
+/* What the session knows of recording.signals.items[i]. */
+struct step_signal {
+	VEC(struct step_place) places;
+	uint64_t retry_ns, wait_ns;   /* when a signal that was let go is tried again, after how long */
+	bool settled;		      /* its hints are let go: the inner function is called */
+	bool superseded;	      /* a signal that says more has marked: let go for good */
+	bool warned;		      /* a user's signal is hot */
+	uint32_t spare_of; /* index + 1 of a signal that says more, which suffices for short steps */
+	uint64_t rate_ns, rate_hits, other_hits; /* what was counted when the last second began */
+	uint64_t told_hits, level_hits, level_ns; /* of what the sink and the leaky bucket know */
+	size_t series;
+};
+
+/* Files that are looked through in a thread of their own, while pauses go on being drained. */
+struct step_scan {
+	pthread_t thread;
+	pid_t pid;
+	struct signal_wish wish; /* "" for none */
+	VEC(struct step_file {
+		struct proc_map map; /* owns its path */
+		int fd;		     /* -1: no signals in it */
+		struct signal_plans plans;
+	}) files;
+	struct signal_near near;
+	atomic_bool done;
+};
+
+struct step_watch {
+	bool on;
+	struct signal_wish wish; /* "" for none */
+	struct gc_signals *page;
+	struct step_signal signals[GC_MAX_SIGNALS];
+	struct u64map files;	 /* hash of device and inode: looked through, or being so */
+	VEC(struct step_scan *) scans;
+	VEC(int) fds;
+	struct strtab *texts;
+	struct u64map labels; /* key → id in texts */
+	struct u64map series; /* hash of process, thread, signal and key → struct series.id */
+	/* For the sentence, should the user's own not be found. */
+	char searched[256];
+	struct signal_near near, near_files;
+};
+
 struct trace {
 	struct trace_options options;
 	struct trace_sink sink;
@@ -69,6 +125,9 @@ struct trace {
 	uint64_t pauses, bad_records, unfinished;
 	uint64_t unprobed;	 /* processes that got a runtime which could not be probed */
 	uint32_t last_unprobed; /* struct process.id of the latest of them */
+	struct step_watch steps;
+	struct u64map looks; /* pid → when its maps were last looked at, and LOOK_… in the low bits */
+	size_t looks_due;    /* of them that carry LOOK_DUE */
 	int sink_error;
 };
 
@@ -84,6 +143,10 @@ void trace_detach(struct image *image);
 
 /* runtime.c: looks again at a process whose maps may have changed; what cannot be probed is a drop. */
 void trace_look_again(struct trace *trace, pid_t pid);
+/* The maps changed: looks again, at once or when the burst of changes is over. */
+void trace_maps_changed(struct trace *trace, pid_t pid);
+void trace_looks_turn(struct trace *trace);
+void trace_forget_looks(struct trace *trace, pid_t pid);
 /* Lets go of what belonged to the program that @pid was before its exec. */
 void trace_forget_image(struct trace *trace, pid_t pid);
 
@@ -102,6 +165,28 @@ void trace_close_books(struct trace *trace);
 int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
 	uint64_t address);
 void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child);
+
+/* scan.c: begins to look through those files of @maps that may hold signals and are new. */
+void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *maps);
+/* Attaches what the scans that have ended found. */
+void trace_scans_turn(struct trace *trace);
+void trace_scans_close(struct trace *trace);
+
+/* signals.c: probes that may mark steps. */
+int trace_steps_open(struct trace *trace, struct err *err);
+void trace_steps_close(struct trace *trace);
+/* Probes @plan in the file open as @fd. */
+void trace_step_attach(struct trace *trace, int fd, const struct signal_plan *plan);
+/* Waits for the scans under way, and attaches what they found. */
+void trace_steps_settle(struct trace *trace);
+/* What is due: scans that ended, signals that ran hot, or may be tried again. */
+void trace_steps_turn(struct trace *trace);
+/* The last word on every signal. */
+void trace_steps_finish(struct trace *trace);
+
+/* marks.c: marks → series and marks of the recording. */
+void trace_on_mark(struct trace *trace, const struct event *event);
+void trace_on_label(struct trace *trace, const struct event *event);
 
 /* drain.c */
 int trace_on_record(void *arg, void *bytes, size_t size);

@@ -1,0 +1,29 @@
+/* The functions of known libraries that are called a fixed number of times a step. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <stdint.h>
+
+#include "gc_wire.h"
+
+#define SIGNAL_MAX_SYMBOLS 12
+
+struct signal_symbol {
+	const char *text;  /* a symbol; with "*" at its end, how one begins */
+	const char *label; /* tells it apart from the signal's other functions; or NULL */
+};
+
+struct signal_entry {
+	const char *name;
+	const char *libraries; /* how their files' names begin, separated by spaces */
+	const char *unless;    /* a signal that says more where it fires; or NULL */
+	bool spare;	       /* so only where steps are very short: kept beside it otherwise */
+	uint8_t key, argument; /* GC_KEY_…, and from which argument (1 … 6); see gc_wire.h */
+	uint8_t offset;
+	struct signal_symbol symbols[SIGNAL_MAX_SYMBOLS];
+};
+
+extern const struct signal_entry signal_table[];
+extern const size_t signal_table_count;

@@ -1,0 +1,197 @@
+/*
+ * Which mapped files hold step signals: a process's maps → files, looked through in a thread of their
+ * own (one symbol table may have a million names) → plans.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "log.h"
+#include "trace_priv.h"
+
+DEFINE_CLEANUP(struct elf_file *, elf_file_free);
+
+static void free_scan(struct step_scan *scan)
+{
+	for (size_t i = 0; i < scan->files.count; i++) {
+		struct step_file *file = &scan->files.items[i];
+
+		free(file->map.path);
+		if (file->fd >= 0)
+			close(file->fd);
+		vec_free(&file->plans.plans);
+	}
+	vec_free(&scan->files);
+	free(scan);
+}
+
+/* What remains open is what holds a signal: its probes may be needed again. */
+static void look_through(struct step_scan *scan, struct step_file *file)
+{
+	_cleanup_(cleanup_elf_file_free) struct elf_file *elf = NULL;
+	const struct signal_wish *wish = scan->wish.name[0] ? &scan->wish : NULL;
+	_cleanup_close_ int fd = -1, twin = -1;
+	char path[PATH_MAX];
+	struct err err = {};
+
+	fd = proc_map_open(scan->pid, &file->map, path, sizeof(path));
+	if (fd < 0)
+		return;
+	twin = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (twin < 0 || elf_file_open(steal_fd(&fd), file->map.path, &elf, &err))
+		return;
+	if (!signal_plan_file(elf, file->map.path, wish, &file->plans, &scan->near) &&
+		file->plans.plans.count)
+		file->fd = steal_fd(&twin);
+}
+
+static void *run_scan(void *arg)
+{
+	struct step_scan *scan = arg;
+
+	setpriority(PRIO_PROCESS, 0, 0); /* of this thread: the drain's is higher */
+	for (size_t i = 0; i < scan->files.count; i++)
+		look_through(scan, &scan->files.items[i]);
+	atomic_store(&scan->done, true);
+	return NULL;
+}
+
+/* Signals are the main thread's; elf/ needs SIGBUS where a file shrinks under it. */
+static int start_thread(struct step_scan *scan)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&scan->thread, NULL, run_scan, scan);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
+}
+
+static uint64_t file_key(const struct proc_map *map)
+{
+	return u64_mix(map->device) ^ map->inode;
+}
+
+/* Takes the map into the scan. False when memory is out. */
+static bool add_file(struct step_scan *scan, const struct proc_map *map)
+{
+	struct step_file *file = vec_add(&scan->files);
+	char *path = file ? strdup(map->path) : NULL;
+
+	if (!path) {
+		scan->files.count -= file ? 1 : 0;
+		return false;
+	}
+	file->map = *map;
+	file->map.path = path;
+	file->fd = -1;
+	return true;
+}
+
+/* Lists the file for the sentence that says where the user's own was looked for. */
+static void note_searched(struct step_watch *steps, const struct proc_map *map)
+{
+	const char *slash = strrchr(map->path, '/'), *base = slash ? slash + 1 : map->path;
+	size_t used = strlen(steps->searched), room = sizeof(steps->searched) - used;
+
+	char stem[128];
+
+	if (!steps->wish.name[0])
+		return;
+	snprintf(stem, sizeof(stem), "%.*s", (int)strcspn(base, "."), base);
+	if (!signal_wish_likely(map->path, &steps->wish))
+		signal_near_note(&steps->near_files, steps->wish.library, stem);
+	else if (!steps->wish.usdt && strlen(base) + 3 < room)
+		snprintf(steps->searched + used, room, "%s%s", used ? ", " : "", base);
+}
+
+void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *maps)
+{
+	struct step_watch *steps = &trace->steps;
+	const struct signal_wish *wish = steps->wish.name[0] ? &steps->wish : NULL;
+	struct step_scan *scan, **slot;
+
+	if (!steps->on)
+		return;
+	scan = calloc(1, sizeof(*scan));
+	if (!scan)
+		return;
+	scan->pid = pid;
+	scan->wish = steps->wish;
+	for (size_t i = 0; i < maps->maps.count; i++) {
+		const struct proc_map *map = &maps->maps.items[i];
+		uint64_t key = file_key(map);
+
+		if (!map->exec || u64map_get(&steps->files, key) || u64map_put(&steps->files, key, 1))
+			continue;
+		note_searched(steps, map);
+		if ((trace->options.steps ? signal_likely(map->path, wish)
+					  : signal_wish_likely(map->path, wish)))
+			add_file(scan, map);
+	}
+	slot = scan->files.count ? vec_add(&steps->scans) : NULL;
+	if (!slot || start_thread(scan)) {
+		steps->scans.count -= slot ? 1 : 0;
+		free_scan(scan);
+		return;
+	}
+	*slot = scan;
+}
+
+/* Attaches what the scan found, and ends it. */
+static void take_scan(struct trace *trace, struct step_scan *scan)
+{
+	struct step_watch *steps = &trace->steps;
+
+	pthread_join(scan->thread, NULL);
+	for (size_t i = 0; i < scan->files.count; i++) {
+		struct step_file *file = &scan->files.items[i];
+		int *fd = file->fd >= 0 ? vec_add(&steps->fds) : NULL;
+
+		if (!fd)
+			continue;
+		*fd = steal_fd(&file->fd);
+		for (size_t j = 0; j < file->plans.plans.count; j++)
+			trace_step_attach(trace, *fd, &file->plans.plans.items[j]);
+	}
+	for (size_t i = 0; i < scan->near.count; i++)
+		signal_near_note(&steps->near, steps->wish.symbol, scan->near.best[i].name);
+	free_scan(scan);
+}
+
+void trace_scans_turn(struct trace *trace)
+{
+	struct step_watch *steps = &trace->steps;
+
+	for (size_t i = 0; i < steps->scans.count;) {
+		struct step_scan *scan = steps->scans.items[i];
+
+		if (!atomic_load(&scan->done)) {
+			i++;
+			continue;
+		}
+		steps->scans.items[i] = steps->scans.items[--steps->scans.count];
+		take_scan(trace, scan);
+	}
+}
+
+void trace_scans_close(struct trace *trace)
+{
+	struct step_watch *steps = &trace->steps;
+
+	for (size_t i = 0; i < steps->scans.count; i++) {
+		pthread_join(steps->scans.items[i]->thread, NULL);
+		free_scan(steps->scans.items[i]);
+	}
+	vec_free(&steps->scans);
+}
