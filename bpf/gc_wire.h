@@ -167,10 +167,8 @@ struct gc_signal {
 	__u64 hint;   /* the key of the last mark by GC_KEY_HINT */
 	__u32 muted;  /* set by BPF when the bucket has run over, cleared by user space */
 	__u32 kept;   /* never muted, however hot: the user asked for it */
-	__u32 unless; /* index + 1 of a signal that says more: no marks once it has marked; 0: none */
 	__u32 marked; /* it has sent a mark */
 	__u32 direct; /* by GC_KEY_TEXT: GC_KEY_HINT would tell of the same calls */
-	__u32 pad;
 };
 
 /* What BPF and user space share about signals: one page, so that a hit touches no other. */
@@ -263,5 +261,5 @@ _Static_assert(sizeof(struct gc_process) == 40, "wire ABI");
 _Static_assert(sizeof(struct gc_open) == 16, "wire ABI");
 _Static_assert(sizeof(struct gc_mark) == 56, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
-_Static_assert(sizeof(struct gc_signal) == 48, "wire ABI");
-_Static_assert(sizeof(struct gc_signals) == 4096, "wire ABI");
+_Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");
+_Static_assert(sizeof(struct gc_signals) <= 4096, "one page");

@@ -134,15 +134,6 @@ static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u
 	bpf_ringbuf_submit(mark, flags);
 }
 
-/* A signal that says more has spoken. */
-static __always_inline bool is_superseded(const struct gc_signals *all,
-	const struct gc_signal *signal)
-{
-	__u32 other = signal->unless - 1;
-
-	return other < GC_MAX_SIGNALS && all->signals[other].marked;
-}
-
 static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 	struct gc_signal *signal, __u64 cookie, __u64 now)
 {
@@ -182,7 +173,7 @@ int on_step(struct pt_regs *ctx)
 		return 0;
 	signal = &all->signals[GC_STEP_SIGNAL(cookie)];
 	__sync_fetch_and_add(&signal->hits, 1);
-	if (!signal->muted && (signal->kept || pour(signal, now)) && !is_superseded(all, signal))
+	if (!signal->muted && (signal->kept || pour(signal, now)))
 		mark(ctx, all, signal, cookie, now);
 	return 0;
 }

@@ -255,20 +255,20 @@ def test_cxx_names(bench, some_runtime, records):
     assert marks.total("torch:record") == 0
 
 
-def test_loss_until_the_optimizer_speaks(bench, some_runtime, records):
-    """A signal that a better one makes superfluous is silenced by the better one's first mark."""
+def test_loss_beside_the_optimizer(bench, some_runtime, records):
+    """Only the loss tells an evaluation from a step: it is kept beside a better signal."""
     subject = start(bench, some_runtime, torch=records)
     tracer = bench.record(subject)
     subject.ask("call", "torch", "loss_many", 41)
     subject.ask("call", "torch", "record_many", 1, "Optimizer.step#Adam.step")
     subject.ask("call", "torch", "loss_many", 43)
     marks = finish(bench, subject, tracer)
-    assert [(s.label, s.marks) for s in marks.of("torch:loss")] == [("mse_loss", 41)]
+    assert [(s.label, s.marks) for s in marks.of("torch:loss")] == [("mse_loss", 84)]
     assert marks.total("torch:record") == 1
 
 
 def test_spare_for_short_steps(bench, some_runtime, records):
-    """Where steps take less than two milliseconds, the optimizer's label does without the backward."""
+    """Where steps take about half a millisecond, the optimizer's label does without the backward."""
     subject = start(bench, some_runtime, torch=records)
     tracer = bench.record(subject)
     for _ in range(30):
@@ -278,8 +278,8 @@ def test_spare_for_short_steps(bench, some_runtime, records):
     slow = time.monotonic_ns()
     while not any("torch:backward" in line and "let go" in line for line in tracer.err.lines):
         assert time.monotonic_ns() < slow + 10 * 10**9
-        subject.ask("call", "torch", "record_many", 100, "Optimizer.step#Adam.step")
-        subject.ask("call", "torch", "backward_many", 100)
+        subject.ask("call", "torch", "record_many", 200, "Optimizer.step#Adam.step")
+        subject.ask("call", "torch", "backward_many", 200)
         time.sleep(0.05)
     marks = finish(bench, subject, tracer)
     assert marks.signals["torch:backward"]["let_go_ns"] > slow
@@ -450,8 +450,9 @@ def test_torch(bench, passes):
     marks = Marks(bench.file)
     assert marks.drops == []
     assert marks.total("torch:backward") == 97 * passes
-    # what the optimizer says of itself; the loss is then superfluous, and let go at the first of them
+    # what the optimizer says of itself
     labels = {s.label: s.marks for s in marks.of("torch:record")}
     assert labels == {"Optimizer.step#Adam.step": 97, "Optimizer.zero_grad#Adam.zero_grad": 97}
-    assert marks.total("torch:loss") == 0
-    assert marks.signals["torch:loss"]["let_go_ns"] is None
+    # a very short loop: at more than 1,800 a second the loss is let go, and only then lacks marks
+    if marks.signals["torch:loss"]["let_go_ns"] is None:
+        assert marks.total("torch:loss") == 97 * passes + 11

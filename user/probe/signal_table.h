@@ -18,8 +18,7 @@ struct signal_symbol {
 struct signal_entry {
 	const char *name;
 	const char *libraries; /* how their files' names begin, separated by spaces */
-	const char *unless;    /* a signal that says more where it fires; or NULL */
-	bool spare;	       /* so only where steps are very short: kept beside it otherwise */
+	const char *spare_of;  /* a signal that says more, and suffices where steps are very short; or NULL */
 	uint8_t key, argument; /* GC_KEY_…, and from which argument (1 … 6); see gc_wire.h */
 	uint8_t offset;
 	struct signal_symbol symbols[SIGNAL_MAX_SYMBOLS];

@@ -266,8 +266,7 @@ static int add_plan(const struct elf_file *file, const char *base, const struct 
 		plan->key = entry->key;
 		plan->argument = entry->argument;
 		plan->offset = entry->offset;
-		plan->unless = entry->unless;
-		plan->spare = entry->spare;
+		plan->spare_of = entry->spare_of;
 	}
 	snprintf(plan->name, sizeof(plan->name), "%s", entry ? entry->name : wish->name);
 	snprintf(plan->detail, sizeof(plan->detail), "%.64s:", base);

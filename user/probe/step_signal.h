@@ -26,8 +26,7 @@ struct signal_site {
 /* One signal in one file. */
 struct signal_plan {
 	char name[SIGNAL_NAME_BYTES]; /* struct signal.name */
-	const char *unless;	      /* the name of a signal that says more; static, or NULL */
-	bool spare;		      /* so only where it is called more often than it is worth */
+	const char *spare_of;	      /* see struct signal_entry; static, or NULL */
 	uint8_t key, argument, offset; /* of its marks: GC_KEY_… and where it comes from */
 	bool kept;		       /* never let go: the user asked for it */
 	struct signal_site sites[SIGNAL_MAX_SITES];

@@ -14,7 +14,7 @@
 
 #define FIRST_WAIT_NS  10000000000ull /* until what was let go is tried again, then twice that */
 #define SETTLE_POLL_MS 2
-#define SPARE_RATE     500 /* calls a second that are worth their price beside a better signal's */
+#define SPARE_RATE     1800 /* calls a second that are worth their price beside a better signal's */
 
 static void tell(struct trace *trace, size_t index)
 {
@@ -105,11 +105,8 @@ static int get_signal(struct trace *trace, const struct signal_plan *plan)
 		return -ENOMEM;
 	signal->id = (uint32_t)index + 1;
 	snprintf(signal->name, sizeof(signal->name), "%s", plan->name);
-	other = plan->unless ? find_signal(trace, plan->unless) : -ENOENT;
-	if (plan->spare)
-		trace->steps.signals[index].spare_of = (uint32_t)(other < 0 ? 0 : other + 1);
-	else
-		trace->steps.page->signals[index].unless = (uint32_t)(other < 0 ? 0 : other + 1);
+	other = plan->spare_of ? find_signal(trace, plan->spare_of) : -ENOENT;
+	trace->steps.signals[index].spare_of = (uint32_t)(other < 0 ? 0 : other + 1);
 	trace->steps.page->signals[index].kept = plan->kept;
 	return (int)index;
 }
@@ -153,8 +150,6 @@ void trace_step_attach(struct trace *trace, int fd, const struct signal_plan *pl
 	}
 	signal = &trace->recording.signals.items[index];
 	watch = &trace->steps.signals[index];
-	if (watch->superseded)
-		return;
 	for (size_t i = 0; i < plan->site_count && !r; i++) {
 		const struct signal_site *site = &plan->sites[i];
 		struct step_place *place = vec_add(&watch->places);
@@ -279,19 +274,10 @@ static void watch_signal(struct trace *trace, size_t index, uint64_t now)
 		warn_if_hot(trace, index, now);
 	if (state->direct && !watch->settled)
 		drop_hints(watch);
-	if (!watch->superseded && state->unless &&
-		trace->steps.page->signals[state->unless - 1].marked) {
-		watch->superseded = true;
-		watch->retry_ns = 0;
-		detach(watch);
-		log_debug("%s is let go: %s says more", signal->name,
-			trace->recording.signals.items[state->unless - 1].name);
-	} else if ((state->muted && !signal->let_go_ns && !watch->superseded) ||
-		is_spare(trace, index, now)) {
+	if ((state->muted && !signal->let_go_ns) || is_spare(trace, index, now))
 		let_go(trace, index);
-	} else if (watch->retry_ns && now >= watch->retry_ns) {
+	else if (watch->retry_ns && now >= watch->retry_ns)
 		try_again(trace, index);
-	}
 }
 
 void trace_steps_turn(struct trace *trace)

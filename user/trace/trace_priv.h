@@ -62,7 +62,6 @@ struct step_signal {
 	VEC(struct step_place) places;
 	uint64_t retry_ns, wait_ns;   /* when a signal that was let go is tried again, after how long */
 	bool settled;		      /* its hints are let go: the inner function is called */
-	bool superseded;	      /* a signal that says more has marked: let go for good */
 	bool warned;		      /* a user's signal is hot */
 	uint32_t spare_of; /* index + 1 of a signal that says more, which suffices for short steps */
 	uint64_t rate_ns, rate_hits, other_hits; /* what was counted when the last second began */
