@@ -1,6 +1,6 @@
 /*
- * Budgets of any text, judged on an attribution made of the same bytes: no crash, no outcome without
- * a reason.
+ * Budgets of any text, judged on an attribution made of the same bytes: no crash, no outcome
+ * without a reason.
  */
 #include <assert.h>
 #include <stdio.h>

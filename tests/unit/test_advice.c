@@ -10,6 +10,7 @@
 #define OBJECT_NS  110.0 /* of the oldest generation */
 #define YOUNG_NS   30.0
 #define GARBAGE_NS 190.0
+#define FAR_NS	   450.0 /* in a full collection of a heap that no cache holds */
 #define FIXED_NS   900.0
 
 /* What a loop allocates: objects a step. */
@@ -58,7 +59,8 @@ static void collect(struct collector *gc, int generation, bool manual)
 			gc->here[g][o] = 0;
 		}
 	}
-	ns += OBJECT_NS * old + YOUNG_NS * looked + GARBAGE_NS * freed;
+	ns += OBJECT_NS * old + YOUNG_NS * looked +
+	      (generation == 2 && old > 50000 ? FAR_NS : GARBAGE_NS) * freed;
 	pause = world_pause(gc->world, gc->now, (uint64_t)ns);
 	pause->generation = generation;
 	pause->cause = manual ? CAUSE_MANUAL : CAUSE_AUTOMATIC;

@@ -194,10 +194,12 @@ static void test_whose_pause_it_is(void **state)
 	pause->runtime = 77;
 	pause = world_pause(&world, 1700, 80);
 	pause->interpreter = 1; /* 3.11: the same GIL */
+	world_pause(&world, 1800, 90)->cause = CAUSE_SHUTDOWN;
 	world_build(&world, &got);
 	assert_int_equal(got.tracks.items[0].overlap_ns, 10 + 17 + 80);
-	assert_int_equal(got.tracks.items[0].pauses, 2);
-	assert_int_equal(got.tracks.items[0].pause_ns, 90);
+	assert_int_equal(got.tracks.items[0].pauses, 3);
+	assert_int_equal(got.tracks.items[0].pause_ns, 90 + 90);
+	assert_int_equal(got.tracks.items[0].outside_ns, 90);
 	assert_int_equal(got.tracks.items[0].worker_pauses, 2);
 	assert_int_equal(got.tracks.items[0].worker_ns, 50);
 	assert_int_equal(got.tracks.items[0].worker_waited_ns, 17);
@@ -209,6 +211,7 @@ static void test_whose_pause_it_is(void **state)
 	assert_int_equal(got.elsewhere, 3);
 	assert_int_equal(got.elsewhere_ns, 40 + 60 + 70);
 	assert_int_equal(got.figures.durations.count, 8);
+	assert_int_equal(got.figures.exits, 1);
 	assert_int_equal(got.figures.total_ns, 360);
 	attrib_release(&got);
 	world_release(&world);
@@ -300,6 +303,7 @@ struct loop {
 	uint64_t always_ns; /* pause in each step, all of it exposed */
 	double exposed;	    /* of the pause; the rest ran beside queued work */
 	uint64_t second_ns; /* work of the second half; 0: as the first */
+	uint64_t shard_ns; /* other work in the steps that have pauses, 3 of 4 of which are small */
 	uint64_t hiccup_ns; /* one step in the middle is longer by so much, for no pause */
 	bool skewed;	    /* noise only makes steps longer */
 	double within;	    /* of the truth, at most; 0: noise does not permit */
@@ -333,10 +337,12 @@ static uint64_t run(struct world *world, const struct loop *loop, struct attribu
 			truth += loop->always_ns;
 		}
 		if (loop->every && i % loop->every == loop->every / 2) {
-			uint64_t cost = (uint64_t)((double)loop->pause_ns * loop->exposed);
+			bool small = loop->shard_ns && i / loop->every % 4;
+			uint64_t pause = small ? loop->pause_ns / 20 : loop->pause_ns;
+			uint64_t cost = (uint64_t)((double)pause * loop->exposed);
 
-			world_pause(world, now + (uint64_t)length / 3, loop->pause_ns);
-			length += (double)cost;
+			world_pause(world, now + (uint64_t)length / 3, pause);
+			length += (double)(cost + loop->shard_ns);
 			truth += cost;
 		}
 		world_step(track, now, now + (uint64_t)length);
@@ -445,6 +451,23 @@ static const struct loop loops[] = {
 		.exposed = 0.5,
 		.always_ns = 100 * US,
 		.within = 0.04},
+	{.name = "shards",
+		.steps = 1009,
+		.work_ns = 10 * MS,
+		.noise_ns = MS / 2,
+		.every = 8,
+		.pause_ns = 20 * MS,
+		.exposed = 1,
+		.shard_ns = 8 * MS,
+		.within = 0.02},
+	{.name = "shards, half hidden",
+		.steps = 1009,
+		.work_ns = 10 * MS,
+		.noise_ns = MS / 2,
+		.every = 8,
+		.pause_ns = 12 * MS,
+		.exposed = 0.5,
+		.shard_ns = 20 * MS},
 };
 
 #define SEEDS 200

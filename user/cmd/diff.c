@@ -96,18 +96,16 @@ static int parse(int argc, char **argv, struct diff_options *ret)
 }
 
 /*
- * Past the tolerance with the whole interval; where nothing could be resampled, the figure itself. A share is
- * of step time already: its tolerance is in points, or a cost that is next to nothing could double.
+ * Worse by more than the tolerance, and surely worse: the whole interval says so, where there is one. A share
+ * is of step time already: its tolerance is in points, or a cost that is next to nothing could double.
  */
 static bool is_worse(const struct comparison *item, double tolerance)
 {
-	double change = item->has_interval ? item->low : item->change;
+	bool share = !strcmp(item->unit, "share");
 
-	if (!item->known || !item->worse_is_more)
+	if (!item->known || !item->worse_is_more || (item->has_interval && item->low <= 0))
 		return false;
-	if (strcmp(item->unit, "share"))
-		return change > tolerance;
-	return (item->has_interval ? item->low * item->before : item->after - item->before) > tolerance;
+	return (share ? item->after - item->before : item->change) > tolerance;
 }
 
 /* Only what a training run is judged by counts: step times and the share that GC costs. */
@@ -186,9 +184,9 @@ const struct command cmd_diff = {
 		"\n"
 		"Compares two recordings of one training, before and after a change: step times, what\n"
 		"GC cost them, pauses, each with the change and, where it can be resampled, its 95 %\n"
-		"interval. Exit status 99 when steps or the share of GC got worse by more than the\n"
-		"tolerance, the whole interval beyond it; 3 or 4 when a recording is blind or\n"
-		"incomplete.\n"
+		"interval. Means leave the steps of a warm-up out. Exit status 99 when steps or the\n"
+		"share of GC got worse by more than the tolerance, and surely worse by the interval;\n"
+		"3 or 4 when a recording is blind or incomplete.\n"
 		"\n"
 		"      --tolerance SHARE     5% (the default) or 0.05\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"

@@ -134,12 +134,12 @@ static void say_slow(struct paragraph *paragraph, const struct report_input *inp
 	if (!slow->steps)
 		return;
 	say(paragraph, "; ");
-	if (slow->every >= 1 && slow->steps > 2) {
+	if (slow->every >= 1 && slow->chief > 2) {
 		say(paragraph, "%s", slow->regular ? "" : "about ");
 		say_ordinal(paragraph, (uint64_t)(slow->every + 0.5));
 		say(paragraph, " step is");
 	} else {
-		say(paragraph, "%" PRIu64 " step%s", slow->steps, slow->steps == 1 ? " is" : "s are");
+		say(paragraph, "%" PRIu64 " step%s", slow->chief, slow->chief == 1 ? " is" : "s are");
 	}
 	say(paragraph, " %.1f × the median because of ", slow->ratio);
 	if (slow->generation >= 0)

@@ -1,0 +1,56 @@
+/*
+ * What would have helped, computed on this very recording. In: attribution and the collector's
+ * state at each pause. Out: a list of changes, each with what it saves, what it lets grow, and the
+ * line to add.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "attrib.h"
+
+enum advice_kind { /* names in JSON: "freeze", "threshold", "manual", "disable", "nothing", … */
+	ADVICE_NOTHING,	  /* GC costs too little to touch */
+	ADVICE_FREEZE,	  /* gc.freeze() after warm-up */
+	ADVICE_THRESHOLD, /* gc.set_threshold(higher) */
+	ADVICE_MANUAL,	  /* gc.disable() and gc.collect() every N steps */
+	ADVICE_REMOVE,	  /* the workload's own gc.collect() frees next to nothing: drop it */
+	ADVICE_CYCLES,	  /* the line that makes the reference cycles: break them */
+	ADVICE_DISABLE,	  /* gc.disable(): nothing was ever collected */
+	ADVICE_KINDS
+};
+
+struct advice {
+	enum advice_kind kind;
+	uint32_t process;
+	/*
+	 * Of the pause time charged to the recorded steps; of a process without steps, of all its
+	 * pauses.
+	 */
+	uint64_t saves_ns, saves_low_ns, saves_high_ns;
+	double saves_share;	       /* of training time; without steps, of traced time */
+	uint64_t step_max_after_ns;    /* the longest pause left in a step; 0: none, or not known */
+	int64_t grows_objects;	       /* garbage that would be alive at most; UNKNOWN */
+	int64_t grows_bytes;	       /* the same in bytes where the recording tells; UNKNOWN */
+	double grows_objects_per_step; /* where nothing bounds it, as with collection disabled; else
+					  0 */
+	uint64_t every;		       /* ADVICE_MANUAL: N */
+	uint32_t trigger;	       /* frame of the stack table to which it refers; 0: none */
+	char title[96];		       /* "Call gc.freeze() once, after warm-up" */
+	char line[160];		       /* the exact code to add */
+	char estimate[320], risk[320]; /* a sentence each, with the figures it rests on */
+};
+
+struct advices {
+	VEC(struct advice) items; /* what saves most for the least risk first */
+};
+
+/*
+ * For each process that has steps; where none has, for the one that paused longest. The model and
+ * its limits: docs/steps.md. @next from the first pause on, as for attrib_build(). 0 or -errno with
+ * a sentence. The caller releases *ret.
+ */
+int advice_compute(const struct attribution *attribution, attrib_next_fn next, void *source,
+	struct advices *ret, struct err *err);
+void advices_release(struct advices *advices);
+const char *advice_name(enum advice_kind kind);

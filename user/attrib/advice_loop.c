@@ -1,0 +1,332 @@
+/* A fitted model in; what changes to the training loop would have saved and let grow out. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advice_priv.h"
+#include "attrib_stats.h"
+#include "describe.h"
+#include "parse.h"
+
+#define COST_WANTED	0.01	 /* of training time, for the look at what stays */
+#define GARBAGE_PART	0.2	 /* of the heap: as much garbage may be alive */
+#define GARBAGE_LEAST	100000.0 /* objects; so much may be in any case */
+#define RSS_PART	0.1	 /* of resident memory, where the garbage's size is known */
+#define COLDER		1.5	 /* what is seldom collected no cache holds: dearer, at worst */
+#define MOST_STEPS	10000.0
+#define NEXT_TO_NOTHING 100.0 /* objects that a manual collection frees */
+#define FULL_AFTER	121.0 /* young collections, at least, before a full one */
+#define MUCH_GARBAGE	50.0  /* objects a step that only the collector frees */
+
+/* 1, 2, 5, 10, 20, … : the least that is not below, or the greatest that is not above @value. */
+static double round_number(double value, bool up)
+{
+	static const double digits[] = {1, 2, 5, 10};
+	double decade = pow(10, floor(log10(fmax(value, 1)))), best = decade;
+
+	for (size_t i = 0; i < 4; i++) {
+		if (up && digits[i] * decade >= value)
+			return digits[i] * decade;
+		if (digits[i] * decade <= value)
+			best = digits[i] * decade;
+	}
+	return best;
+}
+
+/* Bytes an object of garbage, by what full collections gave back; 0: not known. */
+static double garbage_bytes(const struct gc_facts *facts)
+{
+	return facts->shrunk_objects ? (double)facts->shrunk_bytes / (double)facts->shrunk_objects
+				     : 0;
+}
+
+static double resident_bytes(const struct gc_facts *facts)
+{
+	return facts->track->steps.items[facts->track->steps.count / 2].rss_bytes > 0
+		       ? (double)facts->track->steps.items[facts->track->steps.count / 2].rss_bytes
+		       : 0;
+}
+
+/* How much garbage may be alive. */
+static double garbage_allowed(const struct advising *advising)
+{
+	double allowed = fmax(GARBAGE_PART * advising->model.heap, GARBAGE_LEAST);
+	double bytes = garbage_bytes(advising->facts), rss = resident_bytes(advising->facts);
+
+	return bytes > 0 && rss > 0 ? fmin(allowed, RSS_PART * rss / bytes) : allowed;
+}
+
+/* Every how many steps: as often as its cost permits, as seldom as its garbage permits. */
+static double choose_every(const struct advising *advising)
+{
+	const struct gc_model *model = &advising->model;
+	double step_ns = (double)advising->facts->time_ns / (double)advising->facts->steps;
+	double wanted = model->object_ns * model->heap / (COST_WANTED * step_ns);
+	double per_step = model->garbage_in_all / (double)advising->facts->steps;
+	double most = per_step > 0 ? garbage_allowed(advising) / per_step : MOST_STEPS;
+
+	wanted = round_number(wanted, true);
+	most = fmin(round_number(most, false), MOST_STEPS);
+	return fmax(fmin(wanted, most), 1);
+}
+
+static void say_manual(
+	struct advising *advising, struct advice *advice, const struct gc_outcome *outcome)
+{
+	double bytes = garbage_bytes(advising->facts);
+
+	snprintf(advice->title, sizeof(advice->title), "Collect by hand every %llu steps",
+		(unsigned long long)advice->every);
+	if (advising->facts->manual.count * 2 > advising->facts->steps)
+		snprintf(advice->line, sizeof(advice->line),
+			"if step %% %llu == 0: gc.collect()  # instead of collecting so often",
+			(unsigned long long)advice->every);
+	else
+		snprintf(advice->line, sizeof(advice->line),
+			"gc.disable()  # before the loop; in it: if step %% %llu == 0: "
+			"gc.collect()",
+			(unsigned long long)advice->every);
+	advice_say_fall(advising, advice);
+	APPEND_TO(advice->estimate,
+		": one full collection of about %s every %llu steps, in all ranks at once",
+		FORMAT_DURATION(stats_whole(outcome->max_ns)), (unsigned long long)advice->every);
+	snprintf(advice->risk, sizeof(advice->risk),
+		"%s objects of garbage (%.0f a step) are alive at most",
+		DESCRIBE_COUNT((uint64_t)advice->grows_objects),
+		(double)advice->grows_objects / (double)advice->every);
+	if (bytes > 0)
+		APPEND_TO(advice->risk, ", some %s by what full collections gave back",
+			DESCRIBE_BYTES(bytes * (double)advice->grows_objects));
+	else
+		APPEND_TO(advice->risk, "; their bytes this recording does not tell: watch memory");
+}
+
+int advise_manual(struct advising *advising)
+{
+	const struct gc_model *model = &advising->model;
+	const struct gc_facts *facts = advising->facts;
+	double every, before = (double)facts->overlap_ns, bytes = garbage_bytes(facts);
+	struct gc_outcome outcome;
+	struct advice *advice;
+	int r;
+
+	if (!model->known || !model->garbage_known || !facts->steps || model->garbage_in_all < 1)
+		return 0;
+	every = choose_every(advising);
+	if (every < 2)
+		return 0;
+	outcome = gc_model_manual(model, facts, every);
+	advice = advice_add(advising, ADVICE_MANUAL, before - outcome.ns,
+		before - fmax(COLDER, model->spread) * outcome.ns,
+		/* The last of them may come after the end. */
+		before - outcome.ns / model->spread * (1 - fmin(1, 1 / outcome.count)), &r);
+	if (!advice)
+		return r;
+	advice->every = (uint64_t)every;
+	advice->grows_objects = stats_count(model->garbage_in_all / (double)facts->steps * every);
+	if (bytes > 0)
+		advice->grows_bytes = stats_count(bytes * (double)advice->grows_objects);
+	advice->step_max_after_ns = stats_whole(outcome.max_ns);
+	say_manual(advising, advice, &outcome);
+	return 0;
+}
+
+int advise_disable(struct advising *advising)
+{
+	const struct gc_facts *facts = advising->facts;
+	double before = (double)facts->overlap_ns;
+	struct advice *advice;
+	int r;
+
+	/*
+	 * That nothing was garbage is known only once all generations have been looked at. What the
+	 * workload asks for itself it would go on to ask for.
+	 */
+	if (facts->manual.overlap_ns || !advising->model.garbage_known ||
+		advising->model.garbage_in_all >= 1 || !facts->automatic[0].count ||
+		!facts->automatic[2].count)
+		return 0;
+	advice = advice_add(advising, ADVICE_DISABLE, before, 0.95 * before, before, &r);
+	if (!advice)
+		return r;
+	advice->grows_objects = 0;
+	snprintf(advice->title, sizeof(advice->title),
+		"Turn the collector off: it never freed anything");
+	snprintf(advice->line, sizeof(advice->line), "gc.disable()  # before the loop");
+	advice_say_fall(advising, advice);
+	APPEND_TO(advice->estimate, ": %s collections freed nothing at all",
+		DESCRIBE_COUNT(facts->automatic[0].count + facts->automatic[1].count +
+			       facts->automatic[2].count));
+	snprintf(advice->risk, sizeof(advice->risk),
+		"reference cycles that other code makes later are never freed: watch memory, and "
+		"trace again "
+		"when libraries change");
+	return 0;
+}
+
+/* A manual collection's line, and what it brought. */
+struct manual_line {
+	uint32_t frame; /* 0: no stack was taken */
+	uint64_t count, overlap_ns, ns, collected, max_ns;
+	bool collected_known;
+};
+
+#define LINES 8 /* of a workload that collect by hand; further ones are not looked at */
+
+struct manual_lines {
+	struct manual_line items[LINES];
+	size_t count;
+};
+
+/* NULL: there are too many. */
+static struct manual_line *line_of(struct manual_lines *lines, uint32_t frame)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		if (lines->items[i].frame == frame)
+			return &lines->items[i];
+	if (lines->count == LINES)
+		return NULL;
+	lines->items[lines->count] = (struct manual_line){.frame = frame, .collected_known = true};
+	return &lines->items[lines->count++];
+}
+
+static void find_lines(const struct gc_facts *facts, struct manual_lines *lines)
+{
+	for (size_t i = 0; i < facts->events.count; i++) {
+		const struct gc_event *event = &facts->events.items[i];
+		uint64_t overlap_ns = stats_whole(gc_event_overlap(event) + 0.5);
+		struct manual_line *line =
+			event->manual && overlap_ns ? line_of(lines, event->trigger) : NULL;
+
+		if (!line)
+			continue;
+		line->count++;
+		stats_add(&line->overlap_ns, overlap_ns);
+		stats_add(&line->ns, event->duration_ns);
+		if (overlap_ns > line->max_ns)
+			line->max_ns = overlap_ns;
+		line->collected_known &= event->collected >= 0;
+		stats_add(
+			&line->collected, (uint64_t)(event->collected > 0 ? event->collected : 0));
+	}
+}
+
+/*
+ * What would be left: freeing what it freed, and the full collections that then come by themselves.
+ */
+static double automatic_instead(const struct advising *advising, const struct manual_line *line)
+{
+	const struct gc_facts *facts = advising->facts;
+	double young = fmax((double)facts->automatic[0].count, (double)line->count);
+
+	return (1 + young / FULL_AFTER) * (double)line->ns / (double)line->count +
+	       advising->model.near_ns * (double)line->collected;
+}
+
+static void say_remove(
+	struct advising *advising, const struct manual_line *line, struct advice *advice)
+{
+	const char *where = DESCRIBE_FRAME(advising->attribution->stacks, line->frame);
+
+	snprintf(advice->title, sizeof(advice->title), "Drop the gc.collect() %s%s",
+		*where ? "in " : "in the loop", where);
+	snprintf(advice->line, sizeof(advice->line), "# remove: gc.collect()%s%s",
+		*where ? "  in " : "", where);
+	advice_say_fall(advising, advice);
+	APPEND_TO(advice->estimate, ": %s collections by hand, of %s each, freed %.1f objects each",
+		DESCRIBE_COUNT(line->count), FORMAT_DURATION(line->ns / line->count),
+		(double)line->collected / (double)line->count);
+	snprintf(advice->risk, sizeof(advice->risk),
+		"none for memory: what they freed, the automatic collections free too; unless they "
+		"are there "
+		"to release what finalizers hold");
+}
+
+static int remove_line(struct advising *advising, const struct manual_line *line)
+{
+	double each = (double)line->collected / (double)line->count, instead;
+	struct advice *advice;
+	int r;
+
+	if (line->count < 3 || !line->collected_known ||
+		each > fmax(NEXT_TO_NOTHING, 0.001 * advising->model.heap))
+		return 0;
+	instead = automatic_instead(advising, line);
+	advice = advice_add(advising, ADVICE_REMOVE, (double)line->overlap_ns - instead / 4,
+		(double)line->overlap_ns - instead, (double)line->overlap_ns, &r);
+	if (!advice)
+		return r;
+	advice->trigger = line->frame;
+	advice->grows_objects = stats_count(each * FULL_AFTER);
+	advice->step_max_after_ns = line->max_ns;
+	say_remove(advising, line, advice);
+	return 0;
+}
+
+int advise_remove(struct advising *advising)
+{
+	struct manual_lines lines = {};
+	int r = 0;
+
+	find_lines(advising->facts, &lines);
+	for (size_t i = 0; i < lines.count && !r; i++)
+		r = remove_line(advising, &lines.items[i]);
+	return r;
+}
+
+/* The line at which most garbage was found: where the collector happened to be due. */
+static uint32_t where_noticed(const struct attribution *attribution)
+{
+	const struct trigger_cost *most = NULL;
+
+	for (size_t i = 0; i < attribution->triggers.count; i++) {
+		const struct trigger_cost *one = &attribution->triggers.items[i];
+
+		if (one->frame && one->collected > 0 && (!most || one->collected > most->collected))
+			most = one;
+	}
+	return most ? most->frame : 0;
+}
+
+int advise_cycles(struct advising *advising)
+{
+	const struct gc_model *model = &advising->model;
+	const struct gc_facts *facts = advising->facts;
+	double far = (double)facts->automatic[2].collected + (double)facts->manual.collected;
+	double freeing = model->near_ns * (model->garbage_in_all - far) +
+			 (model->object_ns + model->far_ns) * far;
+	double per_step = facts->steps ? model->garbage_in_all / (double)facts->steps : 0;
+	const struct attribution *attribution = advising->attribution;
+	struct advice *advice;
+	int r;
+
+	if (!model->known || per_step < MUCH_GARBAGE)
+		return 0;
+	advice = advice_add(
+		advising, ADVICE_CYCLES, freeing, freeing / 2, (double)facts->overlap_ns, &r);
+	if (!advice)
+		return r;
+	advice->trigger = where_noticed(attribution);
+	advice->grows_objects = 0;
+	snprintf(advice->title, sizeof(advice->title),
+		"Break the reference cycles that the steps leave behind");
+	snprintf(advice->line, sizeof(advice->line),
+		"gc.set_debug(gc.DEBUG_SAVEALL); gc.collect()  # once, then look at the types in "
+		"gc.garbage");
+	advice_say_fall(advising, advice);
+	APPEND_TO(advice->estimate,
+		": %.0f objects a step are freed by the collector alone, and no setting "
+		"saves that work",
+		per_step);
+	snprintf(advice->risk, sizeof(advice->risk),
+		"none for memory, but which code makes the cycles is "
+		"not recorded");
+	if (advice->trigger)
+		APPEND_TO(advice->risk,
+			": most were found while %s ran, whose allocation was due, not "
+			"necessarily the culprit",
+			DESCRIBE_FRAME(attribution->stacks, advice->trigger));
+	return 0;
+}

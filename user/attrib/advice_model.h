@@ -1,0 +1,71 @@
+/*
+ * What CPython's collector would have cost under other settings. In: what it did. Out: figures
+ * fitted to it, and simulations that rest on them. Not for other rooms.
+ */
+#pragma once
+
+#include "advice_facts.h"
+
+/*
+ * A collection costs a time per object that it looks at and a time per object that it frees. Of the
+ * objects that are promoted into the oldest generation some stay for good (growth), some turn out
+ * to be cyclic garbage that a full collection frees, and the rest dies by its reference count in
+ * between and costs nothing more.
+ */
+struct gc_model {
+	bool known;		/* the recording tells sizes: else only durations are there */
+	double object_ns;	/* to look at one */
+	double near_ns, far_ns; /* to free one: in a small collection, in one of a large heap */
+	double spread;		/* one collection of two lies within this factor of the model */
+	double heap;		/* objects that a full collection leaves */
+	double full_ns;		/* mean duration of a full one */
+	double gen1_ns;		/* mean duration of one of generation 1 */
+	double promoted;	/* objects by one collection of generation 1 */
+	double promoted_sum, growth,
+		garbage; /* of full collections: promoted before, of which stayed, were freed */
+	double growth_share, garbage_share; /* of promoted_sum */
+	double garbage_in_all;		    /* objects freed by all collections that count */
+	bool garbage_known;
+	double threshold;	/* of generation 0: the default, or what the pauses suggest */
+	bool threshold_guessed; /* it is not the default */
+};
+
+/* 0 or -ENOMEM. */
+int gc_model_fit(const struct gc_facts *facts, struct gc_model *ret);
+
+/*
+ * What the full collection at index @at left: the next event tells. Without one: all that was there
+ * before, though of what was promoted much may have died since.
+ */
+double gc_left_by(const struct gc_facts *facts, size_t at);
+
+/* What full collections would cost. */
+struct gc_outcome {
+	double ns;     /* of all of them that count */
+	double max_ns; /* of one */
+	double count;
+};
+
+/*
+ * With gc.freeze() after warm-up, of the objects that died by reference count the share @replaced
+ * having been frozen ones, so that what replaced them is looked at; freeing one taking @garbage_ns.
+ * Covers the events after warm-up.
+ */
+struct gc_outcome gc_model_freeze(const struct gc_model *model, const struct gc_facts *facts,
+	double replaced, double garbage_ns);
+
+/* One full collection every @every steps, nothing else. */
+struct gc_outcome gc_model_manual(
+	const struct gc_model *model, const struct gc_facts *facts, double every);
+
+/*
+ * The share of full collections that is left when the threshold of generation 0 is @factor times as
+ * high.
+ */
+double gc_model_kept(const struct gc_model *model, const struct gc_facts *facts, double factor);
+
+/*
+ * Of the cost of generations 0 and 1, the share that a threshold @factor times as high would save.
+ */
+double gc_model_young_saved(
+	const struct gc_model *model, const struct gc_facts *facts, double factor);

@@ -1,0 +1,188 @@
+/* Pauses and steps in, the attribution out: reads, charges, and sums up. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "attrib_priv.h"
+#include "attrib_stats.h"
+#include "cleanup.h"
+
+static void charging_release(struct charging *charging)
+{
+	vec_free(&charging->intervals);
+	free(charging->triggers);
+	free(charging->sums);
+}
+
+void attrib_release(struct attribution *attribution)
+{
+	if (!attribution)
+		return;
+	for (size_t i = 0; i < attribution->tracks.count; i++)
+		vec_free(&attribution->tracks.items[i].steps);
+	vec_free(&attribution->tracks);
+	vec_free(&attribution->charges);
+	vec_free(&attribution->triggers);
+	vec_free(&attribution->figures.durations);
+	vec_free(&attribution->figures.processes);
+}
+
+static int prepare_track(const struct step_track *track, struct track_cost *cost)
+{
+	size_t count = track->steps.count;
+
+	if (count >= ATTRIB_NONE || vec_reserve((void **)&cost->steps.items, &cost->steps.capacity,
+					    count, sizeof(struct step_cost)))
+		return -ENOMEM;
+	cost->steps.count = count;
+	for (size_t i = 0; i < count; i++) {
+		cost->steps.items[i] =
+			(struct step_cost){.worst = ATTRIB_NONE, .generation = UNKNOWN};
+		stats_add(&cost->time_ns, step_duration(&track->steps.items[i]));
+	}
+	return 0;
+}
+
+static int prepare(struct attribution *attribution, struct charging *charging)
+{
+	const struct steps *steps = attribution->steps;
+
+	attribution->end_ns = attribution->recording->end_ns;
+	for (size_t i = 0; i < steps->tracks.count; i++) {
+		const struct step_track *track = &steps->tracks.items[i];
+		struct track_cost *cost = vec_add(&attribution->tracks);
+
+		if (!cost || prepare_track(track, cost))
+			return -ENOMEM;
+		if (!attribution->recording->end_ns && track->steps.count &&
+			track->steps.items[track->steps.count - 1].end_ns > attribution->end_ns)
+			attribution->end_ns = track->steps.items[track->steps.count - 1].end_ns;
+	}
+	charging->triggers = attrib_triggers(attribution->stacks);
+	charging->sums = calloc(attribution->stacks->frame_count + 1, sizeof(*charging->sums));
+	return charging->triggers && charging->sums ? 0 : -ENOMEM;
+}
+
+static struct step_distribution distribution_of(const uint64_t *values, size_t count)
+{
+	struct step_distribution found = {
+		.p50_ns = stats_median(values, count),
+		.p95_ns = stats_quantile(values, count, 0.95),
+		.p99_ns = stats_quantile(values, count, 0.99),
+		.max_ns = stats_quantile(values, count, 1),
+	};
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += (double)values[i];
+	found.mean_ns = count ? stats_whole(sum / (double)count + 0.5) : 0;
+	return found;
+}
+
+static int set_distributions(const struct step_track *track, struct track_cost *cost)
+{
+	size_t count = track->steps.count;
+	_cleanup_free_ uint64_t *values = calloc(count + 1, sizeof(*values));
+
+	if (!values)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		values[i] = step_duration(&track->steps.items[i]);
+	cost->with = distribution_of(values, count);
+	for (size_t i = 0; i < count; i++)
+		values[i] -= cost->steps.items[i].cost_ns;
+	cost->without = distribution_of(values, count);
+	return 0;
+}
+
+static int dearest_first(const void *a, const void *b)
+{
+	const struct trigger_cost *one = a, *other = b;
+
+	if (one->cost_ns != other->cost_ns)
+		return one->cost_ns < other->cost_ns ? 1 : -1;
+	if (one->pause_ns != other->pause_ns)
+		return one->pause_ns < other->pause_ns ? 1 : -1;
+	return (one->frame > other->frame) - (one->frame < other->frame);
+}
+
+static int sum_triggers(struct attribution *attribution, struct charging *charging)
+{
+	const struct stack_table *stacks = attribution->stacks;
+
+	for (size_t i = 0; i < attribution->charges.count; i++) {
+		const struct charge *charge = &attribution->charges.items[i];
+		uint32_t frame =
+			charge->stack < stacks->node_count ? charging->triggers[charge->stack] : 0;
+
+		stats_add(&charging->sums[frame].cost_ns, charge->cost_ns);
+	}
+	for (uint32_t i = 0; i < stacks->frame_count || !i; i++) {
+		struct trigger_cost *added;
+
+		if (!charging->sums[i].pauses)
+			continue;
+		added = vec_add(&attribution->triggers);
+		if (!added)
+			return -ENOMEM;
+		*added = charging->sums[i];
+	}
+	if (attribution->triggers.count)
+		qsort(attribution->triggers.items, attribution->triggers.count,
+			sizeof(struct trigger_cost), dearest_first);
+	return 0;
+}
+
+/* What can be said once all pauses are there. */
+static int conclude(struct attribution *attribution, struct charging *charging)
+{
+	int r = 0;
+
+	charge_overlap(attribution, charging);
+	for (size_t i = 0; i < attribution->tracks.count && !r; i++)
+		r = counterfactual_track(
+			&attribution->steps->tracks.items[i], &attribution->tracks.items[i]);
+	if (r)
+		return r;
+	charge_cost(attribution, charging);
+	for (size_t i = 0; i < attribution->tracks.count && !r; i++) {
+		struct track_cost *cost = &attribution->tracks.items[i];
+
+		r = set_distributions(&attribution->steps->tracks.items[i], cost);
+		if (!r)
+			r = pattern_find(attribution, i, &cost->slow);
+	}
+	return r ? r : sum_triggers(attribution, charging);
+}
+
+int attrib_build(const struct recording *recording, const struct stack_table *stacks,
+	const struct steps *steps, attrib_next_fn next, void *source, struct attribution *ret,
+	struct err *err)
+{
+	struct attribution built = {.recording = recording, .stacks = stacks, .steps = steps};
+	_cleanup_(charging_release) struct charging charging = {};
+	int read = 0, r = prepare(&built, &charging);
+
+	if (!r)
+		read = charge_read(&built, &charging, next, source, err);
+	if (!r && read != -ENOMEM)
+		r = conclude(&built, &charging);
+	if (r || read == -ENOMEM) {
+		attrib_release(&built);
+		return r ? err_set(err, ENOMEM, "out of memory while charging pauses to steps")
+			 : read;
+	}
+	*ret = built;
+	return read;
+}
+
+uint64_t attrib_traced(const struct attribution *attribution, uint32_t id)
+{
+	const struct process *process = recording_process(attribution->recording, id);
+	uint64_t from = attribution->recording->start_ns, to = attribution->end_ns;
+
+	if (process && process->seen_ns > from)
+		from = process->seen_ns;
+	if (process && process->exit_ns && process->exit_ns < to)
+		to = process->exit_ns;
+	return to > from ? to - from : 0;
+}

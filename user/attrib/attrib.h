@@ -1,0 +1,154 @@
+/*
+ * What pauses cost steps. In: the pauses of a recording and its steps. Out: charges by pause and by
+ * step, the cost with its interval, the pattern of the slow steps. Definitions: docs/steps.md.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "pause.h"
+#include "stack_table.h"
+#include "step.h"
+
+#define ATTRIB_NONE UINT32_MAX
+
+/* One pause as attribution sees it; index = order in which the source gave them. */
+struct charge {
+	uint64_t start_ns, end_ns;
+	uint64_t overlap_ns; /* of it inside steps of its track: an upper bound of what it cost */
+	uint64_t cost_ns;    /* its part of its steps' costs */
+	uint32_t track;	     /* index into steps.tracks, or ATTRIB_NONE: it stops none of them */
+	uint32_t step;	     /* the first step that it overlaps, or ATTRIB_NONE */
+	uint32_t stack;
+	int8_t generation; /* UNKNOWN if not known */
+	bool worker;	   /* of a child process: only the time its consumer waited is charged */
+};
+
+struct step_cost {
+	uint64_t overlap_ns; /* union of the charged pauses within the step */
+	uint64_t cost_ns;    /* min(overlap, max(0, duration − base)) */
+	uint64_t base_ns;  /* what the step would have taken: median of the light steps around it */
+	uint32_t pauses;   /* that overlap it */
+	uint32_t worst;	   /* index of the longest such charge, or ATTRIB_NONE */
+	int8_t generation; /* the oldest collected in it; UNKNOWN: no pause, or not known */
+};
+
+enum cost_base {
+	BASE_LIGHT_STEPS, /* steps around it with next to no pause */
+	BASE_REMAINDER,	  /* every step has pauses: the lighter half of them, less their pauses */
+	BASE_NONE,	  /* too few steps, or windows of time, which no pause makes longer */
+};
+
+/* Sum over a track, with a 95 % bootstrap interval over blocks of steps. */
+struct cost_estimate {
+	uint64_t ns, low_ns, high_ns;
+};
+
+struct step_distribution {
+	uint64_t p50_ns, p95_ns, p99_ns, max_ns, mean_ns;
+};
+
+/* "every 97th step is 6.2 × the median because of generation 2" */
+struct slow_pattern {
+	uint64_t steps; /* slowed to SLOW_RATIO × the median or more, mostly by pauses */
+	uint64_t other; /* as slow, but not by pauses */
+	/* Of the generation whose slow steps paid most in all: a few long collections outweigh many
+	 * short ones. */
+	uint64_t chief; /* how many steps it slowed */
+	double every;	/* their median distance in steps; 0: fewer than 3 of them */
+	bool regular;	/* the distances hardly vary */
+	double ratio;	/* their median duration ÷ the median of all steps */
+	int generation; /* UNKNOWN if not known */
+	uint32_t stack; /* of the pause that cost most; STACK_NONE */
+};
+
+#define SLOW_RATIO 1.5
+
+/* What the steps of one process paid. Same index as steps.tracks. */
+struct track_cost {
+	VEC(struct step_cost) steps; /* as track->steps */
+	uint64_t time_ns;	     /* sum of the steps' durations: training time */
+	/* overlap_ns + outside_ns = pause_ns + worker_waited_ns; each counts a moment once. */
+	uint64_t pauses, pause_ns; /* of the process itself, in steps or not */
+	uint64_t overlap_ns;	   /* in steps: upper bound of the cost */
+	/*
+	 * Pauses outside any step, whole or in part; at the interpreter's exit; of an interpreter
+	 * with a GIL of its own.
+	 */
+	uint64_t outside, outside_ns;
+	/* Of its workers. The last is charged: it waited for them, and did not collect itself. */
+	uint64_t worker_pauses, worker_ns, worker_waited_ns;
+	struct cost_estimate cost; /* counterfactual */
+	enum cost_base base;
+	struct step_distribution with, without; /* durations; durations less cost */
+	struct slow_pattern slow;
+};
+
+/* Cost by the line that triggered it: a frame of the stack table, innermost outside libraries. */
+struct trigger_cost {
+	uint32_t frame;			    /* 0: no stack was taken */
+	uint64_t pauses, pause_ns, cost_ns; /* the last: of charge.cost_ns */
+	int64_t collected;		    /* UNKNOWN if not known */
+};
+
+/* What one process collected, whether it has steps or not; exits as below. */
+struct process_pauses {
+	uint32_t process; /* struct process.id */
+	uint64_t pauses, pause_ns;
+};
+
+/*
+ * All pauses but those at an interpreter's exit, when training is over: what budgets and
+ * comparisons judge. A pause with id 0: there was none.
+ */
+struct pause_figures {
+	VEC(uint64_t) durations; /* ns, as they came */
+	uint64_t total_ns;
+	uint64_t full, full_ns; /* of the oldest generation */
+	struct pause longest, longest_full;
+	uint64_t exits; /* those left out */
+	VEC(struct process_pauses) processes;
+};
+
+struct attribution {
+	const struct recording *recording;
+	const struct stack_table *stacks;
+	const struct steps *steps;
+	uint64_t end_ns; /* of the recording; of one that was cut off, of its last pause or step */
+	struct pause_figures figures;
+	VEC(struct charge) charges; /* all pauses; none where there are no tracks */
+	VEC(struct track_cost) tracks;
+	VEC(struct trigger_cost) triggers; /* dearest first */
+	uint64_t elsewhere, elsewhere_ns;  /* pauses of processes that neither have steps nor feed
+					      one that has */
+};
+
+/* Pauses from the first to the last: 1: one was read, 0: the end, -errno. */
+typedef int (*attrib_next_fn)(void *source, struct pause *ret, struct err *err);
+
+/*
+ * Charges all pauses of @source. What the arguments point to must outlive *ret, which the caller
+ * releases. 0 or -errno with a sentence; what @next returned passes through (after a damaged row
+ * *ret holds what came before).
+ */
+int attrib_build(const struct recording *recording, const struct stack_table *stacks,
+	const struct steps *steps, attrib_next_fn next, void *source, struct attribution *ret,
+	struct err *err);
+void attrib_release(struct attribution *attribution);
+
+/*
+ * The frame that stands for @stack: its innermost one that is not of an installed library, else its
+ * innermost. 0: STACK_NONE.
+ */
+uint32_t attrib_trigger(const struct stack_table *stacks, uint32_t stack);
+
+/*
+ * The same for every node of the table, indexed by node; the caller frees it. NULL when memory is
+ * out.
+ */
+uint32_t *attrib_triggers(const struct stack_table *stacks);
+
+/* What was traced of @process, ns. */
+uint64_t attrib_traced(const struct attribution *attribution, uint32_t process);

@@ -1,0 +1,199 @@
+/* A budget and an attribution in; kept, broken or refused, and the sentence for it, out. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attrib_priv.h"
+#include "attrib_stats.h"
+#include "budget.h"
+#include "budget_metric.h"
+#include "describe.h"
+#include "parse.h"
+
+#define EPSILON 1e-9 /* relative: what decimal units lose in conversion breaks no budget */
+
+static bool is_kept(const struct budget *budget, double value)
+{
+	double slack = budget->or_equal ? EPSILON * budget->limit : -EPSILON * budget->limit;
+
+	if (budget->at_least)
+		return budget->or_equal ? value >= budget->limit - slack
+					: value > budget->limit - slack;
+	return budget->or_equal ? value <= budget->limit + slack : value < budget->limit + slack;
+}
+
+static void show_value(enum budget_unit unit, double value, char *text, size_t size)
+{
+	if (unit == BUDGET_TIME)
+		format_duration(stats_whole(value + 0.5), text, size);
+	else if (unit == BUDGET_SHARE)
+		describe_share(value, text, size);
+	else
+		describe_count(stats_whole(value), text, size);
+}
+
+/* Whether a figure per step may be judged. */
+static bool refuse(const struct budget *budget, const struct attribution *attribution,
+	struct budget_result *ret)
+{
+	const struct steps *steps = attribution->steps;
+
+	if (!steps->tracks.count) {
+		snprintf(ret->why, sizeof(ret->why), "%s needs steps, and there are none%s%.200s",
+			budget_metric_table[budget->metric].name, *steps->note ? ": " : "",
+			steps->note);
+		return true;
+	}
+	for (size_t i = 0; i < steps->tracks.count; i++) {
+		const struct step_track *track = &steps->tracks.items[i];
+		const char *name = DESCRIBE_PROCESS(attribution->recording, track->process);
+
+		if (!track->measured) {
+			snprintf(ret->why, sizeof(ret->why),
+				"%s needs steps, and those of %s are windows of time: choose a "
+				"signal "
+				"with --step",
+				budget_metric_table[budget->metric].name, name);
+			return true;
+		}
+		if (!(track->confidence >= STEP_CONFIDENT)) {
+			snprintf(ret->why, sizeof(ret->why),
+				"the %zu steps of %s are known with confidence %.2f only, below "
+				"%.1f: "
+				"record more of them, or choose a signal with --step",
+				(size_t)track->steps.count, name, track->confidence,
+				STEP_CONFIDENT);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The value of the track that is farthest on the wrong side. */
+static int measure(const struct budget *budget, const struct attribution *attribution,
+	struct budget_measure *ret, size_t *ret_track)
+{
+	const struct budget_metric *metric = &budget_metric_table[budget->metric];
+	size_t count = metric->steps ? attribution->tracks.count : 1;
+
+	for (size_t i = 0; i < count; i++) {
+		struct budget_measure one = {.step = ATTRIB_NONE};
+		int r = metric->measure(attribution, i, metric->q, &one);
+
+		if (r)
+			return r;
+		if (i && (budget->at_least ? one.value >= ret->value : one.value <= ret->value))
+			continue;
+		*ret = one;
+		*ret_track = i;
+	}
+	return 0;
+}
+
+/* Text that grows, and ends in what fits. */
+#define APPEND(ret, ...)                                                                           \
+	do {                                                                                       \
+		size_t used_ = strlen((ret)->why);                                                 \
+		snprintf((ret)->why + used_, sizeof((ret)->why) - used_, __VA_ARGS__);             \
+	} while (0)
+
+static double seconds_in(const struct attribution *attribution, uint64_t time_ns)
+{
+	uint64_t start_ns = attribution->recording->start_ns;
+
+	return time_ns > start_ns ? (double)(time_ns - start_ns) / 1e9 : 0;
+}
+
+static void say_trigger(
+	const struct attribution *attribution, uint32_t stack, struct budget_result *ret)
+{
+	uint32_t frame = attrib_trigger(attribution->stacks, stack);
+
+	if (frame)
+		APPEND(ret, ", triggered in %s", DESCRIBE_FRAME(attribution->stacks, frame));
+}
+
+static void say_pause(
+	const struct attribution *attribution, const struct pause *pause, struct budget_result *ret)
+{
+	APPEND(ret, "; the longest, of %s", FORMAT_DURATION(pause_duration(pause)));
+	if (pause->generation >= 0)
+		APPEND(ret, " in generation %d", pause->generation);
+	APPEND(ret, ", began %.3f s into the recording", seconds_in(attribution, pause->start_ns));
+	say_trigger(attribution, pause->stack, ret);
+}
+
+static void say_step(const struct attribution *attribution, size_t track, uint32_t index,
+	struct budget_result *ret)
+{
+	const struct step *step = &attribution->steps->tracks.items[track].steps.items[index];
+	const struct step_cost *cost = &attribution->tracks.items[track].steps.items[index];
+
+	APPEND(ret, "; the worst is step %u, %.3f s into the recording, of %s with pauses of %s",
+		index, seconds_in(attribution, step->start_ns),
+		FORMAT_DURATION(step_duration(step)), FORMAT_DURATION(cost->overlap_ns));
+	if (cost->worst != ATTRIB_NONE)
+		say_trigger(attribution, attribution->charges.items[cost->worst].stack, ret);
+}
+
+/* The line that costs most, where one step or pause does not explain the figure. */
+static void say_dearest(const struct attribution *attribution, struct budget_result *ret)
+{
+	if (!attribution->triggers.count || !attribution->triggers.items[0].frame)
+		return;
+	APPEND(ret, "; %s of pauses were triggered in %s",
+		FORMAT_DURATION(attribution->triggers.items[0].pause_ns),
+		DESCRIBE_FRAME(attribution->stacks, attribution->triggers.items[0].frame));
+}
+
+static void say_broken(const struct budget *budget, const struct attribution *attribution,
+	const struct budget_measure *found, size_t track, struct budget_result *ret)
+{
+	const struct budget_metric *metric = &budget_metric_table[budget->metric];
+	char limit[32];
+
+	show_value(metric->unit, budget->limit, limit, sizeof(limit));
+	APPEND(ret, "%s is %s, %s %s", metric->name, ret->value_text,
+		budget->at_least ? "not above" : "not below", limit);
+	if (metric->steps)
+		APPEND(ret, " in %s",
+			DESCRIBE_PROCESS(attribution->recording,
+				attribution->steps->tracks.items[track].process));
+	else if (found->process)
+		APPEND(ret, " in %s", DESCRIBE_PROCESS(attribution->recording, found->process));
+	if (found->pause)
+		say_pause(attribution, found->pause, ret);
+	else if (found->step != ATTRIB_NONE)
+		say_step(attribution, track, found->step, ret);
+	else if (strcmp(metric->name, "step.count"))
+		say_dearest(attribution, ret);
+	if (!metric->steps && attribution->figures.exits)
+		APPEND(ret, " (%llu at an interpreter's exit not counted)",
+			(unsigned long long)attribution->figures.exits);
+}
+
+int budget_judge(const struct budget *budget, const struct attribution *attribution,
+	struct budget_result *ret)
+{
+	struct budget_result result = {.outcome = BUDGET_REFUSED};
+	struct budget_measure found = {.step = ATTRIB_NONE};
+	size_t track = 0;
+	int r;
+
+	if (budget_metric_table[budget->metric].steps && refuse(budget, attribution, &result)) {
+		*ret = result;
+		return 0;
+	}
+	r = measure(budget, attribution, &found, &track);
+	if (r)
+		return r;
+	result.known = true;
+	result.value = found.value;
+	result.outcome = is_kept(budget, found.value) ? BUDGET_KEPT : BUDGET_BROKEN;
+	show_value(budget_metric_table[budget->metric].unit, found.value, result.value_text,
+		sizeof(result.value_text));
+	if (result.outcome == BUDGET_BROKEN)
+		say_broken(budget, attribution, &found, track, &result);
+	*ret = result;
+	return 0;
+}

@@ -1,0 +1,204 @@
+/* An attribution in; the values that can be budgeted out. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "attrib_priv.h"
+#include "attrib_stats.h"
+#include "budget_metric.h"
+#include "cleanup.h"
+
+static const struct pause *if_any(const struct pause *pause)
+{
+	return pause->id ? pause : NULL;
+}
+
+static int pause_quantile(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	const struct pause_figures *figures = &attribution->figures;
+
+	ret->value = (double)stats_quantile(figures->durations.items, figures->durations.count, q);
+	ret->pause = if_any(&figures->longest);
+	return 0;
+}
+
+static int pause_mean(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	const struct pause_figures *figures = &attribution->figures;
+
+	ret->value = figures->durations.count
+			     ? (double)figures->total_ns / (double)figures->durations.count
+			     : 0;
+	ret->pause = if_any(&figures->longest);
+	return 0;
+}
+
+static int pause_total(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	ret->value = (double)attribution->figures.total_ns;
+	ret->pause = if_any(&attribution->figures.longest);
+	return 0;
+}
+
+static int pause_count(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	ret->value = (double)attribution->figures.durations.count;
+	return 0;
+}
+
+/* Of the process that pauses the largest part of its time: shares of many would add up past 1. */
+static int pause_share(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	const struct pause_figures *figures = &attribution->figures;
+
+	for (size_t i = 0; i < figures->processes.count; i++) {
+		const struct process_pauses *one = &figures->processes.items[i];
+		uint64_t traced_ns = attrib_traced(attribution, one->process);
+		double share = traced_ns ? (double)one->pause_ns / (double)traced_ns : 0;
+
+		if (share < ret->value && ret->process)
+			continue;
+		ret->value = share;
+		ret->process = one->process;
+	}
+	return 0;
+}
+
+static int full_count(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	ret->value = (double)attribution->figures.full;
+	ret->pause = if_any(&attribution->figures.longest_full);
+	return 0;
+}
+
+static int full_max(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	ret->pause = if_any(&attribution->figures.longest_full);
+	ret->value = ret->pause ? (double)pause_duration(ret->pause) : 0;
+	return 0;
+}
+
+static int full_total(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	ret->value = (double)attribution->figures.full_ns;
+	ret->pause = if_any(&attribution->figures.longest_full);
+	return 0;
+}
+
+static double share_of(uint64_t ns, const struct track_cost *cost)
+{
+	return cost->time_ns ? (double)ns / (double)cost->time_ns : 0;
+}
+
+static int cost_share(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	const struct track_cost *cost = &attribution->tracks.items[track];
+
+	ret->value = share_of(cost->overlap_ns, cost);
+	return 0;
+}
+
+static int cost_counterfactual(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	const struct track_cost *cost = &attribution->tracks.items[track];
+
+	ret->value = share_of(cost->cost.ns, cost);
+	return 0;
+}
+
+static int cost_total(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	ret->value = (double)attribution->tracks.items[track].overlap_ns;
+	return 0;
+}
+
+static int step_count(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	ret->value = (double)attribution->tracks.items[track].steps.count;
+	return 0;
+}
+
+static uint64_t duration_at(const struct attribution *attribution, size_t track, size_t step)
+{
+	return step_duration(&attribution->steps->tracks.items[track].steps.items[step]);
+}
+
+static uint64_t cost_at(const struct attribution *attribution, size_t track, size_t step)
+{
+	return attribution->tracks.items[track].steps.items[step].cost_ns;
+}
+
+static int of_steps(const struct attribution *attribution, size_t track, double q,
+	uint64_t (*at)(const struct attribution *attribution, size_t track, size_t step),
+	struct budget_measure *ret)
+{
+	size_t count = attribution->tracks.items[track].steps.count;
+	_cleanup_free_ uint64_t *values = calloc(count + 1, sizeof(*values));
+	uint64_t most = 0;
+
+	if (!values)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		values[i] = at(attribution, track, i);
+		if (values[i] < most || (values[i] == most && ret->step != ATTRIB_NONE))
+			continue;
+		most = values[i];
+		ret->step = (uint32_t)i;
+	}
+	ret->value = (double)stats_quantile(values, count, q);
+	return 0;
+}
+
+static int step_time(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	return of_steps(attribution, track, q, duration_at, ret);
+}
+
+static int step_cost(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	return of_steps(attribution, track, q, cost_at, ret);
+}
+
+const struct budget_metric budget_metric_table[] = {
+	{"pause.max", "the longest pause", BUDGET_TIME, false, 1, pause_quantile},
+	{"pause.p50", "the median pause", BUDGET_TIME, false, 0.5, pause_quantile},
+	{"pause.p95", "95 % of the pauses are not longer", BUDGET_TIME, false, 0.95,
+		pause_quantile},
+	{"pause.p99", "99 % of the pauses are not longer", BUDGET_TIME, false, 0.99,
+		pause_quantile},
+	{"pause.mean", "the mean pause", BUDGET_TIME, false, 0, pause_mean},
+	{"pause.total", "all pauses together", BUDGET_TIME, false, 0, pause_total},
+	{"pause.count", "how many pauses", BUDGET_COUNT, false, 0, pause_count},
+	{"pause.share", "pauses, of the time a process was traced", BUDGET_SHARE, false, 0,
+		pause_share},
+	{"gen2.count", "how many full collections", BUDGET_COUNT, false, 0, full_count},
+	{"gen2.max", "the longest full collection", BUDGET_TIME, false, 0, full_max},
+	{"gen2.total", "all full collections together", BUDGET_TIME, false, 0, full_total},
+	{"cost.share", "pauses in steps, of training time: the upper bound of what they cost",
+		BUDGET_SHARE, true, 0, cost_share},
+	{"cost.total", "pauses in steps, as a time", BUDGET_TIME, true, 0, cost_total},
+	{"cost.counterfactual", "what they cost against steps without pauses, of training time",
+		BUDGET_SHARE, true, 0, cost_counterfactual},
+	{"step.p50", "the median step", BUDGET_TIME, true, 0.5, step_time},
+	{"step.p95", "95 % of the steps are not longer", BUDGET_TIME, true, 0.95, step_time},
+	{"step.p99", "99 % of the steps are not longer", BUDGET_TIME, true, 0.99, step_time},
+	{"step.max", "the longest step", BUDGET_TIME, true, 1, step_time},
+	{"step.cost.max", "the most that pauses cost one step", BUDGET_TIME, true, 1, step_cost},
+	{"step.cost.p99", "99 % of the steps pay no more", BUDGET_TIME, true, 0.99, step_cost},
+	{"step.count", "how many steps", BUDGET_COUNT, true, 0, step_count},
+};
+
+const int budget_metric_count = ARRAY_SIZE(budget_metric_table);

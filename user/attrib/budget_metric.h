@@ -1,0 +1,27 @@
+/* The table of what can be budgeted. Not for other rooms. */
+#pragma once
+
+#include "attrib.h"
+
+enum budget_unit { BUDGET_TIME, BUDGET_SHARE, BUDGET_COUNT };
+
+/* A value and where it comes from. */
+struct budget_measure {
+	double value;		   /* ns, 0 … 1, a number */
+	const struct pause *pause; /* that made it, or NULL */
+	uint32_t step;		   /* that made it, or ATTRIB_NONE */
+	uint32_t process;	   /* it is of this one, or 0 */
+};
+
+struct budget_metric {
+	const char *name, *meaning;
+	enum budget_unit unit;
+	bool steps; /* is of one track; else @track is not looked at */
+	double q;   /* for those that are a quantile */
+	/* Gives what is known beside the value, too. 0 or -ENOMEM. */
+	int (*measure)(const struct attribution *attribution, size_t track, double q,
+		struct budget_measure *ret);
+};
+
+extern const struct budget_metric budget_metric_table[];
+extern const int budget_metric_count;

@@ -1,0 +1,270 @@
+/*
+ * Pauses of a recording in; whom each stops, figures over all of them, and intervals to charge out.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attrib_priv.h"
+#include "attrib_stats.h"
+#include "cleanup.h"
+
+/* Whom the pauses of a process stop. */
+struct owner {
+	uint32_t track;	 /* or ATTRIB_NONE */
+	bool worker;	 /* its parent's track */
+	uint32_t pauses; /* index + 1 into figures.processes; 0: none yet */
+};
+
+struct reading {
+	struct attribution *attribution;
+	struct charging *charging;
+	struct owner *owners; /* as recording.processes */
+};
+
+/*
+ * The process that forked @index: the latest seen before it with the parent's pid, for a pid may be
+ * used again; else any, for of several -p the child may be named first. -1: it was not traced.
+ */
+static long parent_of(const struct recording *recording, const struct u64map *latest, size_t index)
+{
+	const struct process *process = &recording->processes.items[index];
+	const uint64_t *found = u64map_get(latest, (uint64_t)process->ppid);
+
+	if (found)
+		return (long)*found;
+	for (size_t i = index + 1; i < recording->processes.count && i < index + 64; i++)
+		if (recording->processes.items[i].pid == process->ppid)
+			return (long)i;
+	return -1;
+}
+
+/*
+ * A worker is a child of a process that has steps and has none itself; a grandchild feeds its own
+ * parent.
+ */
+static int find_owners(const struct attribution *attribution, struct owner **ret)
+{
+	const struct recording *recording = attribution->recording;
+	size_t count = recording->processes.count;
+	struct owner *owners = calloc(count + 1, sizeof(*owners));
+	struct u64map latest = {}, tracks = {};
+	int r = owners ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < attribution->tracks.count && !r; i++)
+		r = u64map_put(&tracks, attribution->steps->tracks.items[i].process, i);
+	for (size_t i = 0; i < count && !r; i++) {
+		const uint64_t *track = u64map_get(&tracks, recording->processes.items[i].id);
+
+		owners[i].track = track ? (uint32_t)*track : ATTRIB_NONE;
+	}
+	for (size_t i = 0; i < count && !r; i++) {
+		long parent = parent_of(recording, &latest, i);
+
+		if (owners[i].track == ATTRIB_NONE && parent >= 0 && !owners[parent].worker &&
+			owners[parent].track != ATTRIB_NONE) {
+			owners[i].track = owners[parent].track;
+			owners[i].worker = true;
+		}
+		r = u64map_put(&latest, (uint64_t)recording->processes.items[i].pid, i);
+	}
+	u64map_release(&latest);
+	u64map_release(&tracks);
+	if (r) {
+		free(owners);
+		return r;
+	}
+	*ret = owners;
+	return 0;
+}
+
+static void keep_longest(struct pause *longest, const struct pause *pause)
+{
+	if (!longest->id || pause_duration(pause) > pause_duration(longest))
+		*longest = *pause;
+}
+
+static int add_figures(struct reading *reading, const struct pause *pause, long process)
+{
+	struct pause_figures *figures = &reading->attribution->figures;
+	struct owner *owner = process < 0 ? NULL : &reading->owners[process];
+	uint64_t duration_ns = pause_duration(pause), *slot;
+
+	if (pause->cause == CAUSE_SHUTDOWN) {
+		figures->exits++;
+		return 0;
+	}
+	slot = vec_add(&figures->durations);
+	if (!slot)
+		return -ENOMEM;
+	*slot = duration_ns;
+	stats_add(&figures->total_ns, duration_ns);
+	keep_longest(&figures->longest, pause);
+	if (pause->generation >= 2) {
+		figures->full++;
+		stats_add(&figures->full_ns, duration_ns);
+		keep_longest(&figures->longest_full, pause);
+	}
+	if (!owner)
+		return 0;
+	if (!owner->pauses) {
+		struct process_pauses *added = vec_add(&figures->processes);
+
+		if (!added)
+			return -ENOMEM;
+		added->process = reading->attribution->recording->processes.items[process].id;
+		owner->pauses = (uint32_t)figures->processes.count;
+	}
+	figures->processes.items[owner->pauses - 1].pauses++;
+	stats_add(&figures->processes.items[owner->pauses - 1].pause_ns, duration_ns);
+	return 0;
+}
+
+static void add_trigger(struct reading *reading, const struct pause *pause)
+{
+	const struct stack_table *stacks = reading->attribution->stacks;
+	uint32_t frame =
+		pause->stack < stacks->node_count ? reading->charging->triggers[pause->stack] : 0;
+	struct trigger_cost *sum = &reading->charging->sums[frame];
+
+	sum->frame = frame;
+	if (!sum->pauses++)
+		sum->collected = UNKNOWN;
+	stats_add(&sum->pause_ns, pause_duration(pause));
+	if (pause->collected >= 0 && sum->collected < 0)
+		sum->collected = pause->collected;
+	else if (pause->collected >= 0 &&
+		 __builtin_add_overflow(sum->collected, pause->collected, &sum->collected))
+		sum->collected = INT64_MAX;
+}
+
+/*
+ * Each interpreter but the main one has a GIL of its own from 3.12 on, and stops the others no
+ * more.
+ */
+static bool own_gil(const struct pause *pause, const struct runtime *runtime)
+{
+	char *end;
+	long major, minor;
+
+	if (pause->interpreter <= 0 || strcmp(runtime->kind, "cpython"))
+		return false;
+	major = strtol(runtime->version, &end, 10);
+	minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+	return major > 3 || (major == 3 && minor >= 12);
+}
+
+/*
+ * When the pause kept its track waiting: all along, or, of a worker, at its end and as long as was
+ * observed.
+ */
+static int add_interval(
+	struct reading *reading, const struct pause *pause, bool worker, uint32_t track)
+{
+	uint64_t waited_ns = pause_duration(pause);
+	struct interval *interval;
+
+	if (worker && pause->waited_ns < 0)
+		return 0;
+	if (worker && (uint64_t)pause->waited_ns < waited_ns)
+		waited_ns = (uint64_t)pause->waited_ns;
+	if (worker && !waited_ns)
+		return 0;
+	interval = vec_add(&reading->charging->intervals);
+	if (!interval)
+		return -ENOMEM;
+	interval->start_ns = pause->end_ns - waited_ns;
+	interval->end_ns = pause->end_ns;
+	interval->charge = (uint32_t)reading->attribution->charges.count - 1;
+	interval->track = track;
+	return 0;
+}
+
+/*
+ * @owner: the process's, or NULL. A pause at the interpreter's exit stops no step: of the last step
+ * only the begin is known, and training is over.
+ */
+static int add_charge(struct reading *reading, const struct pause *pause, const struct owner *owner,
+	const struct runtime *runtime)
+{
+	struct attribution *attribution = reading->attribution;
+	uint32_t track = owner ? owner->track : ATTRIB_NONE;
+	struct charge *charge = vec_add(&attribution->charges);
+	struct track_cost *cost;
+
+	if (!charge)
+		return -ENOMEM;
+	*charge = (struct charge){.start_ns = pause->start_ns,
+		.end_ns = pause->end_ns,
+		.track = track,
+		.step = ATTRIB_NONE,
+		.stack = pause->stack,
+		.generation = (int8_t)(pause->generation < 0 || pause->generation > INT8_MAX
+					       ? UNKNOWN
+					       : pause->generation),
+		.worker = owner && owner->worker};
+	if (track == ATTRIB_NONE) {
+		attribution->elsewhere++;
+		stats_add(&attribution->elsewhere_ns, pause_duration(pause));
+		return 0;
+	}
+	cost = &attribution->tracks.items[track];
+	if (owner->worker) {
+		cost->worker_pauses++;
+		stats_add(&cost->worker_ns, pause_duration(pause));
+		if (pause->cause == CAUSE_SHUTDOWN)
+			return 0;
+		return add_interval(reading, pause, true, track);
+	}
+	cost->pauses++;
+	if (!own_gil(pause, runtime) && pause->cause != CAUSE_SHUTDOWN)
+		return add_interval(reading, pause, false, track);
+	charge->track = ATTRIB_NONE;
+	stats_add(&cost->pause_ns, pause_duration(pause));
+	cost->outside++;
+	stats_add(&cost->outside_ns, pause_duration(pause));
+	return 0;
+}
+
+static int read_one(struct reading *reading, struct pause *pause)
+{
+	struct attribution *attribution = reading->attribution;
+	const struct recording *recording = attribution->recording;
+	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
+	const struct process *process =
+		runtime ? recording_process(recording, runtime->process) : NULL;
+	long index = process ? process - recording->processes.items : -1;
+
+	if (pause->end_ns < pause->start_ns)
+		pause->end_ns = pause->start_ns;
+	if (pause->end_ns > attribution->end_ns && !recording->end_ns)
+		attribution->end_ns = pause->end_ns;
+	if (add_figures(reading, pause, index))
+		return -ENOMEM;
+	add_trigger(reading, pause);
+	if (attribution->tracks.count)
+		return add_charge(
+			reading, pause, index < 0 ? NULL : &reading->owners[index], runtime);
+	attribution->elsewhere++;
+	stats_add(&attribution->elsewhere_ns, pause_duration(pause));
+	return 0;
+}
+
+int charge_read(struct attribution *attribution, struct charging *charging, attrib_next_fn next,
+	void *source, struct err *err)
+{
+	_cleanup_free_ struct owner *owners = NULL;
+	struct reading reading = {attribution, charging, NULL};
+	struct pause pause;
+	int r;
+
+	if (find_owners(attribution, &owners))
+		return err_set(err, ENOMEM, "out of memory while charging pauses to steps");
+	reading.owners = owners;
+	while ((r = next(source, &pause, err)) > 0)
+		if (attribution->charges.count >= ATTRIB_NONE || read_one(&reading, &pause))
+			return err_set(err, ENOMEM,
+				"out of memory after %zu pauses: report a shorter recording",
+				attribution->figures.durations.count);
+	return r;
+}

@@ -1,0 +1,78 @@
+/* Frames, processes and figures in; words out. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "describe.h"
+
+const char *describe_frame(
+	const struct stack_table *stacks, uint32_t frame, char *text, size_t size)
+{
+	const char *file, *base;
+
+	*text = '\0';
+	if (!frame || frame >= stacks->frame_count)
+		return text;
+	file = strtab_get(stacks->strings, stacks->frames[frame].file);
+	base = strrchr(file, '/');
+	base = base ? base + 1 : file;
+	snprintf(text, size, "%.48s", strtab_get(stacks->strings, stacks->frames[frame].function));
+	if (*base && strlen(text) + 1 < size) {
+		size_t used = strlen(text);
+
+		snprintf(text + used, size - used, " (%.28s:%u)", base, stacks->frames[frame].line);
+	}
+	return text;
+}
+
+const char *describe_process(
+	const struct recording *recording, uint32_t id, char *text, size_t size)
+{
+	const struct process *process = recording_process(recording, id);
+
+	if (process)
+		snprintf(text, size, "%s (pid %d)", *process->comm ? process->comm : "process",
+			(int)process->pid);
+	else
+		snprintf(text, size, "a process");
+	return text;
+}
+
+const char *describe_share(double share, char *text, size_t size)
+{
+	double percent = 100 * share;
+	int digits = percent >= 10 || percent == 0 ? 0 : percent >= 1 ? 1 : percent >= 0.01 ? 2 : 4;
+
+	if (percent >= 10 && percent < 100)
+		digits = 1;
+	snprintf(text, size, "%.*f %%", digits, percent);
+	return text;
+}
+
+const char *describe_count(uint64_t count, char *text, size_t size)
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)count);
+	size_t used = 0;
+
+	for (int i = 0; i < length && used + 2 < size; i++) {
+		if (i && (length - i) % 3 == 0)
+			text[used++] = ',';
+		text[used++] = digits[i];
+	}
+	text[used] = '\0';
+	return text;
+}
+
+const char *describe_bytes(double bytes, char *text, size_t size)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	size_t unit = 0;
+
+	while (bytes >= 1024 && unit < 4) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(text, size, "%.*f %s", bytes < 10 && unit ? 1 : 0, bytes, units[unit]);
+	return text;
+}

@@ -1,0 +1,129 @@
+/* A track's steps with their costs in; how its slow steps recur and what slowed them out. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "attrib_priv.h"
+#include "attrib_stats.h"
+#include "cleanup.h"
+
+#define REGULAR 0.25 /* half of the distances lie within this share of the median on each side */
+#define FEW	3    /* slow steps that show a distance */
+
+/* What is collected over the steps that pauses made slow, by the generation that cost most in each. */
+struct slow {
+	VEC(uint64_t) steps, durations;
+	uint64_t cost_ns, most_ns;
+	uint32_t stack; /* of the pause that cost most_ns */
+};
+
+#define CLASSES 4 /* generations 0, 1, 2, and not known */
+
+static int slow_add(struct slow classes[CLASSES], const struct attribution *attribution,
+	const struct step_cost *cost, size_t step, uint64_t duration_ns)
+{
+	const struct charge *worst =
+		cost->worst == ATTRIB_NONE ? NULL : &attribution->charges.items[cost->worst];
+	bool known = worst && worst->generation >= 0 && worst->generation < CLASSES - 1;
+	struct slow *slow = &classes[known ? worst->generation : CLASSES - 1];
+	uint64_t *at = vec_add(&slow->steps), *lasted = vec_add(&slow->durations);
+
+	if (!at || !lasted)
+		return -ENOMEM;
+	*at = step;
+	*lasted = duration_ns;
+	slow->cost_ns += cost->cost_ns;
+	if (worst && worst->stack != STACK_NONE && worst->cost_ns >= slow->most_ns) {
+		slow->most_ns = worst->cost_ns;
+		slow->stack = worst->stack;
+	}
+	return 0;
+}
+
+static void set_distance(struct slow *slow, struct slow_pattern *ret)
+{
+	uint64_t *distances = slow->steps.items;
+	size_t count = slow->steps.count;
+	double quarter, three_quarters;
+
+	if (count < FEW)
+		return;
+	for (size_t i = 0; i + 1 < count; i++)
+		distances[i] = distances[i + 1] - distances[i];
+	count--;
+	ret->every = (double)stats_median(distances, count);
+	quarter = (double)stats_quantile(distances, count, 0.25);
+	three_quarters = (double)stats_quantile(distances, count, 0.75);
+	ret->regular = quarter >= (1 - REGULAR) * ret->every &&
+		       three_quarters <= (1 + REGULAR) * ret->every;
+}
+
+/* A few long collections outweigh many short ones: the class that cost most. */
+static int dearest(const struct slow classes[CLASSES])
+{
+	int most = CLASSES - 1;
+
+	for (int i = CLASSES - 2; i >= 0; i--)
+		if (classes[i].cost_ns > classes[most].cost_ns)
+			most = i;
+	return most;
+}
+
+static int find(const struct attribution *attribution, size_t index, const uint64_t *durations,
+	struct slow classes[CLASSES], struct slow_pattern *ret)
+{
+	const struct track_cost *cost = &attribution->tracks.items[index];
+	size_t count = cost->steps.count;
+	struct stats_window window = {};
+
+	for (size_t i = 0; i < count; i++) {
+		double excess, median;
+		size_t from, to;
+
+		stats_window_place(i, 0, count, &from, &to);
+		stats_window_move(&window, durations, from, to);
+		median = (double)stats_window_median(&window);
+		excess = (double)durations[i] - median;
+		if (excess <= 0 || (double)durations[i] < SLOW_RATIO * median)
+			continue;
+		if (2 * (double)cost->steps.items[i].cost_ns < excess)
+			ret->other++;
+		else if (slow_add(classes, attribution, &cost->steps.items[i], i, durations[i]))
+			return -ENOMEM;
+		else
+			ret->steps++;
+	}
+	return 0;
+}
+
+int pattern_find(const struct attribution *attribution, size_t track, struct slow_pattern *ret)
+{
+	const struct step_track *steps = &attribution->steps->tracks.items[track];
+	size_t count = steps->steps.count;
+	_cleanup_free_ uint64_t *durations = calloc(count + 1, sizeof(*durations));
+	struct slow_pattern found = {.generation = UNKNOWN, .stack = STACK_NONE};
+	struct slow classes[CLASSES] = {}, *slow;
+	uint64_t median;
+	int r = durations ? 0 : -ENOMEM, most;
+
+	for (size_t i = 0; i < count && !r; i++)
+		durations[i] = step_duration(&steps->steps.items[i]);
+	if (!r)
+		r = find(attribution, track, durations, classes, &found);
+	if (!r) {
+		most = dearest(classes);
+		slow = &classes[most];
+		median = stats_median(durations, count);
+		found.chief = slow->steps.count;
+		found.generation = most < CLASSES - 1 ? most : UNKNOWN;
+		found.stack = slow->stack;
+		found.ratio = median ? (double)stats_median(slow->durations.items, slow->durations.count) /
+				(double)median : 0;
+		set_distance(slow, &found);
+		*ret = found;
+	}
+	for (int i = 0; i < CLASSES; i++) {
+		vec_free(&classes[i].steps);
+		vec_free(&classes[i].durations);
+	}
+	return r;
+}
