@@ -1,5 +1,4 @@
 /* gctrace check FILE --budget …: a recording against budgets; the exit status is the answer. */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +25,9 @@ struct check_options {
 	bool step_given, json, help;
 };
 
-static int take_option(int option, struct check_options *options)
+static int take_option(int option, void *arg)
 {
+	struct check_options *options = arg;
 	struct err err = {};
 	int r = 0;
 
@@ -57,17 +57,8 @@ static int take_option(int option, struct check_options *options)
 
 static int parse(int argc, char **argv, struct check_options *ret)
 {
-	int option, status = EXIT_OK;
+	int status = cmd_options(&cmd_check, argc, argv, "vh", long_options, take_option, ret);
 
-	opterr = 0;
-	optind = 1;
-	while (!status && (option = getopt_long(argc, argv, ":vh", long_options, NULL)) != -1) {
-		if (option == ':')
-			return cmd_usage(&cmd_check, "%s needs a value", argv[optind - 1]);
-		if (option == '?')
-			return cmd_usage(&cmd_check, "there is no option %s", argv[optind - 1]);
-		status = take_option(option, ret);
-	}
 	if (status || ret->help)
 		return status;
 	if (argc - optind != 1)

@@ -13,6 +13,25 @@ const struct command *const commands[] = {
 	&cmd_doctor, &cmd_schema, NULL,
 };
 
+int cmd_options(const struct command *command, int argc, char **argv, const char *shorts,
+	const struct option *longs, int (*take)(int option, void *arg), void *arg)
+{
+	char all[32];
+	int option, status = EXIT_OK;
+
+	snprintf(all, sizeof(all), ":%s", shorts);
+	opterr = 0;
+	optind = 1;
+	while (!status && (option = getopt_long(argc, argv, all, longs, NULL)) != -1) {
+		if (option == ':')
+			return cmd_usage(command, "%s needs a value", argv[optind - 1]);
+		if (option == '?')
+			return cmd_usage(command, "there is no option %s", argv[optind - 1]);
+		status = take(option, arg);
+	}
+	return status;
+}
+
 int cmd_fail(int error, const struct err *err)
 {
 	log_error("%s", err && err->text[0] ? err->text : strerror(-error));

@@ -1,6 +1,8 @@
 /* Verbs. The only room that reads options and prints errors. */
 #pragma once
 
+#include <getopt.h>
+
 #include "err.h"
 
 enum exit_status {
@@ -23,6 +25,13 @@ struct command {
 extern const struct command *const commands[];
 extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_check, cmd_diff,
 	cmd_doctor, cmd_schema;
+
+/*
+ * Hands each option of @longs (and @shorts, as for getopt_long, without the leading ":") to @take, which
+ * returns an exit status; prints what is no option or lacks its value. Operands begin at optind.
+ */
+int cmd_options(const struct command *command, int argc, char **argv, const char *shorts,
+	const struct option *longs, int (*take)(int option, void *arg), void *arg);
 
 /* Prints the one sentence of a failure (or what -@error says): EXIT_FAILED. */
 int cmd_fail(int error, const struct err *err);

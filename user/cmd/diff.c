@@ -1,6 +1,5 @@
 /* gctrace diff BEFORE AFTER: did the change help? */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +46,9 @@ static int parse_tolerance(const char *text, double *ret, struct err *err)
 	return 0;
 }
 
-static int take_option(int option, struct diff_options *options)
+static int take_option(int option, void *arg)
 {
+	struct diff_options *options = arg;
 	struct err err = {};
 	int r = 0;
 
@@ -75,17 +75,8 @@ static int take_option(int option, struct diff_options *options)
 
 static int parse(int argc, char **argv, struct diff_options *ret)
 {
-	int option, status = EXIT_OK;
+	int status = cmd_options(&cmd_diff, argc, argv, "vh", long_options, take_option, ret);
 
-	opterr = 0;
-	optind = 1;
-	while (!status && (option = getopt_long(argc, argv, ":vh", long_options, NULL)) != -1) {
-		if (option == ':')
-			return cmd_usage(&cmd_diff, "%s needs a value", argv[optind - 1]);
-		if (option == '?')
-			return cmd_usage(&cmd_diff, "there is no option %s", argv[optind - 1]);
-		status = take_option(option, ret);
-	}
 	if (status || ret->help)
 		return status;
 	if (argc - optind != 2)

@@ -1,6 +1,5 @@
 /* gctrace report FILE: a recording in one of the formats. No privilege needed. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,8 +39,9 @@ static int take_format(const char *name, struct report_options *options)
 		name);
 }
 
-static int take_option(int option, struct report_options *options)
+static int take_option(int option, void *arg)
 {
+	struct report_options *options = arg;
 	struct err err = {};
 	int r = 0;
 
@@ -73,18 +73,10 @@ static int take_option(int option, struct report_options *options)
 
 static int parse(int argc, char **argv, struct report_options *ret)
 {
-	int option, status = EXIT_OK;
+	int status;
 
 	*ret = (struct report_options){.format = report_formats[0]};
-	opterr = 0;
-	optind = 1;
-	while (!status && (option = getopt_long(argc, argv, ":f:o:vh", long_options, NULL)) != -1) {
-		if (option == ':')
-			return cmd_usage(&cmd_report, "%s needs a value", argv[optind - 1]);
-		if (option == '?')
-			return cmd_usage(&cmd_report, "there is no option %s", argv[optind - 1]);
-		status = take_option(option, ret);
-	}
+	status = cmd_options(&cmd_report, argc, argv, "f:o:vh", long_options, take_option, ret);
 	if (status || ret->help)
 		return status;
 	if (argc - optind != 1)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "budget_report.h"
+#include "flame_text.h"
 #include "json_line.h"
 #include "text_cell.h"
 #include "utf8.h"
@@ -63,27 +64,14 @@ void budget_report_json(FILE *out, const struct budget_judgement *judgement)
 	line_end(out);
 }
 
-/* XML 1.0 has no way to write most control characters: they become "?". */
 static void put_xml(FILE *out, const char *text)
 {
-	for (; *text; text++) {
-		switch (*text) {
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		default:
-			fputc((unsigned char)*text < ' ' ? '?' : *text, out);
-		}
-	}
+	struct flame_text clean = {};
+
+	flame_text_clean(&clean, text, strlen(text), 0);
+	if (!clean.failed)
+		flame_text_xml(out, &clean, 0);
+	flame_text_release(&clean);
 }
 
 static void put_attribute(FILE *out, const char *name, const char *value)

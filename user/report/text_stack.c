@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attrib.h"
 #include "cleanup.h"
 #include "parse.h"
 #include "text_cell.h"
@@ -116,55 +117,12 @@ void text_worst(FILE *out, const struct recording *recording, const struct stack
 	}
 }
 
-/*
- * Code that the user did not write: native, the standard library, installed packages, frozen
- * modules.
- */
-static bool is_library(const struct stack_table *stacks, const struct frame *frame)
-{
-	static const char *const parts[] = {
-		"/site-packages/", "/dist-packages/", "/lib/python2", "/lib/python3"};
-	const char *file = strtab_get(stacks->strings, frame->file);
-
-	if (frame->lang == LANG_MARK || frame->lang == LANG_NATIVE || !*file || *file == '<')
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		if (strstr(file, parts[i]))
-			return true;
-	return false;
-}
-
-/*
- * The frame that stands for each node's stack: its innermost one of the user's, else its innermost.
- */
-static uint32_t *find_triggers(const struct stack_table *stacks, uint32_t count)
-{
-	uint32_t *triggers = calloc(count, sizeof(*triggers));
-	_cleanup_free_ bool *library = calloc(stacks->frame_count, sizeof(*library));
-	_cleanup_free_ bool *user = calloc(count, sizeof(*user));
-
-	if (!triggers || !library || !user) {
-		free(triggers);
-		return NULL;
-	}
-	for (uint32_t i = 1; i < stacks->frame_count; i++)
-		library[i] = is_library(stacks, &stacks->frames[i]);
-	for (uint32_t i = 1; i < count; i++) {
-		const struct stack_node *node = &stacks->nodes[i];
-		bool own = !library[node->frame];
-
-		user[i] = own || user[node->parent];
-		triggers[i] = own || !user[i] ? node->frame : triggers[node->parent];
-	}
-	return triggers;
-}
-
 static struct trigger {
 	uint32_t frame;
 	struct summary_sum sum;
 } *add_up(const struct stack_table *stacks, const struct summary *summary, uint32_t count)
 {
-	_cleanup_free_ uint32_t *triggers = find_triggers(stacks, count);
+	_cleanup_free_ uint32_t *triggers = attrib_triggers(stacks);
 	struct trigger *sums = calloc(stacks->frame_count, sizeof(*sums));
 
 	if (!triggers || !sums) {
