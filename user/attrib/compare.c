@@ -18,9 +18,8 @@
 #define BLOCKS	     2000 /* at most */
 #define LEAST_BLOCKS 40	  /* where there are that many steps */
 #define STEPS_NEEDED 8	  /* fewer are not resampled */
-#define WARM_UP	     0.1  /* of the steps, within which … */
-#define WARM_RATIO   5 /* … one that takes so many times the median, not counting pauses, warms up \
-			*/
+#define WARM_UP	     0.1  /* of the steps, within which one warms up that, less its pauses, … */
+#define WARM_RATIO   5	  /* … takes so many times the median */
 
 /* Sums over consecutive steps. */
 struct block {

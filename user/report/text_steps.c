@@ -61,11 +61,11 @@ static void put_distribution(FILE *out, const char *name, const struct step_dist
 	fputc('\n', out);
 }
 
-static void put_cost(FILE *out, const struct track_cost *cost)
+static void put_cost(FILE *out, const struct step_track *track, const struct track_cost *cost)
 {
 	static const char *const bases[] = {
 		[BASE_LIGHT_STEPS] = "against the steps around with next to no pause",
-		[BASE_REMAINDER] = "every step has pauses: against the steps less their pauses",
+		[BASE_REMAINDER] = "every step has pauses: against the lighter half of them, less their pauses",
 		[BASE_NONE] = "too few steps for a counterfactual",
 	};
 
@@ -75,7 +75,7 @@ static void put_cost(FILE *out, const struct track_cost *cost)
 		fprintf(out, "; counterfactual %s (%s), 95 %% interval %s … %s",
 			FORMAT_DURATION(cost->cost.ns), VERDICT_SHARE(cost->cost.ns, cost->time_ns),
 			FORMAT_DURATION(cost->cost.low_ns), FORMAT_DURATION(cost->cost.high_ns));
-	fprintf(out, ": %s\n", bases[cost->base]);
+	fprintf(out, ": %s\n", track->measured ? bases[cost->base] : "windows of time show no counterfactual");
 	if (cost->outside)
 		fprintf(out, "  outside any step: %llu pause%s, %s\n", (unsigned long long)cost->outside,
 			cost->outside == 1 ? "" : "s", FORMAT_DURATION(cost->outside_ns));
@@ -185,7 +185,7 @@ static void put_track(FILE *out, const struct report_input *input, size_t index)
 		VERDICT_NAME(recording_process(input->recording, track->process)),
 		(size_t)track->steps.count);
 	put_signal(out, track);
-	put_cost(out, cost);
+	put_cost(out, track, cost);
 	put_memory(out, track);
 	fprintf(out, "\n                             MEAN     MEDIAN        P95        P99      WORST\n");
 	put_distribution(out, "with pauses", &cost->with);

@@ -122,7 +122,7 @@ static void say_cost(struct paragraph *paragraph, const struct track_cost *cost)
 			100.0 * (double)cost->cost.high_ns < (double)cost->time_ns ? 2 : 1,
 			100.0 * (double)cost->cost.high_ns / (double)cost->time_ns);
 	say(paragraph, "%s)", cost->base == BASE_REMAINDER
-		? "; every step has pauses, so against the steps less their pauses" : "");
+		? "; every step has pauses, so against the lighter ones less their pauses" : "");
 }
 
 static void say_slow(struct paragraph *paragraph, const struct report_input *input,
