@@ -102,7 +102,7 @@ static bool is_worse(const struct comparison *item, double tolerance)
 /* Only what a training run is judged by counts: step times and the share that GC costs. */
 static bool regressed(const struct comparisons *comparisons, double tolerance)
 {
-	static const char *const judged[] = {"step.mean", "step.median", "cost.share", "pause.share"};
+	static const char *const judged[] = {"step.mean", "cost.share", "pause.share"};
 
 	for (size_t i = 0; i < comparisons->items.count; i++) {
 		const struct comparison *item = &comparisons->items.items[i];
