@@ -114,6 +114,11 @@ static void say_cost(struct paragraph *paragraph, const struct track_cost *cost)
 	say(paragraph, "%s of training time", VERDICT_SHARE(cost->overlap_ns, cost->time_ns));
 	if (cost->base == BASE_NONE)
 		return;
+	if (cost->overlap_ns && cost->cost.low_ns >= cost->overlap_ns) {
+		/* An interval that has met its bound on both sides says no more than the bound. */
+		say(paragraph, " (counterfactual the same: the steps paid all of it)");
+		return;
+	}
 	say(paragraph, " (counterfactual %s, 95 %% interval ",
 		VERDICT_SHARE(cost->cost.ns, cost->time_ns));
 	if (cost->time_ns)
