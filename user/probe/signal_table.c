@@ -13,55 +13,55 @@ const struct signal_entry signal_table[] = {
 	 * PyTorch 2.15: record_function(name) of Optimizer.step, zero_grad and the DataLoader's
 	 * next, once each. rdi is where the result goes. 1.13 has it but never calls it, …
 	 */
-	{"torch:record", "libtorch_cpu", NULL, GC_KEY_TEXT, 2, 0,
+	{"torch:record", "libtorch_cpu", NULL, 0, GC_KEY_TEXT, 2, 0,
 		{{"_ZN5torch8autograd8profiler25record_function_enter_newE*", NULL}}},
 	/*
 	 * … there the operator's arguments are seen: ConstantString::create(std::string), the string
 	 * by the address of a copy, makes the name an argument of it.
 	 */
-	{"torch:record", "libtorch_cpu", NULL, GC_KEY_HINT, 2, 0,
+	{"torch:record", "libtorch_cpu", NULL, 0, GC_KEY_HINT, 2, 0,
 		{{"_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_stringIcSt11char_traitsIcE"
 		  "SaIcEEE", NULL}}},
 	/* PyTorch 1.13, 2.15: once per backward pass, never in evaluation. */
-	{"torch:backward", "libtorch_cpu", "torch:record", GC_KEY_NONE, 0, 0,
+	{"torch:backward", "libtorch_cpu", "torch:record", 900, GC_KEY_NONE, 0, 0,
 		{{"_ZN5torch8autograd6Engine7executeE*", NULL}}},
 	/*
 	 * PyTorch 1.13, 2.15: once per forward pass, in evaluation too, which nothing else tells apart;
 	 * cross_entropy_loss calls nll_loss_nd.
 	 */
-	{"torch:loss", "libtorch_cpu", "torch:record", GC_KEY_NONE, 0, 0,
+	{"torch:loss", "libtorch_cpu", "torch:record", 1800, GC_KEY_NONE, 0, 0,
 		{TORCH_OP(18, cross_entropy_loss), TORCH_OP(8, mse_loss),
 			TORCH_OP(11, nll_loss_nd), TORCH_OP(20, binary_cross_entropy),
 			TORCH_OP(32, binary_cross_entropy_with_logits), TORCH_OP(7, l1_loss),
 			TORCH_OP(14, smooth_l1_loss), TORCH_OP(10, huber_loss),
 			TORCH_OP(6, kl_div)}},
 	/* PyTorch 1.13: once per bucket of gradients under DistributedDataParallel with gloo. */
-	{"torch:allreduce", "libtorch_cpu", NULL, GC_KEY_NONE, 0, 0,
+	{"torch:allreduce", "libtorch_cpu", NULL, 0, GC_KEY_NONE, 0, 0,
 		{{"_ZN4c10d16ProcessGroupGloo9allreduceE*", NULL}}},
 	/*
 	 * jaxlib 0.4.38 – 0.12: every call of a jitted function. PjitFunctionObject is the object's
 	 * head, its vectorcall, and the function, which begins with its name.
 	 */
-	{"jax:pjit", "libjax_common xla_extension", NULL, GC_KEY_TEXT, 1, 24,
+	{"jax:pjit", "libjax_common xla_extension", NULL, 0, GC_KEY_TEXT, 1, 24,
 		{{"PjitFunction_tp_vectorcall", NULL}}},
 	/* jaxlib 0.4.38 – 0.12: every execution. rdi is where the result goes, rsi this, then a span of inputs. */
-	{"jax:execute", "libjax_common xla_extension", NULL, GC_KEY_NUMBER, 4, 0,
+	{"jax:execute", "libjax_common xla_extension", NULL, 0, GC_KEY_NUMBER, 4, 0,
 		{{"_ZN3xla4ifrt20PjRtLoadedExecutable7ExecuteE*", NULL}}},
 	/* XGBoost 3.4, LightGBM 4.7: once per boosting iteration. */
-	{"xgboost:update", "libxgboost", NULL, GC_KEY_NONE, 0, 0,
+	{"xgboost:update", "libxgboost", NULL, 0, GC_KEY_NONE, 0, 0,
 		{{"XGBoosterUpdateOneIter", NULL}, {"XGBoosterTrainOneIter", NULL},
 			{"XGBoosterBoostOneIter", NULL}}},
-	{"lightgbm:update", "lib_lightgbm", NULL, GC_KEY_NONE, 0, 0,
+	{"lightgbm:update", "lib_lightgbm", NULL, 0, GC_KEY_NONE, 0, 0,
 		{{"LGBM_BoosterUpdateOneIter", NULL}, {"LGBM_BoosterUpdateOneIterCustom", NULL}}},
 	/* NCCL, not run here: (send, receive, count, …). */
-	{"nccl:allreduce", "libnccl", NULL, GC_KEY_NUMBER, 3, 0,
+	{"nccl:allreduce", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0,
 		{{"ncclAllReduce", NULL}}},
-	{"nccl:allgather", "libnccl", NULL, GC_KEY_NUMBER, 3, 0,
+	{"nccl:allgather", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0,
 		{{"ncclAllGather", NULL}}},
-	{"nccl:reducescatter", "libnccl", NULL, GC_KEY_NUMBER, 3, 0,
+	{"nccl:reducescatter", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0,
 		{{"ncclReduceScatter", NULL}}},
 	/* (order, transposed, transposed, m, n, k, …), under the names that NumPy's wheels give it. */
-	{"blas:gemm", "libopenblas libscipy_openblas libblas libcblas", NULL, GC_KEY_DIMS,
+	{"blas:gemm", "libopenblas libscipy_openblas libblas libcblas", NULL, 0, GC_KEY_DIMS,
 		4, 0,
 		{{"cblas_sgemm", NULL}, {"cblas_dgemm", NULL}, {"cblas_sgemm64_", NULL},
 			{"cblas_dgemm64_", NULL}, {"scipy_cblas_sgemm", NULL},

@@ -14,7 +14,6 @@
 
 #define FIRST_WAIT_NS  10000000000ull /* until what was let go is tried again, then twice that */
 #define SETTLE_POLL_MS 2
-#define SPARE_RATE     1800 /* calls a second that are worth their price beside a better signal's */
 
 static void tell(struct trace *trace, size_t index)
 {
@@ -107,6 +106,7 @@ static int get_signal(struct trace *trace, const struct signal_plan *plan)
 	snprintf(signal->name, sizeof(signal->name), "%s", plan->name);
 	other = plan->spare_of ? find_signal(trace, plan->spare_of) : -ENOENT;
 	trace->steps.signals[index].spare_of = (uint32_t)(other < 0 ? 0 : other + 1);
+	trace->steps.signals[index].spare_rate = plan->spare_rate;
 	trace->steps.page->signals[index].kept = plan->kept;
 	return (int)index;
 }
@@ -241,7 +241,7 @@ static bool is_spare(struct trace *trace, size_t index, uint64_t now)
 	other = &trace->recording.signals.items[watch->spare_of - 1];
 	spare = watch->rate_ns && !other->let_go_ns && other->hits > watch->other_hits &&
 		trace->steps.page->signals[watch->spare_of - 1].marked &&
-		(signal->hits - watch->rate_hits) * 1000000000 > SPARE_RATE * (now - watch->rate_ns);
+		(signal->hits - watch->rate_hits) * 1000000000 > watch->spare_rate * (now - watch->rate_ns);
 	watch->rate_ns = now;
 	watch->rate_hits = signal->hits;
 	watch->other_hits = other->hits;

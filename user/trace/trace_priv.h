@@ -63,6 +63,7 @@ struct step_signal {
 	uint64_t retry_ns, wait_ns;   /* when a signal that was let go is tried again, after how long */
 	bool settled;		      /* its hints are let go: the inner function is called */
 	bool warned;		      /* a user's signal is hot */
+	uint32_t spare_rate; /* calls a second above which it is let go */
 	uint32_t spare_of; /* index + 1 of a signal that says more, which suffices for short steps */
 	uint64_t rate_ns, rate_hits, other_hits; /* what was counted when the last second began */
 	uint64_t told_hits, level_hits, level_ns; /* of what the sink and the leaky bucket know */
