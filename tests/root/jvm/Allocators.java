@@ -1,0 +1,62 @@
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Threads "allocator-N" that allocate until stopped and note each allocation of 1 ms or more. */
+final class Allocators {
+	private static final long SLOW_NS = 1000000;
+
+	private final int bytes;
+	private final byte[][][] live;
+	private final List<Spans> spans = new ArrayList<>();
+	private final List<Thread> threads = new ArrayList<>();
+	private final AtomicInteger failed = new AtomicInteger();
+	private volatile boolean running;
+	static volatile byte[] garbage;
+
+	/** Each of @threads allocates @bytes at a time and keeps the latest @kept alive. */
+	Allocators(int threads, int bytes, int kept) {
+		this.bytes = bytes;
+		live = new byte[threads][kept + 1][];
+		for (int i = 0; i < threads; i++)
+			spans.add(new Spans("slow", "allocator-" + i, 1 << 14));
+	}
+
+	private void allocate(byte[][] kept, Spans slow) {
+		for (int turn = 0; running; turn++) {
+			long start = System.nanoTime();
+			try {
+				garbage = new byte[bytes]; // mark: stalled
+			} catch (OutOfMemoryError e) {
+				failed.incrementAndGet();
+				Arrays.fill(kept, null);
+			}
+			long end = System.nanoTime();
+			if (end - start >= SLOW_NS)
+				slow.add(start, end);
+			kept[turn % kept.length] = garbage;
+		}
+	}
+
+	void start() {
+		running = true;
+		for (int i = 0; i < live.length; i++) {
+			int n = i;
+			threads.add(new Thread(() -> allocate(live[n], spans.get(n)), "allocator-" + n));
+			threads.get(n).start();
+		}
+	}
+
+	/** Ends the threads and appends what they noted. */
+	void stop(StringBuilder lines) throws InterruptedException {
+		running = false;
+		for (Thread thread : threads)
+			thread.join();
+		threads.clear();
+		for (Spans slow : spans)
+			slow.tell(lines);
+		if (failed.get() > 0)
+			lines.append(Talk.event("out-of-memory", "count", failed.getAndSet(0)));
+	}
+}
