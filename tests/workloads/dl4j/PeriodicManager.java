@@ -1,0 +1,52 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import org.nd4j.linalg.cpu.nativecpu.CpuMemoryManager;
+
+/**
+ * ND4J's memory manager for the CPU as its documentation has it: it asks for a collection each time
+ * that the window of setAutoGcWindow() is over. The one that M2.1 comes with never does, as its
+ * isPeriodicGcActive() is false whatever was set. Made the process's own by
+ * -Dmemorymanager=PeriodicManager; keeps the times of its calls.
+ */
+public class PeriodicManager extends CpuMemoryManager {
+	private static final int MOST = 8192;
+
+	final long[] begin = new long[MOST];
+	final long[] end = new long[MOST];
+	volatile int calls;
+	volatile long tid;
+	volatile String thread;
+
+	@Override
+	public boolean isPeriodicGcActive() {
+		return periodicEnabled.get();
+	}
+
+	/** One thread of ND4J's calls this, DeallocatorServiceThread_0. */
+	@Override
+	public void invokeGc() {
+		if (thread == null) {
+			tid = nativeThread();
+			thread = Thread.currentThread().getName();
+		}
+		long before = System.nanoTime();
+		super.invokeGc();
+		int call = calls;
+		if (call < MOST) {
+			begin[call] = before;
+			end[call] = System.nanoTime();
+			calls = call + 1;
+		}
+	}
+
+	/** The kernel's number of the calling thread; 0 where /proc does not tell. */
+	static long nativeThread() {
+		try {
+			return Long.parseLong(Files.readSymbolicLink(Paths.get("/proc/thread-self"))
+				.getFileName().toString());
+		} catch (IOException | NumberFormatException e) {
+			return 0;
+		}
+	}
+}
