@@ -45,6 +45,9 @@ struct task_struct {
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
+extern const volatile __u64 min_stack_ns; /* what lasts no longer carries no stack */
+extern const volatile __u32 wakeup_bytes; /* unread bytes that wake the reader early */
+
 #define TASK_ASLEEP 3 /* TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE, of task_struct.__state */
 
 #define FRAME_BYTES  128  /* no frame has fields that we read beyond this */
@@ -94,6 +97,15 @@ struct {
 	__type(value, struct gc_layout);
 } layouts __weak SEC(".maps");
 
+/* Targets that are JVMs, and known by now; written by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GC_MAX_JVMS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32); /* tgid */
+	__type(value, struct gc_jvm);
+} jvm_plans __weak SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -137,6 +149,13 @@ static __always_inline void count_drop(__u32 cause)
 		__sync_fetch_and_add(&s->drops[cause], 1);
 }
 
+/* The smaller one, in a form that the verifier follows: clang would fold the comparison away. */
+static __always_inline __u64 at_most(__u64 length, __u64 most)
+{
+	asm volatile("" : "+r"(length));
+	return length > most ? most : length;
+}
+
 static __always_inline __u32 current_tgid(void)
 {
 	return bpf_get_current_pid_tgid() >> 32;
@@ -160,4 +179,21 @@ static __always_inline __u64 read_u64(__u64 address)
 
 	bpf_probe_read_user(&value, sizeof(value), (void *)address);
 	return value;
+}
+
+#define WAKEUP_LOOKS 16
+
+/*
+ * Puts a record into the ring. The reader is woken only when much waits there, at which each sender
+ * looks now and then: @sent counts its records.
+ */
+static __always_inline void send_record(void *record, __u64 size, __u32 *sent)
+{
+	__u64 flags = BPF_RB_NO_WAKEUP;
+
+	if (!(++*sent % WAKEUP_LOOKS) &&
+		bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > wakeup_bytes)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&events, record, size, flags))
+		count_drop(GC_DROP_RING);
 }

@@ -303,13 +303,9 @@ static __always_inline void send_pause(struct thread_state *state)
 {
 	struct gc_pause *record = &state->record;
 	__u64 size = GC_PAUSE_SIZE(record->frame_count & GC_MAX_FRAMES);
-	__u64 flags = BPF_RB_NO_WAKEUP;
 
 	record->header.size = size;
-	if (!(++state->sent % 16) && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > wakeup_bytes)
-		flags = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&events, record, size, flags))
-		count_drop(GC_DROP_RING);
+	send_record(record, size, &state->sent);
 }
 
 static __always_inline void end(struct thread_state *state, __u64 end_ns)
@@ -381,6 +377,12 @@ int on_collect_end(struct pt_regs *ctx)
 }
 
 extern bool bpf_session_is_return(void) __ksym __weak;
+
+/* For hotspot_wait.bpf.c: libbpf 1.1 cannot link two objects that both name a kernel function. */
+__noinline int session_returns(void)
+{
+	return bpf_session_is_return();
+}
 
 /*
  * All of it in one uprobe session (kernel 6.13): cheaper, and its 1 at an entry spares a process

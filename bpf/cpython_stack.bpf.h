@@ -15,13 +15,6 @@
 #define BYTES_LENGTH   16
 #define BYTES_DATA     32
 
-/* The smaller one, in a form that the verifier follows: clang would fold the comparison away. */
-static __always_inline __u64 at_most(__u64 length, __u64 most)
-{
-	asm volatile("" : "+r"(length));
-	return length > most ? most : length;
-}
-
 /* Copies a PyUnicodeObject's characters; kind 0 if it is not one of the compact forms. */
 static __always_inline void copy_text(const struct gc_layout *layout, __u64 object,
 	struct gc_text *ret)

@@ -82,10 +82,9 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!bpf_map_lookup_elem(&targets, &tgid))
 		return 0;
 	state = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
-	if (state && state->depth) {
+	if (state && state->depth)
 		tell(GC_EVENT_UNFINISHED, 0, state->start_ns);
-		close_slot(task->pid);
-	}
+	close_slot(task->pid); /* a JVM's last safepoint has no end */
 	if (task->signal->live.counter)
 		return 0; /* other threads live on */
 	bpf_map_delete_elem(&targets, &tgid);

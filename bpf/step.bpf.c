@@ -3,8 +3,6 @@
 #include "memory.bpf.h"
 #include "step_text.bpf.h"
 
-extern const volatile __u32 wakeup_bytes;
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

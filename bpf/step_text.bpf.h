@@ -19,13 +19,6 @@ static __always_inline __u64 mix(__u64 x)
 	return x ^ x >> 31;
 }
 
-/* The smaller one, in a form that the verifier follows: clang would fold the comparison away. */
-static __always_inline __u64 at_most(__u64 length, __u64 most)
-{
-	asm volatile("" : "+r"(length));
-	return length > most ? most : length;
-}
-
 /* What a Python object's head may have more: __dict__ and weak references up to 3.11, free threads. */
 #define PY_HEAD_MORE 16
 

@@ -1,9 +1,9 @@
-/* Wire bytes → struct event. The only file of user/ outside trace/ and probe/ that knows the wire. */
+/* Wire bytes → struct event: this room is the only one outside trace/ and probe/ that knows the records. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "event.h"
+#include "decode_jvm.h"
 #include "gc_wire.h"
 
 _Static_assert(sizeof(struct event_frame) == sizeof(struct gc_frame), "frames are used in place");
@@ -174,7 +174,7 @@ static int decode_body(const void *bytes, size_t size, uint32_t type, struct eve
 	case GC_EVENT_LABEL:
 		return decode_label(bytes, size, event);
 	}
-	return -EBADMSG;
+	return decode_jvm(bytes, size, type, event);
 }
 
 int event_decode(const void *bytes, size_t size, struct event *ret)
