@@ -1,7 +1,7 @@
 /*
- * bench_store [-m] FILE [COUNT]…: writes COUNT made-up pauses, or with -m marks of steps (1e3 …
- * 1e7 by default), into FILE as a storm of four processes would give them, reads them back, and
- * prints what both cost.
+ * bench_store [-m|-s] FILE [COUNT]…: writes COUNT made-up pauses, or with -m marks of steps, or with -s
+ * safepoints (1e3 … 1e7 by default), into FILE as a storm of four processes would give them, reads them
+ * back, and prints what both cost.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,9 @@
 #define STACKS	     3001
 #define SERIES	     12
 
+enum rows { PAUSES, MARKS, SAFEPOINTS };
+
+static const char *const row_names[] = {"pauses", "marks", "safepoints"};
 static struct stack_table stacks;
 static uint32_t leaves[STACKS];
 
@@ -84,6 +87,31 @@ static struct pause make_pause(uint64_t i, uint64_t *now)
 	};
 }
 
+/* The facts of a young collection of a JVM, a few MB at a time. */
+static void add_safepoint(struct pause *pause, uint64_t i)
+{
+	uint64_t random = u64_mix(i + 1000003);
+	int64_t duration = (int64_t)pause_duration(pause), ttsp = duration / (5 + (int64_t)(i % 3));
+
+	pause->flags |= PAUSE_SAFEPOINT;
+	pause->cause = CAUSE_RUNTIME;
+	pause->heap_objects = pause->heap_pending = pause->collected = UNKNOWN;
+	pause->safepoint = (struct safepoint){
+		.operation = 1 + random % 5,
+		.cause = 7 + random % 3,
+		.ttsp_ns = ttsp,
+		.cleanup_ns = UNKNOWN,
+		.core_ns = duration - ttsp - 1009,
+		.leave_ns = 1009,
+		.heap_before = (1ll << 30) + (int64_t)(random % (1 << 24)),
+		.heap_after = (1ll << 28) + (int64_t)(random % (1 << 22)),
+		.young = 1,
+		.full = 0,
+		.late_tid = i % 50 ? UNKNOWN : 4711,
+		.late_stack = i % 50 ? STACK_NONE : leaves[i % STACKS],
+	};
+}
+
 /* Four threads, each with three calls a step of 1 ms, one of them with the resident size. */
 static struct mark make_mark(uint64_t i, uint64_t *now)
 {
@@ -111,16 +139,18 @@ static void put_series(struct store_writer *writer)
 	}
 }
 
-static void write_rows(struct store_writer *writer, bool marks, uint64_t count, uint64_t *now)
+static void write_rows(struct store_writer *writer, enum rows rows, uint64_t count, uint64_t *now)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		if (marks) {
+		if (rows == MARKS) {
 			struct mark mark = make_mark(i, now);
 
 			must(store_put_mark(writer, &mark), store_writer_error(writer));
 		} else {
 			struct pause pause = make_pause(i, now);
 
+			if (rows == SAFEPOINTS)
+				add_safepoint(&pause, i);
 			must(store_put_pause(writer, &pause), store_writer_error(writer));
 		}
 		if (i % COMMIT_EVERY == COMMIT_EVERY - 1)
@@ -128,7 +158,7 @@ static void write_rows(struct store_writer *writer, bool marks, uint64_t count, 
 	}
 }
 
-static void write_file(const char *path, bool marks, uint64_t count)
+static void write_file(const char *path, enum rows rows, uint64_t count)
 {
 	struct recording head = {.version = "bench", .host = "bench", .start_ns = 86400000000000ull,
 		.realtime_offset_ns = 1700000000000000000ll, .complete = true};
@@ -147,42 +177,42 @@ static void write_file(const char *path, bool marks, uint64_t count)
 		must(store_put_runtime(writer, &runtime), store_writer_error(writer));
 	}
 	must(store_put_stacks(writer, &stacks), store_writer_error(writer));
-	if (marks)
+	if (rows == MARKS)
 		put_series(writer);
-	write_rows(writer, marks, count, &now);
+	write_rows(writer, rows, count, &now);
 	head.end_ns = now + 1000000000;
 	must(store_close(writer, &head, &err), err.text);
 }
 
 /* How long reading all of it takes. */
-static uint64_t read_file(const char *path, bool marks, uint64_t count)
+static uint64_t read_file(const char *path, enum rows rows, uint64_t count)
 {
-	uint64_t wall = now_ns(), rows = 0;
+	uint64_t wall = now_ns(), seen = 0;
 	struct store_reader *reader;
 	struct pause pause;
 	struct mark mark;
 	struct err err;
 
 	must(store_open(path, &reader, &err), err.text);
-	while ((marks ? store_next_mark(reader, &mark, &err)
-		      : store_next_pause(reader, &pause, &err)) > 0)
-		rows++;
+	while ((rows == MARKS ? store_next_mark(reader, &mark, &err)
+			      : store_next_pause(reader, &pause, &err)) > 0)
+		seen++;
 	store_reader_free(reader);
-	must(rows != count, "not all came back");
+	must(seen != count, "not all came back");
 	return now_ns() - wall;
 }
 
-static void bench(const char *path, bool marks, uint64_t count)
+static void bench(const char *path, enum rows rows, uint64_t count)
 {
 	uint64_t cpu = cpu_ns(), wall = now_ns(), read;
 	struct rusage usage;
 	struct stat st;
 
-	write_file(path, marks, count);
+	write_file(path, rows, count);
 	cpu = cpu_ns() - cpu;
 	wall = now_ns() - wall;
 	must(stat(path, &st), "cannot stat the file");
-	read = read_file(path, marks, count);
+	read = read_file(path, rows, count);
 	getrusage(RUSAGE_SELF, &usage);
 	printf("%10llu %12.0f %12.0f %10.2f %10.1f %10.3f %9.1f\n", (unsigned long long)count,
 		(double)count * 1e9 / (double)wall, (double)count * 1e9 / (double)cpu,
@@ -193,20 +223,22 @@ static void bench(const char *path, bool marks, uint64_t count)
 
 int main(int argc, char **argv)
 {
-	bool marks = argc > 1 && !strcmp(argv[1], "-m");
-	int file = 1 + marks;
+	enum rows rows = argc > 1 && !strcmp(argv[1], "-m") ? MARKS
+		: argc > 1 && !strcmp(argv[1], "-s")	    ? SAFEPOINTS
+							    : PAUSES;
+	int file = 1 + (rows != PAUSES);
 
 	if (argc <= file) {
-		fprintf(stderr, "usage: bench_store [-m] FILE [COUNT]...\n");
+		fprintf(stderr, "usage: bench_store [-m|-s] FILE [COUNT]...\n");
 		return 2;
 	}
 	make_stacks();
-	printf("%10s %12s %12s %10s %10s %10s %9s\n", marks ? "marks" : "pauses", "per second",
+	printf("%10s %12s %12s %10s %10s %10s %9s\n", row_names[rows], "per second",
 		"per CPU s", "CPU s", "bytes each", "read s", "RSS MB");
 	for (int i = file + 1; i < argc; i++)
-		bench(argv[file], marks, strtoull(argv[i], NULL, 10));
+		bench(argv[file], rows, strtoull(argv[i], NULL, 10));
 	for (uint64_t count = 1000; argc == file + 1 && count <= 10000000; count *= 10)
-		bench(argv[file], marks, count);
+		bench(argv[file], rows, count);
 	stack_table_release(&stacks);
 	return 0;
 }

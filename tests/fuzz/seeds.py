@@ -43,6 +43,22 @@ def text(characters):
     return struct.pack("<IHH512s", len(data), 1, 1, data)
 
 
+def jvm_events():
+    """One record of each kind that a JVM causes, with a frame of each kind; and all of them together."""
+    frames = struct.pack("<QQIiII", 4096, 4112, 0, 7, 1, 0) + struct.pack("<QQIiII", 8192, 8208, 59, 23, 2, 0)
+    safepoint = record(
+        11,
+        struct.pack("<10Q", 23, 29, 7, 11, 13, 4096, 8192, 4128, 1 << 20, 1 << 10)
+        + struct.pack("<10I", 17, 19, 31, 2, 3, 0, 2, 56, 192, 7)
+        + struct.pack("<64s64s512s", b"Cleanup", b"statics", b"perf")
+        + frames,
+    )
+    late = record(12, struct.pack("<QQIIII", 23, 31, 17, 0, 2, 0) + frames)
+    stall = record(13, struct.pack("<11Q4I", 23, 8192, 1, 2, 3, 4, 1, 3, 3, 4, 5, 1, 4, 2, 0) + frames)
+    phase = record(14, struct.pack("<II64s", 1, 15, b"Concurrent Mark"))
+    return {"jvm": safepoint + late + stall + phase, "safepoint": safepoint, "late": late, "stall": stall, "phase": phase}
+
+
 def event(folder):
     """A line table, its code object, and a pause whose only frame is in it (bpf/gc_wire.h)."""
     lines = bytes([0x80 | 13 << 3 | 7, 2])
@@ -57,6 +73,7 @@ def event(folder):
     label = record(10, struct.pack("<IIQ128s", 3, 14, 7, b"Optimizer.step"))
     mark = record(9, struct.pack("<IIQQQ", 3, 1, 7, 460, 1 << 30))
     seeds = {"all": table + code + pause + fork + label + mark, "pause": pause, "fork": fork, "mark": label + mark}
+    seeds.update(jvm_events())
     for name, data in seeds.items():
         with open(os.path.join(folder, name), "wb") as file:
             file.write(data)
@@ -73,8 +90,42 @@ WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 101)
 INSERT INTO step_mark SELECT i, CASE i % 5 WHEN 4 THEN 7 WHEN 3 THEN 3 WHEN 2 THEN 2 ELSE 1 END,
     5000000000 + 97000000 * i, CASE WHEN i % 7 THEN 1000000 + 4096 * i END FROM n;
 """
+# A JVM under Parallel: allocation failures, a thread that calls System.gc(), safepoints without a collection, some of
+# them long in coming; a concurrent phase and stalls of each kind, as other collectors have.
+JVM = """
+INSERT INTO meta VALUES ('version', '0.1.0'), ('host', 'node9'), ('boot_id', '01234567-89ab-cdef-0123-456789abcdef'),
+    ('start_ns', '5000000000'), ('end_ns', '35000000000'), ('complete', '1');
+INSERT INTO clock VALUES (5000000000, 1763726400000000000);
+INSERT INTO process VALUES (1, 6007, 6007, 1, 'java', NULL, 5000000000, NULL);
+INSERT INTO runtime (id, process, kind, version, tier, attached_ns, missed, collector)
+    VALUES (1, 1, 'hotspot', '17.0.15+6', 'symbol', 5000100000, 0, 'Parallel');
+INSERT INTO thread VALUES (1, 6011, 'VM Thread'), (1, 6023, 'main'), (1, 6029, 'DeallocatorServ'), (1, 6037, 'worker-1');
+INSERT INTO string VALUES (1, 'ParallelGCFailedAllocation'), (2, 'Allocation Failure'), (3, 'ParallelGCSystemGC'),
+    (4, 'System.gc()'), (5, 'Cleanup'), (6, 'java.lang.System.gc'), (7, 'System.java'),
+    (8, 'org.nd4j.linalg.api.memory.BasicMemoryManager.invokeGc'), (9, 'BasicMemoryManager.java'),
+    (10, 'com.example.Train.fit'), (11, 'Train.java'), (12, 'Concurrent Mark'), (13, 'java.lang.Runtime.gc'), (14, 'Runtime.java');
+INSERT INTO frame VALUES (1, 10, 11, 61, 2), (2, 8, 9, 83, 2), (3, 6, 7, 1907, 2), (4, 13, 14, NULL, 2);
+INSERT INTO stack VALUES (1, 0, 1), (2, 0, 2), (3, 2, 3), (4, 3, 4), (5, 1, 3), (6, 5, 4);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 59)
+INSERT INTO pause (id, start_ns, duration_ns, runtime, tid, generation, cause, flags, stack)
+    SELECT i, 6000000000 + 400000000 * i, CASE WHEN i % 11 = 0 THEN 210000000 WHEN i % 7 = 0 THEN 2900000 ELSE 9000000 END
+        + 1009 * i, 1, 6011, CASE WHEN i % 11 = 0 THEN 1 WHEN i % 7 = 0 THEN NULL ELSE 0 END,
+        CASE WHEN i % 7 = 0 AND i % 11 > 0 THEN 0 ELSE 4 END,
+        CASE WHEN i % 11 = 0 THEN 64 + 16 WHEN i % 7 = 0 THEN 64 + 8 ELSE 64 END, CASE WHEN i % 11 = 0 THEN 4 ELSE 1 END FROM n;
+INSERT INTO safepoint SELECT id, CASE WHEN generation = 1 THEN 3 WHEN generation = 0 THEN 1 ELSE 5 END,
+    CASE WHEN generation = 1 THEN 4 WHEN generation = 0 THEN 2 END, duration_ns / (CASE WHEN cause = 0 THEN 2 ELSE 37 END), 300,
+    duration_ns - duration_ns / (CASE WHEN cause = 0 THEN 2 ELSE 37 END) - 1300, 1000,
+    CASE WHEN cause > 0 THEN 400000000 + id END, CASE WHEN cause > 0 THEN 90000000 + 4096 * id END, generation = 0, generation = 1,
+    CASE WHEN cause = 0 THEN 6037 END, CASE WHEN cause = 0 THEN 1 END FROM pause;
+INSERT INTO stall SELECT id, start_ns - 2000, duration_ns + 5000, 1, CASE WHEN id = 55 THEN 6023 ELSE 6029 END, 1, 1,
+    CASE WHEN id = 55 THEN 6 ELSE 4 END FROM pause WHERE generation = 1;
+INSERT INTO stall VALUES (97, 31000000000, 17000000, 1, 6023, 2, NULL, 1), (98, 32000000000, 1000000, 1, 6037, 3, NULL, NULL),
+    (99, 33000000000, 0, 1, 6037, 4, NULL, NULL);
+INSERT INTO phase VALUES (1, 31000000000, 700000000, 1, 6011, 12);
+"""
 BEFORE = """
-DROP TABLE step_mark; DROP TABLE step_series; DROP TABLE step_signal;
+DROP TABLE safepoint; DROP TABLE stall; DROP TABLE phase; DROP TABLE thread;
+ALTER TABLE runtime DROP COLUMN collector; DROP TABLE step_mark; DROP TABLE step_series; DROP TABLE step_signal;
 ALTER TABLE pause DROP COLUMN waited_ns; ALTER TABLE pause DROP COLUMN rss_end;
 """
 
@@ -98,6 +149,7 @@ def store(folder, schema, golden):
             rows = file.read()
         database(os.path.join(folder, name), tables, rows)
         if name == "busy":
+            database(os.path.join(folder, "jvm"), tables, JVM)
             database(os.path.join(folder, "steps"), tables, rows, STEPS)
             database(os.path.join(folder, "before"), tables, rows, BEFORE)
 
@@ -124,11 +176,39 @@ def budget(folder):
             file.write(text.encode() + b"\n" + bytes((i * 37 + j * 61) % 256 for j in range(14 + 64 * i)))
 
 
+def perfdata(folder):
+    """A block of hsperf counters as a JVM keeps it: numbers, texts, one of a kind that nobody reads; and its begin."""
+    entries = b""
+    counters = [("sun.rt.safepoints", 23), ("sun.rt.safepointTime", 2003), ("sun.gc.cause", b"No GC"), ("x", None)]
+    counters += [("sun.gc.collector.0.invocations", 13), ("sun.os.hrt.frequency", 10**9), ("java.cls.unloadedClasses", 7)]
+    for name, value in counters:
+        label = name.encode() + bytes(8 - (len(name) + 20) % 8)
+        body = value.ljust(88, b"\0") if isinstance(value, bytes) else struct.pack("<q", value or 0)
+        kind = b"B" if isinstance(value, bytes) else b"J" if value else b"I"
+        head = struct.pack("<iii1sBBBi", 20 + len(label) + len(body), 20, 81 * (kind == b"B"), kind, 1, 3, 2, 20 + len(label))
+        entries += head + label + body
+    block = b"\xca\xfe\xc0\xc0" + struct.pack("<BBBBiiqii", 1, 2, 0, 1, 32 + len(entries), 0, 5000, 32, len(counters)) + entries
+    for name, data in {"whole": block, "cut": block[:101]}.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
+
+
+def vmstructs(folder):
+    """Patches of a sound JVM, see fuzz_vmstructs.c: none, with and without symbols, and a byte or a word in some places."""
+    for kind in range(8):
+        patches = [b""] + [struct.pack("<HBB", 4099 * i % 65521, i % 2, 7 * (i % 2)) + bytes(1 + 7 * (i % 2)) for i in range(1, 8)]
+        for number, data in enumerate(patches):
+            with open(os.path.join(folder, f"{kind}-{number}"), "wb") as file:
+                file.write(bytes([kind]) + data)
+
+
 def main():
     folder, schema, golden = sys.argv[1:]
-    for name in ("budget", "elf", "event", "step", "store"):
+    for name in ("budget", "elf", "event", "java_code", "perfdata", "step", "store", "vmstructs"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
     budget(os.path.join(folder, "budget"))
+    perfdata(os.path.join(folder, "perfdata"))
+    vmstructs(os.path.join(folder, "vmstructs"))
     elf(os.path.join(folder, "elf"))
     event(os.path.join(folder, "event"))
     step(os.path.join(folder, "step"))

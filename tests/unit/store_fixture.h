@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,6 +277,30 @@ static struct store_reader *open_file(void)
 	return reader;
 }
 
+/* Whether what a pause says of itself as a safepoint can be, and is nothing unless it is one. */
+static void check_safepoint(const struct pause *pause, const struct stack_table *stacks)
+{
+	const struct safepoint *facts = &pause->safepoint;
+	uint64_t parts = 0;
+
+	assert_true(facts->operation < strtab_count(stacks->strings));
+	assert_true(facts->cause < strtab_count(stacks->strings));
+	assert_true(facts->late_stack < stacks->node_count);
+	assert_true(facts->late_tid >= UNKNOWN && facts->late_tid <= UINT32_MAX);
+	assert_true(facts->heap_before >= UNKNOWN && facts->heap_after >= UNKNOWN);
+	assert_true(facts->young >= UNKNOWN && facts->full >= UNKNOWN);
+	for (size_t i = 0; i < 4; i++) {
+		int64_t part = (&facts->ttsp_ns)[i];
+
+		assert_true(part >= UNKNOWN);
+		parts += part > 0 ? (uint64_t)part : 0;
+	}
+	assert_true(parts <= pause_duration(pause));
+	if (!(pause->flags & PAUSE_SAFEPOINT))
+		assert_true(!facts->operation && !facts->cause && !parts && !facts->late_stack &&
+			!facts->heap_before && !facts->young && !facts->late_tid);
+}
+
 /* Reads pauses until the end or damage, which *ret tells. Ids must ascend. Returns how many. */
 static uint64_t count_pauses(struct store_reader *reader, int *ret)
 {
@@ -289,6 +314,7 @@ static uint64_t count_pauses(struct store_reader *reader, int *ret)
 		assert_true(pause.id > last && pause.end_ns >= pause.start_ns);
 		assert_true(pause.stack < store_stacks(reader, NULL)->node_count);
 		assert_true(pause.waited_ns <= (int64_t)pause_duration(&pause));
+		check_safepoint(&pause, store_stacks(reader, NULL));
 		last = pause.id;
 	}
 	if (r < 0)
@@ -325,4 +351,43 @@ static MAYBE_UNUSED void refuse_open(int code, const char *words)
 	assert_null(reader);
 	if (!strstr(err.text, words) || !strstr(err.text, path))
 		fail_msg("%s", err.text);
+}
+
+#define PAUSE                                                                                      \
+	"insert into pause (id, start_ns, duration_ns, runtime, tid, interpreter, generation, "   \
+	"cause, flags, collected, uncollectable, stack) values "
+
+/* A recording whose tables take anything, with @sql run over it. */
+static MAYBE_UNUSED void make_hostile(const char *sql)
+{
+	static const char *const rules[] = {" STRICT", " NOT NULL"};
+	char *schema = strdup(store_schema_sql), *at;
+	sqlite3 *db;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		while ((at = strstr(schema, rules[i])))
+			memset(at, ' ', strlen(rules[i]));
+	unlink(path);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "PRAGMA synchronous = OFF", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, schema, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db,
+			"insert into meta values "
+			"('start_ns','1000'),('end_ns','9000'),('complete','1');"
+			"insert into process values (1,4711,4711,1,'python3',NULL,1000,NULL);"
+			"insert into runtime values (1,1,'cpython','3.11','usdt',NULL,NULL,1000,0,NULL);"
+			"insert into string values (1,'f'),(2,'x.py');"
+			"insert into frame values (1,1,2,3,1);"
+			"insert into stack values (1,0,1);"
+			"insert into step_signal values (1,'torch:backward',NULL,1000,7,NULL);"
+			"insert into step_series values (1,1,1,4711,NULL,NULL);"
+			"insert into step_mark values (1,1,1000,4096);"
+			PAUSE "(1,1000,100,1,5,0,0,1,0,0,0,1);",
+			NULL, NULL, NULL),
+		SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	sqlite3_close(db);
+	free(schema);
 }

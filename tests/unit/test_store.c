@@ -365,7 +365,7 @@ static void test_read_only_folder(void **state)
 	assert_int_equal(as_nobody(read_plain), 0);
 }
 
-/* Puts pauses and marks until it fails with @code, then closes; the exit status says what went wrong. */
+/* Puts pauses, some of them safepoints, marks and stalls until it fails with @code, then closes; the exit status says what went wrong. */
 static int fill(int code, const char *words)
 {
 	struct store_writer *writer = start(0, true);
@@ -377,9 +377,12 @@ static int fill(int code, const char *words)
 	for (uint64_t id = 1; !r && id < 10000000; id++) {
 		struct pause pause = nth_pause(id);
 		struct mark mark = nth_mark(id);
+		struct stall stall = {.id = id, .runtime = 1, .kind = STALL_PACING};
 
+		pause.flags |= id % 64 < 33 ? PAUSE_SAFEPOINT : 0;
 		r = store_put_pause(writer, &pause);
 		r = r ? r : store_put_mark(writer, &mark);
+		r = r ? r : store_put_stall(writer, &stall);
 	}
 	if (r != -code || !strstr(store_writer_error(writer), words) ||
 		!strstr(store_writer_error(writer), path)) {
@@ -406,6 +409,7 @@ static void check_filled(void)
 	assert_true(count_marks(reader, &r) >= 10000);
 	if (r)
 		fail_msg("%s", recording->damage);
+	assert_true(recording->stalls.count >= 10000);
 	store_reader_free(reader);
 }
 

@@ -197,6 +197,11 @@ static void test_before_steps(void **state)
 	assert_string_equal(recording->damage, "");
 	assert_int_equal(recording->signals.count, 0);
 	assert_int_equal(recording->series.count, 0);
+	assert_non_null(store_stacks(reader, NULL));
+	assert_int_equal(recording->threads.count, 0);
+	assert_int_equal(recording->stalls.count, 0);
+	assert_int_equal(recording->phases.count, 0);
+	assert_string_equal(recording->runtimes.items[0].collector, "");
 	for (int pass = 0; pass < 2; pass++) {
 		assert_int_equal(store_next_mark(reader, &mark, NULL), 0);
 		assert_int_equal(store_next_mark(reader, &mark, NULL), 0);

@@ -23,11 +23,15 @@ void recording_release(struct recording *recording)
 	vec_free(&recording->drops);
 	vec_free(&recording->signals);
 	vec_free(&recording->series);
+	vec_free(&recording->threads);
+	vec_free(&recording->stalls);
+	vec_free(&recording->phases);
 }
 
 bool pause_passes(const struct pause *pause, const struct pause_filter *filter)
 {
 	return pause_duration(pause) >= filter->min_duration_ns &&
+		(pause_collects(pause) || !filter->gc_only) &&
 		(pause->generation < 0 || pause->generation >= filter->min_generation);
 }
 
@@ -83,6 +87,25 @@ const struct series *recording_series(const struct recording *recording, uint32_
 	return find_id(recording->series.items, recording->series.count, sizeof(struct series), id);
 }
 
+const struct thread *recording_thread(
+	const struct recording *recording, uint32_t process, uint32_t tid)
+{
+	size_t low = 0, high = recording->threads.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct thread *thread = &recording->threads.items[middle];
+
+		if (thread->process == process && thread->tid == tid)
+			return thread;
+		if (thread->process < process || (thread->process == process && thread->tid < tid))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
 /* A hostile file may hold any counts: the sum sticks at the top. */
 static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
@@ -107,6 +130,19 @@ uint64_t recording_missed_total(const struct recording *recording)
 	return total;
 }
 
+const char *stall_kind_name(uint32_t kind)
+{
+	static const char *const names[] = {
+		"unknown",
+		[STALL_EXPLICIT] = "System.gc",
+		[STALL_ALLOCATION] = "allocation stall",
+		[STALL_PACING] = "pacing",
+		[STALL_LOCKER] = "GC locker",
+	};
+
+	return kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
+}
+
 const char *pause_cause_name(uint32_t cause)
 {
 	static const char *const names[] = {
@@ -114,6 +150,7 @@ const char *pause_cause_name(uint32_t cause)
 		[CAUSE_AUTOMATIC] = "automatic",
 		[CAUSE_MANUAL] = "manual",
 		[CAUSE_SHUTDOWN] = "shutdown",
+		[CAUSE_RUNTIME] = "runtime", /* for want of safepoint.cause */
 	};
 
 	return cause < ARRAY_SIZE(names) ? names[cause] : "unknown";

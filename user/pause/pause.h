@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "mark.h"
+#include "safepoint.h"
 #include "vec.h"
 
 enum pause_cause { /* stored: append only */
@@ -13,12 +14,18 @@ enum pause_cause { /* stored: append only */
 	CAUSE_AUTOMATIC = 1,
 	CAUSE_MANUAL = 2,
 	CAUSE_SHUTDOWN = 3,
+	CAUSE_RUNTIME = 4, /* the runtime has words of its own: safepoint.cause */
 };
 
 enum pause_flag { /* stored: append only */
 	PAUSE_SLEPT = 1 << 0,	      /* the thread slept within it: a finalizer waited, gave up the GIL */
 	PAUSE_NESTED_CALL = 1 << 1,   /* the collector was called again from within, to no effect */
 	PAUSE_TRUNCATED = 1 << 2,     /* the stack was deeper than what was kept */
+	PAUSE_NO_COLLECTION = 1 << 3, /* a safepoint in which nothing was collected */
+	PAUSE_FULL = 1 << 4,	      /* HotSpot: at least one collection in it was full */
+	PAUSE_CONCURRENT = 1 << 5,    /* HotSpot: a step of a concurrent cycle (G1 Remark, ZGC's marks, …) */
+	PAUSE_SAFEPOINT = 1 << 6,     /* .safepoint holds facts */
+	PAUSE_INEXACT = 1 << 7,	      /* start or duration are the probes', not the runtime's own */
 };
 
 struct pause {
@@ -42,12 +49,20 @@ struct pause {
 	 */
 	int64_t waited_ns;
 	uint32_t stack; /* node of the stack table, innermost frame; STACK_NONE if not taken */
+	struct safepoint safepoint; /* of a HotSpot runtime; otherwise .operation is 0, and so is the rest */
 };
+
+/* Whether the runtime collected in this pause: a safepoint need not hold a collection. */
+static inline bool pause_collects(const struct pause *pause)
+{
+	return !(pause->flags & PAUSE_NO_COLLECTION);
+}
 
 /* What a user wants to see in a list or a picture; totals are always over all pauses. */
 struct pause_filter {
 	uint64_t min_duration_ns;
 	long min_generation;
+	bool gc_only; /* leave out safepoints without a collection */
 };
 
 bool pause_passes(const struct pause *pause, const struct pause_filter *filter);
@@ -72,6 +87,7 @@ struct runtime {
 	uint32_t process; /* struct process.id */
 	char kind[16];	  /* "cpython", "hotspot", "julia" */
 	char version[32];
+	char collector[24]; /* HotSpot: "G1", "Parallel", "Serial", "ZGC", "Generational ZGC", "Shenandoah", …; or "" */
 	char tier[24]; /* "symbol", "debugfile", "usdt", "call-target", "watchpoint" */
 	char *path;	/* of the probed file; owned */
 	char *detail;	/* what exactly was probed, for people: "gc_collect_main+4 (push)"; owned */
@@ -101,6 +117,9 @@ struct recording {
 	VEC(struct drop) drops;
 	VEC(struct signal) signals; /* may mark steps */
 	VEC(struct series) series;
+	VEC(struct thread) threads; /* in ascending order of process and tid */
+	VEC(struct stall) stalls;   /* by id */
+	VEC(struct phase) phases;   /* by id */
 };
 
 void recording_release(struct recording *recording);
@@ -109,7 +128,10 @@ const struct process *recording_process(const struct recording *recording, uint3
 const struct runtime *recording_runtime(const struct recording *recording, uint32_t id);
 const struct signal *recording_signal(const struct recording *recording, uint32_t id);
 const struct series *recording_series(const struct recording *recording, uint32_t id);
+/* NULL: its name is not known. */
+const struct thread *recording_thread(const struct recording *recording, uint32_t process, uint32_t tid);
 uint64_t recording_drop_total(const struct recording *recording);
 uint64_t recording_missed_total(const struct recording *recording);
 
+const char *stall_kind_name(uint32_t kind); /* "System.gc", "allocation stall", "pacing", "GC locker", "unknown" */
 const char *pause_cause_name(uint32_t cause); /* "automatic", "manual", "shutdown", "unknown" */

@@ -58,6 +58,13 @@ bool reader_unsigned(sqlite3_stmt *row, int at, uint64_t max, uint64_t *ret)
 	return true;
 }
 
+int64_t reader_known(sqlite3_stmt *row, int at, int64_t max)
+{
+	uint64_t value;
+
+	return reader_unsigned(row, at, (uint64_t)max, &value) ? (int64_t)value : UNKNOWN;
+}
+
 /* Whether @path is a recording that this reader can open now. 0 or -errno with a sentence. */
 static int inspect(const char *path, struct store_file *ret, struct err *err)
 {
@@ -155,6 +162,7 @@ int store_open(const char *path, struct store_reader **ret, struct err *err)
 	}
 	reader->pauses = (struct cursor){.table = "pause", .things = "pauses"};
 	reader->marks = (struct cursor){.table = "step_mark", .things = "step marks"};
+	reader->safepoints = (struct cursor){.table = "safepoint", .things = "safepoints"};
 	*ret = reader;
 	return 0;
 }
@@ -165,6 +173,7 @@ void store_reader_free(struct store_reader *reader)
 		return;
 	sqlite3_finalize(reader->pauses.rows);
 	sqlite3_finalize(reader->marks.rows);
+	sqlite3_finalize(reader->safepoints.rows);
 	sqlite3_close(reader->db);
 	recording_release(&reader->recording);
 	if (reader->stacks_loaded)

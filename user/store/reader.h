@@ -21,8 +21,12 @@ struct store_reader {
 	struct recording recording;
 	struct stack_table stacks;
 	bool stacks_loaded;
-	VEC(uint32_t) strings; /* by id in the file: the id in stacks.strings; only while loading */
-	struct cursor pauses, marks;
+	VEC(uint32_t) strings; /* by id in the file: the id in stacks.strings */
+	struct cursor pauses, marks, safepoints;
+	struct safepoint_row {
+		uint64_t pause; /* 0: none */
+		struct safepoint facts;
+	} ahead; /* of safepoints, the last row read: that of this pause or a later one */
 };
 
 /* Notes that the file is damaged, in words; the first note stays. */
@@ -50,6 +54,25 @@ int reader_scan(struct store_reader *reader, const char *table, const char *sql,
 
 /* Reads column @at as an id or count in [0, @max]. Whether it was one. */
 bool reader_unsigned(sqlite3_stmt *row, int at, uint64_t max, uint64_t *ret);
+
+/* Column @at in [0, @max], or UNKNOWN when it is NULL or no sensible number. */
+int64_t reader_known(sqlite3_stmt *row, int at, int64_t max);
+
+/* No process has more bytes, or objects: sums of a few such figures cannot overflow. */
+#define MEMORY_MAX (1ll << 57)
+
+/*
+ * Fills reader->recording's stalls and phases, whose stacks and strings are loaded. What of them cannot
+ * be read is noted as damage. 0 or -ENOMEM.
+ */
+int reader_read_waits(struct store_reader *reader);
+
+/*
+ * Fills in what is known of @pause as a safepoint; pauses are to come by ascending id. The flag
+ * PAUSE_SAFEPOINT goes if that is nothing: the file is damaged then. 0 or -ENOMEM.
+ */
+int reader_join_safepoint(struct store_reader *reader, struct pause *pause);
+void reader_rewind_safepoints(struct store_reader *reader);
 
 /* Makes @cursor stand before the first row of @sql, whose parameter is the id to begin after. */
 int cursor_begin(

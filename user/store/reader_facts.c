@@ -142,6 +142,7 @@ static int read_runtime(struct store_reader *reader, sqlite3_stmt *row)
 	read_field(row, 2, runtime->kind, sizeof(runtime->kind));
 	read_field(row, 3, runtime->version, sizeof(runtime->version));
 	read_field(row, 4, runtime->tier, sizeof(runtime->tier));
+	read_field(row, 9, runtime->collector, sizeof(runtime->collector));
 	return read_text(row, 5, &runtime->path) || read_text(row, 6, &runtime->detail) ? -ENOMEM
 											: 0;
 }
@@ -218,9 +219,35 @@ static int read_series(struct store_reader *reader, sqlite3_stmt *row)
 	return read_text(row, 4, &series->label);
 }
 
+static int read_thread(struct store_reader *reader, sqlite3_stmt *row)
+{
+	struct recording *recording = &reader->recording;
+	size_t count = recording->threads.count;
+	const struct thread *last = count ? &recording->threads.items[count - 1] : NULL;
+	uint64_t process, tid;
+	struct thread *thread;
+
+	if (!reader_unsigned(row, 0, UINT32_MAX, &process) ||
+		!reader_unsigned(row, 1, UINT32_MAX, &tid) ||
+		!recording_process(recording, (uint32_t)process) ||
+		(last && (last->process > process || (last->process == process && last->tid >= tid))))
+		return 1;
+	thread = vec_add(&recording->threads);
+	if (!thread)
+		return -ENOMEM;
+	thread->process = (uint32_t)process;
+	thread->tid = (uint32_t)tid;
+	read_field(row, 2, thread->name, sizeof(thread->name));
+	return 0;
+}
+
+#define RUNTIME_SQL(collector)                                                                     \
+	"SELECT id, process, kind, version, tier, path, detail, attached_ns, missed, " collector    \
+	" FROM runtime ORDER BY id"
+
 int reader_read_facts(struct store_reader *reader, struct err *err)
 {
-	static const struct {
+	const struct {
 		const char *table, *sql;
 		int (*row)(struct store_reader *, sqlite3_stmt *);
 	} facts[] = {
@@ -233,8 +260,9 @@ int reader_read_facts(struct store_reader *reader, struct err *err)
 			"FROM process ORDER BY id",
 			read_process},
 		{"runtime",
-			"SELECT id, process, kind, version, tier, path, detail, attached_ns, "
-			"missed FROM runtime ORDER BY id",
+			reader_has(reader, "runtime", "collector")
+				? RUNTIME_SQL("collector")
+				: RUNTIME_SQL("NULL"), /* an older recording */
 			read_runtime},
 		{"drops", "SELECT cause, remedy, count, time_ns FROM drops ORDER BY time_ns, cause",
 			read_drop},
@@ -246,6 +274,8 @@ int reader_read_facts(struct store_reader *reader, struct err *err)
 			"SELECT id, signal, process, tid, label, number FROM step_series "
 			"ORDER BY id",
 			read_series},
+		{"thread", "SELECT process, tid, name FROM thread ORDER BY process, tid",
+			read_thread},
 	};
 	struct recording *recording = &reader->recording;
 

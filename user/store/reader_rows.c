@@ -4,23 +4,13 @@
 #include "cleanup.h"
 #include "reader.h"
 
-/* No process has more bytes, or objects: sums of a few such figures cannot overflow. */
-#define MEMORY_MAX (1ll << 57)
-
-/* Column @at, or UNKNOWN when it is NULL or no sensible number. */
-static int64_t known(sqlite3_stmt *row, int at, int64_t max)
-{
-	uint64_t value;
-
-	return reader_unsigned(row, at, (uint64_t)max, &value) ? (int64_t)value : UNKNOWN;
-}
-
 /* Whether the row under the cursor is a pause that can have been. */
 static bool read_pause(struct store_reader *reader, const struct cursor *cursor, void *ret)
 {
 	sqlite3_stmt *row = cursor->rows;
+	struct pause *pause = ret;
 	uint64_t start, duration, runtime, tid, stack = STACK_NONE;
-	int64_t waited = known(row, 16, INT64_MAX);
+	int64_t waited = reader_known(row, 16, INT64_MAX);
 
 	if (!reader_unsigned(row, 1, INT64_MAX, &start) ||
 		!reader_unsigned(row, 2, INT64_MAX - start, &duration) ||
@@ -32,25 +22,25 @@ static bool read_pause(struct store_reader *reader, const struct cursor *cursor,
 	if (sqlite3_column_type(row, 11) != SQLITE_NULL &&
 		!reader_unsigned(row, 11, reader->stacks.node_count - 1, &stack))
 		reader_damaged(reader, "a pause names a stack that is not there");
-	*(struct pause *)ret = (struct pause){
+	*pause = (struct pause){
 		.id = (uint64_t)cursor->last_id,
 		.start_ns = start,
 		.end_ns = start + duration,
 		.runtime = (uint32_t)runtime,
 		.tid = (uint32_t)tid,
-		.interpreter = (int32_t)known(row, 5, INT32_MAX),
-		.generation = (int32_t)known(row, 6, INT32_MAX),
-		.cause = (uint32_t)sqlite3_column_int64(row, 7),
-		.flags = (uint32_t)sqlite3_column_int64(row, 8),
-		.collected = known(row, 9, INT64_MAX),
-		.uncollectable = known(row, 10, INT64_MAX),
 		.stack = (uint32_t)stack,
-		.heap_objects = known(row, 12, MEMORY_MAX),
-		.heap_pending = known(row, 13, MEMORY_MAX),
-		.rss_start = known(row, 14, MEMORY_MAX),
-		.rss_end = known(row, 15, MEMORY_MAX),
-		.waited_ns = waited < (int64_t)duration ? waited : (int64_t)duration,
 	};
+	pause->interpreter = (int32_t)reader_known(row, 5, INT32_MAX);
+	pause->generation = (int32_t)reader_known(row, 6, INT32_MAX);
+	pause->cause = (uint32_t)sqlite3_column_int64(row, 7);
+	pause->flags = (uint32_t)sqlite3_column_int64(row, 8);
+	pause->collected = reader_known(row, 9, INT64_MAX);
+	pause->uncollectable = reader_known(row, 10, INT64_MAX);
+	pause->heap_objects = reader_known(row, 12, MEMORY_MAX);
+	pause->heap_pending = reader_known(row, 13, MEMORY_MAX);
+	pause->rss_start = reader_known(row, 14, MEMORY_MAX);
+	pause->rss_end = reader_known(row, 15, MEMORY_MAX);
+	pause->waited_ns = waited < (int64_t)duration ? waited : (int64_t)duration;
 	return true;
 }
 
@@ -78,12 +68,16 @@ int store_next_pause(struct store_reader *reader, struct pause *ret, struct err 
 {
 	int r = reader->pauses.rows ? 0 : begin_pauses(reader, err);
 
-	return r ? r : cursor_next(reader, &reader->pauses, read_pause, ret, err);
+	r = r ? r : cursor_next(reader, &reader->pauses, read_pause, ret, err);
+	if (r > 0 && ret->flags & PAUSE_SAFEPOINT && reader_join_safepoint(reader, ret))
+		return err_set(err, ENOMEM, "cannot read %s: out of memory", reader->path);
+	return r;
 }
 
 int store_rewind(struct store_reader *reader)
 {
 	cursor_rewind(&reader->pauses);
+	reader_rewind_safepoints(reader);
 	return 0;
 }
 
@@ -102,7 +96,7 @@ static bool read_mark(struct store_reader *reader, const struct cursor *cursor, 
 	*(struct mark *)ret = (struct mark){
 		.series = (uint32_t)series,
 		.time_ns = time,
-		.rss_bytes = known(row, 3, MEMORY_MAX),
+		.rss_bytes = reader_known(row, 3, MEMORY_MAX),
 	};
 	return true;
 }

@@ -1,4 +1,7 @@
-/* The tables of strings, frames and nodes of an open .gct file in; out comes its stack table. */
+/*
+ * The tables of strings, frames and nodes of an open .gct file in; out comes its stack table, and with it
+ * the lists that refer to it.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -73,16 +76,20 @@ static int load_stacks(struct store_reader *reader)
 		return r;
 	reader->stacks_loaded = true;
 	if (!vec_add(&reader->strings)) /* id 0 is "" on both sides */
-		return -ENOMEM;
-	r = reader_scan(reader, "string", "SELECT id, text FROM string ORDER BY id", read_string);
+		r = -ENOMEM;
+	if (!r)
+		r = reader_scan(reader, "string", "SELECT id, text FROM string ORDER BY id", read_string);
 	if (!r)
 		r = reader_scan(reader, "frame",
 			"SELECT id, function, file, line, lang FROM frame ORDER BY id", read_frame);
 	if (!r)
 		r = reader_scan(reader, "stack", "SELECT id, parent, frame FROM stack ORDER BY id",
 			read_node);
-	vec_free(&reader->strings);
+	r = r ? r : reader_read_waits(reader);
 	if (r) {
+		vec_free(&reader->recording.phases);
+		vec_free(&reader->recording.stalls);
+		vec_free(&reader->strings);
 		stack_table_release(&reader->stacks);
 		reader->stacks_loaded = false;
 	}

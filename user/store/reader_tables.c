@@ -20,6 +20,10 @@ static const struct {
 	{"step_signal", true},
 	{"step_series", true},
 	{"step_mark", true},
+	{"safepoint", true},
+	{"stall", true},
+	{"phase", true},
+	{"thread", true},
 };
 
 /* Asks what SQLite itself resolved the name to: rows of sqlite_schema can be forged. */

@@ -43,7 +43,8 @@ CREATE TABLE runtime (
 	path        TEXT,                  -- of the probed file, as the target sees it
 	detail      TEXT,                  -- what exactly was probed, for people
 	attached_ns INTEGER NOT NULL,
-	missed      INTEGER NOT NULL       -- collections in the runtime's own books that no probe saw
+	missed      INTEGER NOT NULL,      -- collections (HotSpot: safepoints) in the runtime's own books that no probe saw
+	collector   TEXT                   -- HotSpot: 'G1', 'Parallel', 'Serial', 'ZGC', 'Shenandoah', …
 ) STRICT;
 
 -- One row a pause.
@@ -55,8 +56,10 @@ CREATE TABLE pause (
 	tid           INTEGER NOT NULL,    -- the thread that collected
 	interpreter   INTEGER,             -- 0: the main one
 	generation    INTEGER,
-	cause         INTEGER NOT NULL,    -- 0 unknown, 1 automatic, 2 manual, 3 shutdown
-	flags         INTEGER NOT NULL,    -- sum of: 1 the thread slept within, 2 collector called again within, 4 stack truncated
+	cause         INTEGER NOT NULL,    -- 0 unknown, 1 automatic, 2 manual, 3 shutdown, 4 in the runtime's words (safepoint.cause)
+	flags         INTEGER NOT NULL,    -- sum of: 1 the thread slept within, 2 collector called again within, 4 stack truncated,
+	                                   -- 8 no collection, 16 a full one, 32 step of a concurrent cycle, 64 has a row in safepoint,
+	                                   -- 128 times are the probes', not the runtime's own
 	collected     INTEGER,             -- objects
 	uncollectable INTEGER,             -- objects
 	stack         INTEGER REFERENCES stack (id), -- innermost frame; NULL: not taken
@@ -66,6 +69,53 @@ CREATE TABLE pause (
 	rss_end       INTEGER,
 	waited_ns     INTEGER              -- of the pause, in which the parent's thread that forked this process slept
 ) STRICT;
+
+-- What is known of those pauses that are safepoints of a JVM, one row each.
+CREATE TABLE safepoint (
+	pause       INTEGER PRIMARY KEY REFERENCES pause (id),
+	operation   INTEGER REFERENCES string (id), -- 'G1CollectForAllocation'
+	cause       INTEGER REFERENCES string (id), -- 'G1 Evacuation Pause'; NULL without a collection
+	ttsp_ns     INTEGER,               -- time to safepoint: from the request until all threads stood still
+	cleanup_ns  INTEGER,
+	core_ns     INTEGER,               -- the operation itself
+	leave_ns    INTEGER,               -- until the threads ran again
+	heap_before INTEGER,               -- bytes used, around the collections within
+	heap_after  INTEGER,
+	young       INTEGER,               -- collections within, by kind
+	full        INTEGER,
+	late_tid    INTEGER,               -- the thread that came last, after a long ttsp_ns
+	late_stack  INTEGER REFERENCES stack (id)
+) STRICT;
+
+-- Times that one thread waited for the collector. Never part of a pause.
+CREATE TABLE stall (
+	id          INTEGER PRIMARY KEY,   -- from 1, in the order they ended
+	start_ns    INTEGER NOT NULL,
+	duration_ns INTEGER NOT NULL,
+	runtime     INTEGER NOT NULL REFERENCES runtime (id),
+	tid         INTEGER NOT NULL,
+	kind        INTEGER NOT NULL,      -- 1 a call of System.gc(), 2 allocation stall, 3 pacing, 4 GC locker
+	collections INTEGER,               -- of kind 1: that came within it
+	stack       INTEGER REFERENCES stack (id)
+) STRICT;
+
+-- What a collector did while the program ran. Never part of a pause.
+CREATE TABLE phase (
+	id          INTEGER PRIMARY KEY,   -- from 1, in the order they ended
+	start_ns    INTEGER NOT NULL,
+	duration_ns INTEGER NOT NULL,
+	runtime     INTEGER NOT NULL REFERENCES runtime (id),
+	tid         INTEGER NOT NULL,
+	name        INTEGER NOT NULL REFERENCES string (id)
+) STRICT;
+
+-- Names of threads that other tables mention.
+CREATE TABLE thread (
+	process INTEGER NOT NULL REFERENCES process (id),
+	tid     INTEGER NOT NULL,
+	name    TEXT NOT NULL,
+	PRIMARY KEY (process, tid)
+) STRICT, WITHOUT ROWID;
 
 -- Probes that may mark the steps of a training loop. Which of them does is decided by who reads.
 CREATE TABLE step_signal (

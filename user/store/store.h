@@ -19,16 +19,23 @@ struct store_reader;
 int store_create(const char *path, const struct recording *head, struct store_writer **ret,
 	struct err *err);
 
-/* Each may be called again for the same id: the later facts (exit, missed, count) replace. */
+/* Each may be called again for the same id: the later facts (exit, missed, count, name) replace. */
 int store_put_process(struct store_writer *writer, const struct process *process);
 int store_put_runtime(struct store_writer *writer, const struct runtime *runtime);
 int store_put_drop(struct store_writer *writer, const struct drop *drop);
 int store_put_signal(struct store_writer *writer, const struct signal *signal);
 int store_put_series(struct store_writer *writer, const struct series *series);
+int store_put_thread(struct store_writer *writer, const struct thread *thread);
 
 /* Writes the strings, frames and nodes that @stacks gained since the last call. */
 int store_put_stacks(struct store_writer *writer, const struct stack_table *stacks);
+/*
+ * A pause with PAUSE_SAFEPOINT is written with its .safepoint. Stacks and strings that a pause, stall or
+ * phase names must have been put before it. One that ends before it begins is refused with -EINVAL.
+ */
 int store_put_pause(struct store_writer *writer, const struct pause *pause);
+int store_put_stall(struct store_writer *writer, const struct stall *stall);
+int store_put_phase(struct store_writer *writer, const struct phase *phase);
 int store_put_mark(struct store_writer *writer, const struct mark *mark);
 
 /* Ends the transaction: what was put so far survives SIGKILL. Every put opens one if needed. */
@@ -51,11 +58,20 @@ void store_abandon(struct store_writer *writer);
 int store_open(const char *path, struct store_reader **ret, struct err *err);
 void store_reader_free(struct store_reader *reader);
 
-/* Facts and stacks, owned by the reader. Stacks are loaded at the first call. NULL with a sentence on failure. */
+/*
+ * Facts and stacks, owned by the reader. store_stacks() loads at its first call, and with the stacks the
+ * recording's stalls and phases, which are empty lists before: call it first where these matter. NULL with
+ * a sentence when memory is out. What the facts, stalls and phases name is there: processes, runtimes,
+ * signals, stacks, strings (a pause's runtime may not be). Of stalls and of phases, the first 2,097,152 each
+ * are read, and more than that is noted as damage.
+ */
 const struct recording *store_recording(const struct store_reader *reader);
 const struct stack_table *store_stacks(struct store_reader *reader, struct err *err);
 
-/* Iterates pauses by id (start again with store_rewind). 1: one was read, 0: the end, -errno: damaged. */
+/*
+ * Iterates pauses by id (start again with store_rewind). 1: one was read, 0: the end, -errno: damaged. Of a
+ * safepoint, the parts are together no longer than the pause.
+ */
 int store_next_pause(struct store_reader *reader, struct pause *ret, struct err *err);
 int store_rewind(struct store_reader *reader);
 

@@ -9,30 +9,37 @@
 #include "store_file.h"
 #include "writer.h"
 
-#define PAUSE_1	 "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-#define PAUSE_4	 PAUSE_1 "," PAUSE_1 "," PAUSE_1 "," PAUSE_1
-#define PAUSE_16 PAUSE_4 "," PAUSE_4 "," PAUSE_4 "," PAUSE_4
-#define MARK_1	 "(?,?,?,?)"
-#define MARK_4	 MARK_1 "," MARK_1 "," MARK_1 "," MARK_1
-#define MARK_16	 MARK_4 "," MARK_4 "," MARK_4 "," MARK_4
-#define MARK_64	 MARK_16 "," MARK_16 "," MARK_16 "," MARK_16
+#define FOUR(rows)	 rows "," rows "," rows "," rows
+#define PAUSE_1	     "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+#define PAUSE_16     FOUR(FOUR(PAUSE_1))
+#define SAFEPOINT_1  "(?,?,?,?,?,?,?,?,?,?,?,?,?)"
+#define SAFEPOINT_16 FOUR(FOUR(SAFEPOINT_1))
+#define MARK_1	     "(?,?,?,?)"
+#define MARK_64	     FOUR(FOUR(FOUR(MARK_1)))
 
 _Static_assert(sizeof(PAUSE_16) == PAUSE_BATCH * (2 * PAUSE_COLUMNS + 2), "rows and columns");
+_Static_assert(
+	sizeof(SAFEPOINT_16) == PAUSE_BATCH * (2 * SAFEPOINT_COLUMNS + 2), "rows and columns");
 _Static_assert(sizeof(MARK_64) == MARK_BATCH * (2 * MARK_COLUMNS + 2), "rows and columns");
 
 static const char *const put_sql[PUTS] = {
 	[META] = "INSERT OR REPLACE INTO meta VALUES (?,?)",
 	[CLOCK] = "INSERT OR REPLACE INTO clock VALUES (?,?)",
 	[PROCESS] = "INSERT OR REPLACE INTO process VALUES (?,?,?,?,?,?,?,?)",
-	[RUNTIME] = "INSERT OR REPLACE INTO runtime VALUES (?,?,?,?,?,?,?,?,?)",
+	[RUNTIME] = "INSERT OR REPLACE INTO runtime VALUES (?,?,?,?,?,?,?,?,?,?)",
 	[DROP] = "INSERT OR REPLACE INTO drops VALUES (?,?,?,?)",
 	[SIGNAL] = "INSERT OR REPLACE INTO step_signal VALUES (?,?,?,?,?,?)",
 	[SERIES] = "INSERT OR REPLACE INTO step_series VALUES (?,?,?,?,?,?)",
+	[THREAD] = "INSERT OR REPLACE INTO thread VALUES (?,?,?)",
+	[STALL] = "INSERT INTO stall VALUES (?,?,?,?,?,?,?,?)",
+	[PHASE] = "INSERT INTO phase VALUES (?,?,?,?,?,?)",
 	[STRING] = "INSERT INTO string VALUES (?,?)",
 	[FRAME] = "INSERT INTO frame VALUES (?,?,?,?,?)",
 	[STACK] = "INSERT INTO stack VALUES (?,?,?)",
 	[PAUSE] = "INSERT INTO pause VALUES " PAUSE_1,
 	[PAUSES] = "INSERT INTO pause VALUES " PAUSE_16,
+	[SAFEPOINT] = "INSERT INTO safepoint VALUES " SAFEPOINT_1,
+	[SAFEPOINTS] = "INSERT INTO safepoint VALUES " SAFEPOINT_16,
 	[MARK] = "INSERT INTO step_mark VALUES " MARK_1,
 	[MARKS] = "INSERT INTO step_mark VALUES " MARK_64,
 };
@@ -139,7 +146,7 @@ int store_commit(struct store_writer *writer)
 
 const char *store_writer_error(const struct store_writer *writer)
 {
-	return writer->failed ? writer->error.text : "the pause ends before it begins";
+	return writer->failed ? writer->error.text : "it ends before it begins";
 }
 
 static int prepare(struct store_writer *writer)
@@ -269,6 +276,8 @@ static void put_end(struct store_writer *writer, const struct recording *recordi
 		store_put_signal(writer, &recording->signals.items[i]);
 	for (size_t i = 0; i < recording->series.count; i++)
 		store_put_series(writer, &recording->series.items[i]);
+	for (size_t i = 0; i < recording->threads.count; i++)
+		store_put_thread(writer, &recording->threads.items[i]);
 	writer_put_meta_number(writer, "end_ns", recording->end_ns);
 	writer_put_meta(writer, "complete", recording->complete && !failed ? "1" : "0");
 	store_commit(writer);

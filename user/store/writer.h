@@ -9,8 +9,9 @@
 #define PAUSE_BATCH 16
 #define MARK_BATCH  64
 
-#define PAUSE_COLUMNS 17
-#define MARK_COLUMNS  4
+#define PAUSE_COLUMNS	  17
+#define SAFEPOINT_COLUMNS 13
+#define MARK_COLUMNS	  4
 
 enum put {
 	META,
@@ -20,11 +21,16 @@ enum put {
 	DROP,
 	SIGNAL,
 	SERIES,
+	THREAD,
+	STALL,
+	PHASE,
 	STRING,
 	FRAME,
 	STACK,
 	PAUSE,
 	PAUSES, /* PAUSE_BATCH of them */
+	SAFEPOINT,
+	SAFEPOINTS, /* PAUSE_BATCH of them */
 	MARK,
 	MARKS, /* MARK_BATCH of them */
 	PUTS,
@@ -39,8 +45,8 @@ struct store_writer {
 	struct mark marks[MARK_BATCH];
 	unsigned pause_count, mark_count; /* in the batches */
 	int64_t mark_id;		  /* of the last mark written */
-	uint64_t pending; /* pauses and marks in the open transaction, those in the batches too */
-	uint64_t lost;	  /* pauses and marks that a failure cost */
+	uint64_t pending; /* events in the open transaction, those in the batches too */
+	uint64_t lost;	  /* events that a failure cost: pauses, marks, stalls, phases */
 	bool open;	  /* a transaction is */
 	int failed;	  /* -errno of the first failure, after which nothing is taken */
 	struct err error;

@@ -88,6 +88,10 @@ int store_put_runtime(struct store_writer *writer, const struct runtime *runtime
 	bind_text(put, 7, runtime->detail);
 	bind_unsigned(put, 8, runtime->attached_ns);
 	bind_unsigned(put, 9, runtime->missed);
+	if (*runtime->collector)
+		bind_field(put, 10, runtime->collector);
+	else
+		sqlite3_bind_null(put, 10);
 	return writer_step(writer, put);
 }
 
@@ -134,6 +138,18 @@ int store_put_series(struct store_writer *writer, const struct series *series)
 		sqlite3_bind_null(put, 6);
 	else
 		sqlite3_bind_int64(put, 6, series->number);
+	return writer_step(writer, put);
+}
+
+int store_put_thread(struct store_writer *writer, const struct thread *thread)
+{
+	sqlite3_stmt *put = writer_begin(writer, THREAD);
+
+	if (!put)
+		return writer->failed;
+	sqlite3_bind_int64(put, 1, thread->process);
+	sqlite3_bind_int64(put, 2, thread->tid);
+	bind_field(put, 3, thread->name);
 	return writer_step(writer, put);
 }
 

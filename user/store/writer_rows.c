@@ -1,4 +1,4 @@
-/* Pauses and marks in, which come by the thousand; rows out, many with one INSERT. */
+/* Events in, of which pauses and marks come by the thousand; rows out, many with one INSERT. */
 #include <errno.h>
 
 #include "writer.h"
@@ -7,6 +7,12 @@
  * Rows a transaction when the caller never commits: bounds the WAL and what a failure can lose.
  */
 #define COMMIT_ROWS 16384
+
+/* A row of another table, from 1; 0 is none. */
+static void bind_id(sqlite3_stmt *put, int at, uint32_t id)
+{
+	bind_known(put, at, id ? (int64_t)id : UNKNOWN);
+}
 
 /* Binds @pause to the parameters after the first @at. */
 static void bind_pause(sqlite3_stmt *put, int at, const struct pause *pause)
@@ -22,12 +28,32 @@ static void bind_pause(sqlite3_stmt *put, int at, const struct pause *pause)
 	sqlite3_bind_int64(put, at + 9, pause->flags);
 	bind_known(put, at + 10, pause->collected);
 	bind_known(put, at + 11, pause->uncollectable);
-	bind_known(put, at + 12, pause->stack ? (int64_t)pause->stack : UNKNOWN);
+	bind_id(put, at + 12, pause->stack);
 	bind_known(put, at + 13, pause->heap_objects);
 	bind_known(put, at + 14, pause->heap_pending);
 	bind_known(put, at + 15, pause->rss_start);
 	bind_known(put, at + 16, pause->rss_end);
 	bind_known(put, at + 17, pause->waited_ns);
+}
+
+/* The same for what is known of @pause as a safepoint. */
+static void bind_safepoint(sqlite3_stmt *put, int at, const struct pause *pause)
+{
+	const struct safepoint *safepoint = &pause->safepoint;
+
+	bind_unsigned(put, at + 1, pause->id);
+	bind_id(put, at + 2, safepoint->operation);
+	bind_id(put, at + 3, safepoint->cause);
+	bind_known(put, at + 4, safepoint->ttsp_ns);
+	bind_known(put, at + 5, safepoint->cleanup_ns);
+	bind_known(put, at + 6, safepoint->core_ns);
+	bind_known(put, at + 7, safepoint->leave_ns);
+	bind_known(put, at + 8, safepoint->heap_before);
+	bind_known(put, at + 9, safepoint->heap_after);
+	bind_known(put, at + 10, safepoint->young);
+	bind_known(put, at + 11, safepoint->full);
+	bind_known(put, at + 12, safepoint->late_tid);
+	bind_id(put, at + 13, safepoint->late_stack);
 }
 
 static void bind_mark(sqlite3_stmt *put, int at, const struct mark *mark, int64_t id)
@@ -36,6 +62,29 @@ static void bind_mark(sqlite3_stmt *put, int at, const struct mark *mark, int64_
 	sqlite3_bind_int64(put, at + 2, mark->series);
 	bind_unsigned(put, at + 3, mark->time_ns);
 	bind_known(put, at + 4, mark->rss_bytes);
+}
+
+/* Writes what is known of those of the first @count pauses of the batch that are safepoints. */
+static int put_safepoints(struct store_writer *writer, unsigned count)
+{
+	unsigned safepoints = 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		safepoints += !!(writer->pauses[i].flags & PAUSE_SAFEPOINT);
+	if (safepoints == PAUSE_BATCH) {
+		for (unsigned i = 0; i < count; i++)
+			bind_safepoint(writer->put[SAFEPOINTS], (int)i * SAFEPOINT_COLUMNS,
+				&writer->pauses[i]);
+		return writer_step(writer, writer->put[SAFEPOINTS]);
+	}
+	for (unsigned i = 0; i < count && safepoints && !r; i++) {
+		if (!(writer->pauses[i].flags & PAUSE_SAFEPOINT))
+			continue;
+		bind_safepoint(writer->put[SAFEPOINT], 0, &writer->pauses[i]);
+		r = writer_step(writer, writer->put[SAFEPOINT]);
+	}
+	return r;
 }
 
 /* Writes the pauses of the batch, all at once if it is full. */
@@ -48,13 +97,14 @@ static int flush_pauses(struct store_writer *writer)
 	if (count == PAUSE_BATCH) {
 		for (unsigned i = 0; i < count; i++)
 			bind_pause(writer->put[PAUSES], (int)i * PAUSE_COLUMNS, &writer->pauses[i]);
-		return writer_step(writer, writer->put[PAUSES]);
+		r = writer_step(writer, writer->put[PAUSES]);
+		return r ? r : put_safepoints(writer, count);
 	}
 	for (unsigned i = 0; i < count && !r; i++) {
 		bind_pause(writer->put[PAUSE], 0, &writer->pauses[i]);
 		r = writer_step(writer, writer->put[PAUSE]);
 	}
-	return r;
+	return r ? r : put_safepoints(writer, count);
 }
 
 static int flush_marks(struct store_writer *writer)
@@ -83,6 +133,16 @@ int writer_flush(struct store_writer *writer)
 	return r ? r : flush_marks(writer);
 }
 
+/* Writes one event on its own. 0 or -errno. */
+static int put_event(struct store_writer *writer, sqlite3_stmt *put)
+{
+	int r;
+
+	writer->pending++;
+	r = writer_step(writer, put);
+	return r || writer->pending < COMMIT_ROWS ? r : store_commit(writer);
+}
+
 int store_put_pause(struct store_writer *writer, const struct pause *pause)
 {
 	if (!writer_begin(writer, PAUSE)) {
@@ -107,4 +167,44 @@ int store_put_mark(struct store_writer *writer, const struct mark *mark)
 	if (++writer->pending >= COMMIT_ROWS)
 		return store_commit(writer);
 	return writer->mark_count == MARK_BATCH ? flush_marks(writer) : 0;
+}
+
+int store_put_stall(struct store_writer *writer, const struct stall *stall)
+{
+	sqlite3_stmt *put = writer_begin(writer, STALL);
+
+	if (!put) {
+		writer->lost++;
+		return writer->failed;
+	}
+	if (stall->end_ns < stall->start_ns)
+		return -EINVAL;
+	bind_unsigned(put, 1, stall->id);
+	bind_unsigned(put, 2, stall->start_ns);
+	bind_unsigned(put, 3, stall->end_ns - stall->start_ns);
+	sqlite3_bind_int64(put, 4, stall->runtime);
+	sqlite3_bind_int64(put, 5, stall->tid);
+	sqlite3_bind_int64(put, 6, stall->kind);
+	bind_known(put, 7, stall->collections);
+	bind_id(put, 8, stall->stack);
+	return put_event(writer, put);
+}
+
+int store_put_phase(struct store_writer *writer, const struct phase *phase)
+{
+	sqlite3_stmt *put = writer_begin(writer, PHASE);
+
+	if (!put) {
+		writer->lost++;
+		return writer->failed;
+	}
+	if (phase->end_ns < phase->start_ns)
+		return -EINVAL;
+	bind_unsigned(put, 1, phase->id);
+	bind_unsigned(put, 2, phase->start_ns);
+	bind_unsigned(put, 3, phase->end_ns - phase->start_ns);
+	sqlite3_bind_int64(put, 4, phase->runtime);
+	sqlite3_bind_int64(put, 5, phase->tid);
+	sqlite3_bind_int64(put, 6, phase->name);
+	return put_event(writer, put);
 }
