@@ -11,7 +11,7 @@
 #include "log.h"
 #include "probe.h"
 
-const struct runtime_ops *const probe_runtimes[] = {&probe_cpython, NULL};
+const struct runtime_ops *const probe_runtimes[] = {&probe_cpython, &probe_hotspot, NULL};
 
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
@@ -188,7 +188,7 @@ int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *
 	/* A plan for one process has that process's addresses already. */
 	uint64_t bias = plan->per_process ? 0 : map->start - plan->page_vaddr;
 
-	return plan->ops->books(pid, bias, &plan->layout, ret);
+	return plan->ops->books ? plan->ops->books(pid, bias, &plan->layout, ret) : -ENOTSUP;
 }
 
 int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, size_t size,

@@ -22,15 +22,49 @@ enum site_kind {
 	SITE_BEGIN,    /* one place, the begin */
 	SITE_END,
 	SITE_WATCH,    /* writes to an address */
+	/* HotSpot, see bpf/hotspot.bpf.c: */
+	SITE_SAFEPOINT_BEGIN,
+	SITE_SAFEPOINT_SYNC,
+	SITE_SAFEPOINT_END,
+	SITE_SAFEPOINT_BLOCK, /* a thread has come to the safepoint */
+	SITE_HEAP_SUMMARY,
+	SITE_VM_REQUEST, /* USDT: an operation is handed to the VM Thread, */
+	SITE_VM_BEGIN,	 /* and begun */
+	SITE_WAIT,	 /* a thread waits from a function's entry to its return */
+	SITE_PHASE_BEGIN,
+	SITE_PHASE_END,
+	SITE_PERF_WATCH, /* writes of the VM Thread to a counter */
 };
 
 struct probe_site {
 	enum site_kind kind;
 	uint64_t offset;    /* in the file */
 	uint64_t semaphore; /* USDT: its offset in the file, 0 without */
-	uint64_t address;   /* SITE_WATCH: in the process */
+	uint64_t address;   /* SITE_WATCH, SITE_PERF_WATCH: in the process */
+	uint32_t argument;  /* SITE_WAIT: GC_STALL_…; SITE_VM_…: registers; SITE_PERF_WATCH: GC_PERF_… */
+	bool at_return;	    /* of the function at @offset, where the kind does not say */
+	bool optional;	    /* without it, only some facts are unknown */
 };
 
+
+/* SafepointTracing's variables, and what else a libjvm's symbols give away. */
+enum hotspot_static {
+	HOTSPOT_TYPE, /* _current_type */
+	HOTSPOT_BEGIN,
+	HOTSPOT_SYNC,
+	HOTSPOT_CLEANUP,
+	HOTSPOT_LEAVE,
+	HOTSPOT_END,
+	HOTSPOT_STATICS
+};
+
+struct hotspot_file {
+	uint64_t statics; /* virtual address of the first; 0: not known */
+	uint32_t statics_bytes;
+	uint8_t at[HOTSPOT_STATICS]; /* of each, from there; 0xff: this version has none */
+	uint64_t operation_names; /* VM_Operation::_names; 0: not known */
+	bool arguments; /* the safepoint functions are given nanoseconds (17+) */
+};
 
 struct probe_plan {
 	const struct runtime_ops *ops;
@@ -43,6 +77,7 @@ struct probe_plan {
 	bool per_process; /* addresses of one process: not to be used for another */
 	int minor;	  /* of a version 3.minor */
 	uint32_t interp_id; /* offset of the interpreter's number in its state */
+	struct hotspot_file hotspot;
 	struct gc_layout layout;
 	struct probe_site sites[GC_MAX_SITES];
 	size_t site_count;
@@ -68,13 +103,19 @@ struct runtime_ops {
 	/* Fills version, layout, sites and detail for exactly one tier. -ENOENT: not this way. */
 	int (*plan)(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 		const char *tier, struct probe_plan *ret, struct err *err);
-	/* See probe_books(); @bias: what the process added to the file's addresses. */
+	/* See probe_books(); @bias: what the process added to the file's addresses. NULL: otherwise. */
 	int (*books)(pid_t pid, uint64_t bias, const struct gc_layout *layout,
 		struct probe_books *ret);
+	/*
+	 * For people, what only the running process says: "17.0.15 (G1)", and what cannot be known of it. NULL:
+	 * the plan's version is all there is.
+	 */
+	void (*describe)(pid_t pid, const struct probe_image *image, const struct probe_plan *plan,
+		char *ret, size_t size, char *ret_lacks, size_t lacks_size);
 };
 
 extern const struct runtime_ops *const probe_runtimes[]; /* NULL-terminated */
-extern const struct runtime_ops probe_cpython;
+extern const struct runtime_ops probe_cpython, probe_hotspot;
 
 /*
  * Lists the runtimes mapped by @pid: likely names first, every mapped file only if none of those

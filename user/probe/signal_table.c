@@ -8,6 +8,10 @@
 /* at::_ops::NAME::call, the entry of every operator. */
 #define TORCH_OP(length, name) {"_ZN2at4_ops" #length #name "4callE*", #name}
 
+/* sd::ops::NAME_updater::validateAndExecute(sd::graph::Context &), what runs an updater. */
+#define ND4J_UPDATER(length, name)                                                                 \
+	{"_ZN2sd3ops" #length #name "_updater18validateAndExecuteE*", #name}
+
 const struct signal_entry signal_table[] = {
 	/*
 	 * PyTorch 2.15: record_function(name) of Optimizer.step, zero_grad and the DataLoader's
@@ -53,6 +57,19 @@ const struct signal_entry signal_table[] = {
 			{"XGBoosterBoostOneIter", NULL}}},
 	{"lightgbm:update", "lib_lightgbm", NULL, 0, GC_KEY_NONE, 0, 0,
 		{{"LGBM_BoosterUpdateOneIter", NULL}, {"LGBM_BoosterUpdateOneIterCustom", NULL}}},
+	/*
+	 * ND4J 1.0.0-M2.1: each updater once per training step (SameDiff: once per variable), never in
+	 * evaluation, …
+	 */
+	{"dl4j:update", "libnd4jcpu libnd4jcuda", NULL, 0, GC_KEY_NONE, 0, 0,
+		{ND4J_UPDATER(11, sgd), ND4J_UPDATER(12, adam), ND4J_UPDATER(13, nadam),
+			ND4J_UPDATER(15, ada_max), ND4J_UPDATER(16, ada_grad),
+			ND4J_UPDATER(16, ams_grad), ND4J_UPDATER(16, rms_prop),
+			ND4J_UPDATER(17, ada_delta), ND4J_UPDATER(17, adabelief),
+			ND4J_UPDATER(17, nesterovs)}},
+	/* … and the loss before them: once per output of the network, in score() too, not in SameDiff. */
+	{"dl4j:loss", "libnd4jcpu libnd4jcuda", "dl4j:update", 1800, GC_KEY_NONE, 0, 0,
+		{{"execReduceSame", NULL}}},
 	/* NCCL, not run here: (send, receive, count, …). */
 	{"nccl:allreduce", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0,
 		{{"ncclAllReduce", NULL}}},

@@ -35,7 +35,7 @@ static int keep_fd(struct image *image, int fd)
 	return 0;
 }
 
-static int keep_link(struct image *image, struct bpf_link *link)
+int trace_keep_link(struct image *image, struct bpf_link *link)
 {
 	struct bpf_link **slot;
 
@@ -56,11 +56,11 @@ static uint32_t wire_kind(enum site_kind kind)
 }
 
 /* In every process that maps the file, present and future: BPF picks the targets (docs/overhead.md). */
-static int attach_session(struct trace *trace, struct image *image, const struct probe_site *site,
-	uint64_t cookie)
+int trace_attach_session(struct image *image, const struct bpf_program *program,
+	const struct probe_site *site, uint64_t cookie)
 {
 	struct link_create_uprobe_multi attr = {
-		.prog_fd = (uint32_t)bpf_program__fd(trace->bpf->progs.on_collect_session),
+		.prog_fd = (uint32_t)bpf_program__fd(program),
 		.attach_type = BPF_TRACE_UPROBE_SESSION,
 		.path = (uintptr_t)image->plan.path,
 		.offsets = (uintptr_t)&site->offset,
@@ -79,7 +79,7 @@ static int attach_perf(struct image *image, struct bpf_program *program,
 	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = cookie, .retprobe = at_return,
 		.ref_ctr_offset = site->semaphore);
 
-	return keep_link(image, bpf_program__attach_uprobe_opts(program, -1, image->plan.path,
+	return trace_keep_link(image, bpf_program__attach_uprobe_opts(program, -1, image->plan.path,
 					site->offset, &options));
 }
 
@@ -125,7 +125,7 @@ static int watch_thread(struct trace *trace, struct image *image, pid_t tid, uin
 		close(fd);
 		return r;
 	}
-	return keep_link(image, link); /* which owns the descriptor */
+	return trace_keep_link(image, link); /* which owns the descriptor */
 }
 
 /* One event for each thread that exists: only the later ones are inherited. */
@@ -135,7 +135,7 @@ static int watch_process(struct trace *trace, struct image *image, const struct 
 	struct dirent *entry;
 	char path[64];
 	DIR *tasks;
-	int r = trace_load_watch(trace, err);
+	int r = trace_load_part(trace, PART_WATCH, err);
 
 	if (r)
 		return r;
@@ -163,7 +163,8 @@ static int attach_site(struct trace *trace, struct image *image, uint32_t index,
 
 	if (site->kind == SITE_WATCH)
 		return watch_process(trace, image, site, cookie, err);
-	r = trace->sessions ? attach_session(trace, image, site, cookie)
+	r = trace->sessions ? trace_attach_session(image,
+					  trace->bpf->progs.on_collect_session, site, cookie)
 			    : attach_perf_site(trace, image, site, cookie);
 	if (r == -EINVAL && site->semaphore)
 		return err_set(err, EINVAL,
@@ -202,7 +203,8 @@ int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, 
 		sizeof(plan->layout), BPF_ANY);
 	if (r)
 		return err_set(err, -r, "the layout map cannot be written: %s", strerror(-r));
-	r = attach_sites(trace, image, index, err);
+	r = plan->ops == &probe_hotspot ? trace_attach_jvm(trace, image, index, err)
+					: attach_sites(trace, image, index, err);
 	if (r) {
 		trace_detach(image);
 		return r;

@@ -133,6 +133,18 @@ int trace_on_record(void *arg, void *bytes, size_t size)
 	case EVENT_UNFINISHED:
 		trace->unfinished++;
 		break;
+	case EVENT_SAFEPOINT:
+		trace_on_safepoint(trace, &event);
+		break;
+	case EVENT_LATE:
+		trace_on_late(trace, &event);
+		break;
+	case EVENT_STALL:
+		trace_on_stall(trace, &event);
+		break;
+	case EVENT_PHASE:
+		trace_on_phase(trace, &event);
+		break;
 	case EVENT_MARK:
 		trace_on_mark(trace, &event);
 		break;
@@ -172,6 +184,7 @@ void trace_count_drops(struct trace *trace)
 		[GC_DROP_RING] = {"ring-full", "give a larger --buffer"},
 		[GC_DROP_THREAD] = {"thread-state", "the kernel was out of memory"},
 		[GC_DROP_UNMATCHED_END] = {"unmatched-end", "please report this"},
+		[GC_DROP_UNREADY] = {"unready-jvm", "a JVM paused before it had started up"},
 		[GC_DROP_TARGETS] = {"too-many-processes", "use --no-children, or several -p"},
 	};
 

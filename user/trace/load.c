@@ -33,12 +33,19 @@ void trace_quiet_libbpf(void)
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 }
 
-/* Only the lifecycle programs and those for functions; the watchpoint's comes when it is needed. */
+/* The lifecycle's and CPython's; the others come when they are needed. */
 static void choose_programs(struct gctrace_bpf *bpf, const struct trace_options *options,
 	bool sessions)
 {
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, bpf->obj)
+		bpf_program__set_autoload(program, false);
+	bpf_program__set_autoload(bpf->progs.on_fork, true);
+	bpf_program__set_autoload(bpf->progs.on_exec, true);
+	bpf_program__set_autoload(bpf->progs.on_exit, true);
+	bpf_program__set_autoload(bpf->progs.on_maps_changed, true);
 	bpf_program__set_autoload(bpf->progs.on_step, options->steps || options->step_probe);
-	bpf_program__set_autoload(bpf->progs.on_collecting_write, false);
 	bpf_program__set_autoload(bpf->progs.on_collect_session, sessions);
 	bpf_program__set_autoload(bpf->progs.on_collect_begin, !sessions);
 	bpf_program__set_autoload(bpf->progs.on_collect_end, !sessions);
@@ -56,20 +63,24 @@ static uint64_t power_of_two(uint64_t bytes)
 	return power;
 }
 
+static void configure(struct gctrace_bpf *bpf, const struct trace_options *options)
+{
+	bpf->rodata->min_stack_ns = options->min_stack_ns;
+	bpf->rodata->wakeup_bytes = (uint32_t)(power_of_two(options->buffer_bytes) / 4);
+	bpf->rodata->follow_children = options->children;
+	bpf->rodata->stop_at_start = options->stop_at_start;
+}
+
 static int load_once(const struct trace_options *options, bool sessions, struct gctrace_bpf **ret)
 {
 	_cleanup_(cleanup_gctrace_bpf__destroy) struct gctrace_bpf *bpf = gctrace_bpf__open();
-	uint64_t ring = power_of_two(options->buffer_bytes);
 	int r;
 
 	if (!bpf)
 		return -errno;
 	choose_programs(bpf, options, sessions);
-	bpf->rodata->min_stack_ns = options->min_stack_ns;
-	bpf->rodata->wakeup_bytes = (uint32_t)(ring / 4);
-	bpf->rodata->follow_children = options->children;
-	bpf->rodata->stop_at_start = options->stop_at_start;
-	bpf_map__set_max_entries(bpf->maps.events, (uint32_t)ring);
+	configure(bpf, options);
+	bpf_map__set_max_entries(bpf->maps.events, (uint32_t)power_of_two(options->buffer_bytes));
 	r = gctrace_bpf__load(bpf);
 	if (!r)
 		*ret = steal_ptr(bpf);
@@ -127,42 +138,68 @@ int trace_load(struct trace *trace, struct err *err)
 	return 0;
 }
 
-/* Makes every map of @bpf the session's own. */
-static int share_maps(struct gctrace_bpf *bpf, struct gctrace_bpf *with)
+/* Makes every map of @bpf, but for its constants, the session's own. */
+static int share_maps(struct gctrace_bpf *bpf, const struct gctrace_bpf *with)
 {
-	int r = bpf_map__reuse_fd(bpf->maps.targets, bpf_map__fd(with->maps.targets));
+	struct bpf_map *map;
+	int r = 0;
 
-	if (!r)
-		r = bpf_map__reuse_fd(bpf->maps.layouts, bpf_map__fd(with->maps.layouts));
-	if (!r)
-		r = bpf_map__reuse_fd(bpf->maps.threads, bpf_map__fd(with->maps.threads));
-	if (!r)
-		r = bpf_map__reuse_fd(bpf->maps.events, bpf_map__fd(with->maps.events));
-	if (!r)
-		r = bpf_map__reuse_fd(bpf->maps.shared_map, bpf_map__fd(with->maps.shared_map));
+	bpf_object__for_each_map(map, bpf->obj) {
+		const struct bpf_map *other;
+
+		if (r || bpf_map__is_internal(map))
+			continue;
+		other = bpf_object__find_map_by_name(with->obj, bpf_map__name(map));
+		r = other ? bpf_map__reuse_fd(map, bpf_map__fd(other)) : -ENOENT;
+	}
 	return r;
 }
 
-int trace_load_watch(struct trace *trace, struct err *err)
+/* Of a part loaded later. */
+static bool belongs(const struct gctrace_bpf *bpf, const struct bpf_program *program,
+	enum trace_part part, bool sessions)
 {
+	if (part == PART_WATCH)
+		return program == bpf->progs.on_collecting_write;
+	if (part == PART_JVM_WATCH)
+		return program == bpf->progs.on_perf_write;
+	if (program == bpf->progs.on_wait_session)
+		return sessions;
+	if (program == bpf->progs.on_wait_begin || program == bpf->progs.on_wait_end)
+		return !sessions;
+	return program == bpf->progs.on_safepoint_begin || program == bpf->progs.on_safepoint_sync ||
+		program == bpf->progs.on_safepoint_end ||
+		program == bpf->progs.on_safepoint_block ||
+		program == bpf->progs.on_heap_summary || program == bpf->progs.on_vm_request ||
+		program == bpf->progs.on_vm_begin || program == bpf->progs.on_phase_begin ||
+		program == bpf->progs.on_phase_end;
+}
+
+int trace_load_part(struct trace *trace, enum trace_part part, struct err *err)
+{
+	struct gctrace_bpf **slot = part == PART_WATCH ? &trace->watch
+		: part == PART_JVM ? &trace->jvm : &trace->jvm_watch;
 	_cleanup_(cleanup_gctrace_bpf__destroy) struct gctrace_bpf *bpf = NULL;
 	struct bpf_program *program;
 	int r;
 
-	if (trace->watch)
+	if (*slot)
 		return 0;
 	bpf = gctrace_bpf__open();
 	if (!bpf)
 		return err_set(err, errno, "out of memory");
 	bpf_object__for_each_program(program, bpf->obj)
-		bpf_program__set_autoload(program, program == bpf->progs.on_collecting_write);
-	bpf->rodata->min_stack_ns = trace->options.min_stack_ns;
+		bpf_program__set_autoload(program, belongs(bpf, program, part, trace->sessions));
+	if (part == PART_JVM && trace->sessions)
+		bpf_program__set_expected_attach_type(bpf->progs.on_wait_session,
+			BPF_TRACE_UPROBE_SESSION);
+	configure(bpf, &trace->options);
 	r = share_maps(bpf, trace->bpf);
 	if (!r)
 		r = gctrace_bpf__load(bpf);
 	if (r)
 		return explain_load(r, err);
-	trace->watch = steal_ptr(bpf);
+	*slot = steal_ptr(bpf);
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #include "mem.h"
 #include "trace_priv.h"
 
-static void tell(struct trace *trace, const struct runtime *runtime)
+void trace_tell_runtime(struct trace *trace, const struct runtime *runtime)
 {
 	int r = trace->sink.runtime ? trace->sink.runtime(trace->sink.arg, runtime) : 0;
 
@@ -45,7 +45,7 @@ struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t im
 	runtime->attached_ns = now_ns();
 	if (u64map_put(&trace->runtimes, runtime_key(process, image), runtime->id))
 		return NULL;
-	tell(trace, runtime);
+	trace_tell_runtime(trace, runtime);
 	return runtime;
 }
 
@@ -60,6 +60,11 @@ static int find_image(const struct trace *trace, pid_t pid, const struct proc_ma
 			return (int)i;
 	}
 	return -1;
+}
+
+static bool is_jvm(const struct trace *trace, uint32_t image)
+{
+	return trace->images[image].plan.ops == &probe_hotspot;
 }
 
 /* Attaches by the best tier that the file allows and the kernel grants. */
@@ -161,8 +166,15 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 		if (indexes[i] < 0)
 			r = indexes[i];
 	}
-	/* Only now that every probe is in place do its collections count. */
 	attach_hook(trace, pid, maps);
+	for (size_t i = 0; i < count; i++)
+		if (indexes[i] >= 0 && is_jvm(trace, (uint32_t)indexes[i])) {
+			int jvm = trace_jvm_add(trace, pid, process, (uint32_t)indexes[i],
+				&found[i].map, err);
+
+			r = jvm ? jvm : r;
+		}
+	/* Only now that every probe is in place do its collections count. */
 	set_target(trace, pid, count);
 	for (size_t i = 0; i < count; i++)
 		if (indexes[i] >= 0 && trace_runtime(trace, process, (uint32_t)indexes[i]))
@@ -282,8 +294,10 @@ static bool read_books(struct trace *trace, const struct runtime *runtime, uint3
 		const struct proc_map *map = &maps.maps.items[i];
 
 		if (map->exec && find_image(trace, process->pid, map) == (int)index)
-			done = !probe_books(process->pid, map, &trace->images[index].plan,
-				&ret->books);
+			done = !(is_jvm(trace, index)
+				? trace_jvm_books(trace, process->pid, &ret->books)
+				: probe_books(process->pid, map, &trace->images[index].plan,
+					&ret->books));
 	}
 	proc_maps_release(&maps);
 	ret->runtime = runtime->id;
@@ -320,7 +334,7 @@ void trace_close_books(struct trace *trace)
 			books->interpreter, books->counts);
 	}
 	for (size_t i = 0; i < trace->recording.runtimes.count; i++)
-		tell(trace, &trace->recording.runtimes.items[i]);
+		trace_tell_runtime(trace, &trace->recording.runtimes.items[i]);
 }
 
 int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
@@ -351,7 +365,8 @@ void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child)
 
 	books_fork(&trace->books, parent, child);
 	for (uint32_t image = 0; image < trace->image_count; image++)
-		if (!trace->images[image].plan.per_process &&
+		/* A forked JVM has no VM Thread: all that it does is exec. */
+		if (!trace->images[image].plan.per_process && !is_jvm(trace, image) &&
 			u64map_get(&trace->runtimes, runtime_key(parent, image)))
 			trace_runtime(trace, child, image);
 	for (size_t i = 0; i < interpreters; i++) {

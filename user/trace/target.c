@@ -97,6 +97,7 @@ void trace_process_exec(struct trace *trace, pid_t pid)
 	describe(process);
 	tell(trace, process);
 	trace_forget_image(trace, pid);
+	trace_jvm_forget(trace, pid);
 	trace_forget_looks(trace, pid);
 	trace_look_again(trace, pid);
 }
@@ -112,5 +113,42 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 	process->exit_ns = time_ns;
 	tell(trace, process);
 	trace_forget_looks(trace, pid);
+	trace_jvm_forget(trace, pid);
 	u64map_remove(&trace->live, (uint64_t)pid);
+}
+
+/* In ascending order, see struct recording. */
+static void insert_thread(struct recording *recording, const struct thread *thread)
+{
+	struct thread *slot = vec_add(&recording->threads);
+
+	if (!slot)
+		return;
+	for (; slot > recording->threads.items; slot--) {
+		if (slot[-1].process < thread->process ||
+			(slot[-1].process == thread->process && slot[-1].tid < thread->tid))
+			break;
+		*slot = slot[-1];
+	}
+	*slot = *thread;
+}
+
+void trace_thread(struct trace *trace, uint32_t process, pid_t pid, uint32_t tid)
+{
+	struct thread thread = {.process = process, .tid = tid};
+	_cleanup_fclose_ FILE *stream = NULL;
+	char path[64];
+	int r;
+
+	if (recording_thread(&trace->recording, process, tid))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/task/%u/comm", pid, tid);
+	stream = fopen(path, "re");
+	if (!stream || !fgets(thread.name, sizeof(thread.name), stream))
+		return; /* gone: a namesake of its number may come */
+	thread.name[strcspn(thread.name, "\n")] = '\0';
+	insert_thread(&trace->recording, &thread);
+	r = trace->sink.thread ? trace->sink.thread(trace->sink.arg, &thread) : 0;
+	if (r < 0 && !trace->sink_error)
+		trace->sink_error = r;
 }

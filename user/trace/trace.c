@@ -86,6 +86,9 @@ void trace_free(struct trace *trace)
 	ring_buffer__free(trace->ring);
 	if (trace->shared)
 		munmap((void *)trace->shared, sizeof(*trace->shared));
+	trace_jvms_close(trace);
+	gctrace_bpf__destroy(trace->jvm_watch);
+	gctrace_bpf__destroy(trace->jvm);
 	gctrace_bpf__destroy(trace->watch);
 	gctrace_bpf__destroy(trace->bpf);
 	python_codes_free(trace->codes);
@@ -166,6 +169,7 @@ int trace_drain(struct trace *trace)
 	int r = ring_buffer__consume(trace->ring);
 
 	trace_looks_turn(trace);
+	trace_jvms_turn(trace);
 	trace_steps_turn(trace);
 	trace_count_drops(trace);
 	return trace->sink_error ? trace->sink_error : r < 0 ? r : 0;

@@ -25,10 +25,12 @@ struct trace_options {
 	bool steps;
 	const char *step_probe;
 	const char *step_asked; /* --step as typed, for the recording; or NULL */
+	uint64_t late_ns;	/* a longer time to safepoint names the late thread */
 };
 
 #define TRACE_DEFAULT_STACK_NS	   50000
 #define TRACE_DEFAULT_BUFFER_BYTES (4u << 20)
+#define TRACE_DEFAULT_LATE_NS	   1000000
 
 /* What the session tells its owner. A negative return ends the session with that error. */
 struct trace_sink {
@@ -39,6 +41,9 @@ struct trace_sink {
 	int (*signal)(void *arg, const struct signal *signal); /* new, or changed; like series, or NULL */
 	int (*series)(void *arg, const struct series *series); /* new; before its first mark */
 	int (*mark)(void *arg, const struct mark *mark);
+	int (*thread)(void *arg, const struct thread *thread); /* before the first record that names it */
+	int (*stall)(void *arg, const struct stall *stall);
+	int (*phase)(void *arg, const struct phase *phase);
 };
 
 /* Loads the programs and follows processes from here on. -errno with the remedy. */

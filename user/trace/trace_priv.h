@@ -104,7 +104,10 @@ struct trace {
 	struct trace_options options;
 	struct trace_sink sink;
 	struct gctrace_bpf *bpf;
-	struct gctrace_bpf *watch; /* the watchpoint program, loaded when first needed */
+	/* Further programs, with the maps of the first, loaded when first needed. */
+	struct gctrace_bpf *watch; /* CPython's watchpoint */
+	struct gctrace_bpf *jvm;   /* HotSpot */
+	struct gctrace_bpf *jvm_watch;
 	struct ring_buffer *ring;
 	const struct shared_page *shared;
 	bool sessions; /* functions are probed by uprobe sessions, else by pairs of perf uprobes */
@@ -122,7 +125,9 @@ struct trace {
 	VEC(struct bpf_link *) links; /* of hooks */
 	struct u64map live;	    /* pid → struct process.id */
 	struct u64map runtimes;	    /* process id and image → struct runtime.id */
-	uint64_t pauses, bad_records, unfinished;
+	VEC(struct jvm_instance *) jvms;
+	uint64_t pauses, stalls, phases, bad_records, unfinished;
+	uint64_t unnamed_frames; /* of Java stacks */
 	uint64_t unprobed;	 /* processes that got a runtime which could not be probed */
 	uint32_t last_unprobed; /* struct process.id of the latest of them */
 	struct step_watch steps;
@@ -133,13 +138,20 @@ struct trace {
 
 /* load.c */
 int trace_load(struct trace *trace, struct err *err);
-int trace_load_watch(struct trace *trace, struct err *err);
+/* Loads the programs of @part unless they are. 0 or -errno with the remedy. */
+enum trace_part { PART_WATCH, PART_JVM, PART_JVM_WATCH };
+int trace_load_part(struct trace *trace, enum trace_part part, struct err *err);
 void trace_quiet_libbpf(void);
 
 /* attach.c: index of the image for @plan, attached, or -errno with a sentence (-EINVAL: occupied). */
 int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, struct err *err);
 int trace_attach_hook(struct trace *trace, const char *path, uint64_t offset);
 void trace_detach(struct image *image);
+int trace_keep_link(struct image *image, struct bpf_link *link); /* NULL: it could not be made */
+int trace_attach_session(struct image *image, const struct bpf_program *program,
+	const struct probe_site *site, uint64_t cookie);
+/* jvm_attach.c */
+int trace_attach_jvm(struct trace *trace, struct image *image, uint32_t index, struct err *err);
 
 /* runtime.c: looks again at a process whose maps may have changed; what cannot be probed is a drop. */
 void trace_look_again(struct trace *trace, pid_t pid);
@@ -155,16 +167,32 @@ uint32_t trace_process(struct trace *trace, pid_t pid);
 void trace_process_exec(struct trace *trace, pid_t pid);
 void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t time_ns);
 void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns);
+/* Tells the sink thread @tid's name, once. */
+void trace_thread(struct trace *trace, uint32_t process, pid_t pid, uint32_t tid);
 
 /* runtime.c: what runtimes a process has. trace_look() returns how many, or -errno with a sentence. */
 int trace_look(struct trace *trace, pid_t pid, struct err *err);
 struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t image);
+void trace_tell_runtime(struct trace *trace, const struct runtime *runtime);
 /* Reads the counters of all that still run; once all pauses they count are drained, compares. */
 void trace_read_books(struct trace *trace);
 void trace_close_books(struct trace *trace);
 int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
 	uint64_t address);
 void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child);
+
+/* jvm.c: JVMs. A process's JVM, mapped as @map, whose probes are in place; again: no harm. 0 or -errno. */
+int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t image,
+	const struct proc_map *map, struct err *err);
+void trace_jvm_forget(struct trace *trace, pid_t pid);
+/* Asks those JVMs again that were starting. */
+void trace_jvms_turn(struct trace *trace);
+void trace_jvms_close(struct trace *trace);
+int trace_jvm_books(const struct trace *trace, pid_t pid, struct probe_books *ret);
+void trace_on_safepoint(struct trace *trace, const struct event *event);
+void trace_on_late(struct trace *trace, const struct event *event);
+void trace_on_stall(struct trace *trace, const struct event *event);
+void trace_on_phase(struct trace *trace, const struct event *event);
 
 /* scan.c: begins to look through those files of @maps that may hold signals and are new. */
 void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *maps);

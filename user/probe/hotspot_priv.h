@@ -1,0 +1,36 @@
+/* What the files about one JVM share. Not for other rooms. */
+#pragma once
+
+#include "hotspot_process.h"
+#include "u64map.h"
+#include "vec.h"
+
+#define NAME_BYTES 64
+#define MAX_NAMES  512 /* VM operations: under 120 in any version so far */
+
+struct hotspot {
+	pid_t pid, ns_pid;
+	uint64_t bias;
+	struct hotspot_file symbols;
+	struct elf_file *file, *debug; /* debug: NULL without */
+	struct jvm *jvm;
+	struct jvm_plan plan;
+	bool learned;
+	char (*names)[NAME_BYTES]; /* of operations by number; "" until asked for */
+	struct u64map vtables;	   /* address → index + 1 in classes */
+	VEC(struct operation_class {
+		char name[NAME_BYTES];
+	}) classes;
+	char name[NAME_BYTES]; /* of the last operation, where USDT said it */
+	char cause[NAME_BYTES];
+	struct u64map tids; /* the JVM's → the host's, where they differ */
+	/* The counters as the last record had them. */
+	struct hotspot_counters {
+		bool known;
+		uint64_t safepoints, sync_time, safepoint_time, collections[EVENT_COLLECTORS];
+		bool has_collections[EVENT_COLLECTORS];
+	} before;
+};
+
+/* Reads them in the target: what comes before the first record. */
+void hotspot_counters_now(struct hotspot *hotspot);

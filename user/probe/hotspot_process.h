@@ -1,0 +1,69 @@
+/*
+ * One JVM under observation: how to read its memory, what BPF must know of it, what its records mean.
+ * In: a pid, its mapping of libjvm, a plan. Out: struct gc_jvm, times and names of safepoints.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "event.h"
+#include "jvm_plan.h"
+#include "probe.h"
+
+struct hotspot;
+
+/* Opens the JVM of @pid whose libjvm is mapped as @map, probed by @plan. The JVM may still be starting. */
+int hotspot_open(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,
+	struct hotspot **ret, struct err *err);
+void hotspot_free(struct hotspot *hotspot);
+
+/*
+ * Learns what can be known by now. 0: everything is; -EAGAIN: it is starting, ask again soon; another
+ * -errno with a sentence: it will never be known, records then carry times only.
+ */
+int hotspot_learn(struct hotspot *hotspot, struct err *err);
+
+const struct jvm *hotspot_jvm(const struct hotspot *hotspot); /* NULL: not known yet */
+const struct jvm_plan *hotspot_plan(const struct hotspot *hotspot);
+pid_t hotspot_pid(const struct hotspot *hotspot);
+
+#define HOTSPOT_UNKNOWN (-1)
+
+/* The parts of a safepoint, in ns; HOTSPOT_UNKNOWN where not known. */
+struct hotspot_times {
+	uint64_t start_ns, end_ns;
+	int64_t ttsp_ns, cleanup_ns, core_ns, leave_ns;
+	bool exact; /* the duration is HotSpot's own */
+};
+
+struct hotspot_safepoint {
+	struct hotspot_times times;
+	int64_t collections[EVENT_COLLECTORS]; /* by collector; HOTSPOT_UNKNOWN */
+	int64_t number; /* of the JVM's safepoints, by its own count; HOTSPOT_UNKNOWN */
+};
+
+/* @event: EVENT_SAFEPOINT, in the order they come: counters are compared with those of the one before. */
+void hotspot_read(struct hotspot *hotspot, const struct event *event,
+	struct hotspot_safepoint *ret);
+
+/* "G1CollectForAllocation"; "" if not known. Valid until the next call. */
+const char *hotspot_operation(struct hotspot *hotspot, const struct event *event);
+
+/*
+ * "G1 Evacuation Pause": HotSpot's words for why it collected last, or, if @current, for why it does
+ * now; "" if not known. Valid until the next call.
+ */
+const char *hotspot_cause(struct hotspot *hotspot, const struct event *event, bool current);
+
+/* Safepoints so far, by the JVM's own counter. -errno. */
+int hotspot_safepoints(const struct hotspot *hotspot, uint64_t *ret);
+
+/* The thread of the kernel's number for the JVM's @tid (its pid namespace may differ). 0: gone. */
+uint32_t hotspot_host_tid(struct hotspot *hotspot, uint32_t tid);
+
+/* For the watchpoint tier: the counters begin, sync, end. -ENOENT with a sentence where there are none. */
+int hotspot_counter_addresses(pid_t pid, const struct probe_image *image,
+	const struct probe_plan *plan, uint64_t ret[3], struct err *err);
+
+/* The registers of "8@%r12 8@%r13 -4@%eax": GC_VM_REGISTERS(). -EINVAL: it is not of that form. */
+int hotspot_vmop_registers(const char *args, uint32_t *ret);

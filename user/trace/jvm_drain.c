@@ -1,0 +1,378 @@
+/* Records of JVMs → pauses, stalls and phases for the sink. */
+#include <string.h>
+
+#include "cleanup.h"
+#include "jvm_instance.h"
+
+static uint32_t intern(struct trace *trace, const char *text, size_t len)
+{
+	uint32_t id = len ? strtab_add(trace->stacks.strings, text, len) : 0;
+
+	return id == STRTAB_NONE ? 0 : id;
+}
+
+/* Classes unloaded by now: what was named before may be gone. */
+static uint64_t unloaded_now(void *arg)
+{
+	const struct jvm_instance *instance = arg;
+	const struct jvm *jvm = hotspot_jvm(instance->hotspot);
+	uint64_t own, shared = 0;
+
+	if (jvm_counter_now(jvm, hotspot_plan(instance->hotspot), JVM_UNLOADED, &own))
+		return UINT64_MAX;
+	jvm_counter_now(jvm, hotspot_plan(instance->hotspot), JVM_SHARED_UNLOADED, &shared);
+	return own + shared;
+}
+
+static uint32_t name_stack(struct trace *trace, struct jvm_instance *instance,
+	const struct event_java_stack *stack, uint64_t unloaded)
+{
+	const struct jvm *jvm = hotspot_jvm(instance->hotspot);
+
+	if (!jvm || !stack->count)
+		return STACK_NONE;
+	return java_stack(instance->stacks, jvm, stack, unloaded, unloaded_now, instance,
+		&trace->stacks, &trace->unnamed_frames);
+}
+
+static uint64_t unloaded_then(const struct jvm_instance *instance, const struct event *event)
+{
+	const struct jvm_plan *plan = hotspot_plan(instance->hotspot);
+	uint64_t own, shared = 0;
+
+	if (!(event->safepoint.flags & EVENT_SAFEPOINT_PERF) ||
+		jvm_counter(plan, JVM_UNLOADED, event->safepoint.perf, event->safepoint.perf_bytes, &own))
+		return UINT64_MAX;
+	jvm_counter(plan, JVM_SHARED_UNLOADED, event->safepoint.perf, event->safepoint.perf_bytes,
+		&shared);
+	return own + shared;
+}
+
+/* Who asked for it, as the host counts; the VM Thread itself where that is not known. */
+static uint32_t requester(struct jvm_instance *instance, const struct event *event)
+{
+	uint32_t tid = event->safepoint.requester_host_tid;
+
+	if (!tid && event->safepoint.requester_tid)
+		tid = hotspot_host_tid(instance->hotspot, event->safepoint.requester_tid);
+	return tid ? tid : event->tid;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* Operations that are a step of a cycle whose work is done while the program runs. */
+static bool is_concurrent_step(const char *operation)
+{
+	static const char *const names[] = {"G1PauseRemark", "G1PauseCleanup", "CGC_Operation",
+		"CMS_", "ZMark", "ZRelocate", "ZVerify", "ZOperation", "XMark", "XRelocate", "XVerify",
+		"XOperation", "ZYoung", "ZOld", "ZFlip", "ShenandoahInit", "ShenandoahFinal",
+		"ShenandoahVerify"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (begins(operation, names[i]))
+			return true;
+	return false;
+}
+
+/* Operations that may collect, for want of counters. */
+static bool may_collect(const char *operation)
+{
+	static const char *const names[] = {"G1", "GenCollect", "Serial", "ParallelGC", "ParallelCollect",
+		"CollectFor", "Shenandoah", "CMS_", "PSFull"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (begins(operation, names[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Whether sun.gc.collector.0 and .1 count young and full collections. ZGC and Shenandoah count every
+ * pause of a cycle there (seen on 17 and 25), CMS its concurrent ones.
+ */
+static bool counts_collections(const struct runtime *runtime)
+{
+	static const char *const names[] = {"Serial", "Parallel", "G1"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(runtime->collector, names[i]))
+			return true;
+	return false;
+}
+
+/* Where the operation is not known, what counts the pauses of a cycle tells. */
+static bool is_step(const char *operation, const struct runtime *runtime,
+	const int64_t collections[EVENT_COLLECTORS])
+{
+	size_t first = counts_collections(runtime) ? 2 : 0;
+
+	if (operation[0])
+		return is_concurrent_step(operation);
+	for (size_t i = first; i < EVENT_COLLECTORS; i++)
+		if (collections[i] > 0)
+			return collections[0] <= 0 || !counts_collections(runtime);
+	return false;
+}
+
+/* What was collected: by the JVM's counters, else by its heap summaries, else by the operation's name. */
+static void judge(struct pause *pause, const char *operation, const struct event *event,
+	const struct runtime *runtime, const int64_t collections[EVENT_COLLECTORS])
+{
+	int64_t young = collections[0], full = collections[1];
+	bool step = is_step(operation, runtime, collections);
+	bool counted = young != UNKNOWN && full != UNKNOWN && counts_collections(runtime);
+
+	if (step)
+		pause->flags |= PAUSE_CONCURRENT;
+	if (counted && young + full > 0) {
+		pause->safepoint.young = young;
+		pause->safepoint.full = full;
+		pause->generation = full ? 1 : 0;
+		pause->flags |= full ? PAUSE_FULL : 0;
+		return;
+	}
+	if (begins(operation, "ShenandoahFull") || begins(operation, "ShenandoahDegenerated")) {
+		pause->flags |= begins(operation, "ShenandoahFull") ? PAUSE_FULL : 0;
+		return;
+	}
+	if (counted && !step) {
+		pause->safepoint.young = pause->safepoint.full = 0;
+		pause->flags |= PAUSE_NO_COLLECTION;
+		return;
+	}
+	/* ZGC and Shenandoah sum up their heap while the program runs, also on its way to a safepoint. */
+	if (!step && !(counts_collections(runtime) && event->safepoint.summaries) &&
+		!may_collect(operation))
+		pause->flags |= PAUSE_NO_COLLECTION;
+}
+
+/*
+ * Generational ZGC collects the young beside the old part of a major collection: the cause is that of
+ * either. What is not known to be of the young may be of the old.
+ */
+static bool shares_cause(const char *operation, const struct runtime *runtime)
+{
+	size_t len = strlen(operation);
+
+	if (!len)
+		return !strcmp(runtime->collector, "Generational ZGC");
+	return operation[0] == 'Z' && len > 3 && !strcmp(operation + len - 3, "Old");
+}
+
+static void take_heap(struct pause *pause, const struct runtime *runtime,
+	const struct event *event)
+{
+	if (event->safepoint.summaries < 2 || !pause_collects(pause) || !counts_collections(runtime))
+		return;
+	pause->safepoint.heap_before = (int64_t)event->safepoint.heap_before;
+	pause->safepoint.heap_after = (int64_t)event->safepoint.heap_after;
+}
+
+static void take_late(struct trace *trace, struct jvm_instance *instance, struct pause *pause,
+	const struct event *event)
+{
+	if (instance->late.begin_ns && instance->late.begin_ns == event->safepoint.begin_ns) {
+		pause->safepoint.late_tid = instance->late.tid;
+		pause->safepoint.late_stack = instance->late.stack;
+	} else if (event->safepoint.late_tid) {
+		pause->safepoint.late_tid = event->safepoint.late_tid;
+	}
+	instance->late.begin_ns = 0;
+	if (pause->safepoint.late_tid > 0)
+		trace_thread(trace, instance->process, instance->pid,
+			(uint32_t)pause->safepoint.late_tid);
+}
+
+static void put_pause(struct trace *trace, const struct pause *pause)
+{
+	int r = trace->sink.pause(trace->sink.arg, pause);
+
+	if (r < 0 && !trace->sink_error)
+		trace->sink_error = r;
+}
+
+/* What the times say; the rest is not known yet. */
+static struct pause begin_pause(const struct hotspot_times *times)
+{
+	return (struct pause){
+		.start_ns = times->start_ns,
+		.end_ns = times->end_ns,
+		.interpreter = UNKNOWN,
+		.generation = UNKNOWN,
+		.cause = CAUSE_UNKNOWN,
+		.flags = PAUSE_SAFEPOINT | (times->exact ? 0 : PAUSE_INEXACT),
+		.collected = UNKNOWN,
+		.uncollectable = UNKNOWN,
+		.heap_objects = UNKNOWN,
+		.heap_pending = UNKNOWN,
+		.rss_start = UNKNOWN,
+		.rss_end = UNKNOWN,
+		.waited_ns = UNKNOWN,
+		.safepoint = {
+			.ttsp_ns = times->ttsp_ns,
+			.cleanup_ns = times->cleanup_ns,
+			.core_ns = times->core_ns,
+			.leave_ns = times->leave_ns,
+			.heap_before = UNKNOWN,
+			.heap_after = UNKNOWN,
+			.young = UNKNOWN,
+			.full = UNKNOWN,
+			.late_tid = UNKNOWN,
+		},
+	};
+}
+
+/* Its operation, and what that collected and why. */
+static void take_operation(struct trace *trace, struct jvm_instance *instance,
+	const struct runtime *runtime, const struct event *event,
+	const struct hotspot_safepoint *read, struct pause *pause)
+{
+	const char *operation = hotspot_operation(instance->hotspot, event), *cause;
+
+	pause->safepoint.operation = intern(trace, operation, strlen(operation));
+	judge(pause, operation, event, runtime, read->collections);
+	if (pause_collects(pause) && !shares_cause(operation, runtime)) {
+		cause = hotspot_cause(instance->hotspot, event, pause->flags & PAUSE_CONCURRENT);
+		pause->safepoint.cause = intern(trace, cause, strlen(cause));
+		pause->cause = pause->safepoint.cause ? CAUSE_RUNTIME : CAUSE_UNKNOWN;
+	}
+}
+
+/* The JVM that @event is from and its row; NULL, and a bad record, if it is not one of ours. */
+static struct jvm_instance *instance_of(struct trace *trace, const struct event *event,
+	struct runtime **ret)
+{
+	struct jvm_instance *instance = trace_jvm_find(trace, (pid_t)event->pid);
+
+	*ret = instance ? trace_runtime(trace, instance->process, instance->image) : NULL;
+	if (*ret)
+		return instance;
+	trace->bad_records++;
+	return NULL;
+}
+
+void trace_on_safepoint(struct trace *trace, const struct event *event)
+{
+	struct runtime *runtime;
+	struct jvm_instance *instance = instance_of(trace, event, &runtime);
+	struct hotspot_safepoint read;
+	struct pause pause;
+
+	if (!instance)
+		return;
+	hotspot_read(instance->hotspot, event, &read);
+	pause = begin_pause(&read.times);
+	pause.id = ++trace->pauses;
+	pause.runtime = runtime->id;
+	pause.tid = requester(instance, event);
+	trace_thread(trace, instance->process, instance->pid, pause.tid);
+	take_operation(trace, instance, runtime, event, &read, &pause);
+	take_heap(&pause, runtime, event);
+	take_late(trace, instance, &pause, event);
+	pause.stack = name_stack(trace, instance, &event->safepoint.stack,
+		unloaded_then(instance, event));
+	if (read.number != UNKNOWN) {
+		uint64_t counts[3] = {(uint64_t)read.number};
+
+		runtime->missed += books_pause(&trace->books, instance->process, 0, 0, counts);
+	}
+	put_pause(trace, &pause);
+}
+
+void trace_on_late(struct trace *trace, const struct event *event)
+{
+	struct jvm_instance *instance = trace_jvm_find(trace, (pid_t)event->pid);
+
+	if (!instance) {
+		trace->bad_records++;
+		return;
+	}
+	instance->late.begin_ns = event->late.begin_ns;
+	instance->late.tid = event->late.tid;
+	instance->late.stack =
+		name_stack(trace, instance, &event->late.stack, unloaded_now(instance));
+}
+
+/*
+ * Collections between the call and its return, whoever asked for them; 1 for any number of them where
+ * only the pauses of a cycle are counted.
+ */
+static int64_t count_collections(const struct runtime *runtime, const struct event *event)
+{
+	int64_t sum = 0;
+
+	if (event->stall.kind != EVENT_STALL_EXPLICIT || !event->stall.collectors)
+		return UNKNOWN;
+	for (size_t i = 0; i < event->stall.collectors; i++)
+		sum += (int64_t)(event->stall.collections_end[i] - event->stall.collections_start[i]);
+	return counts_collections(runtime) || !sum ? sum : 1;
+}
+
+void trace_on_stall(struct trace *trace, const struct event *event)
+{
+	struct runtime *runtime;
+	struct jvm_instance *instance = instance_of(trace, event, &runtime);
+	struct stall stall;
+	int r;
+
+	if (!instance)
+		return;
+	trace_thread(trace, instance->process, instance->pid, event->tid);
+	stall = (struct stall){
+		.id = ++trace->stalls,
+		.start_ns = event->stall.start_ns,
+		.end_ns = event->time_ns,
+		.runtime = runtime->id,
+		.tid = event->tid,
+		.kind = event->stall.kind,
+		.collections = count_collections(runtime, event),
+		.stack = name_stack(trace, instance, &event->stall.stack, event->stall.unloaded),
+	};
+	r = trace->sink.stall ? trace->sink.stall(trace->sink.arg, &stall) : 0;
+	if (r < 0 && !trace->sink_error)
+		trace->sink_error = r;
+}
+
+static void end_phase(struct trace *trace, struct jvm_instance *instance,
+	const struct runtime *runtime, const struct event *event)
+{
+	for (size_t i = instance->phases.count; i--;) {
+		struct open_phase open = instance->phases.items[i];
+		struct phase phase;
+		int r;
+
+		if (open.tid != event->tid)
+			continue;
+		instance->phases.items[i] = instance->phases.items[--instance->phases.count];
+		trace_thread(trace, instance->process, instance->pid, event->tid);
+		phase = (struct phase){++trace->phases, open.start_ns, event->time_ns, runtime->id,
+			event->tid, open.name};
+		r = trace->sink.phase ? trace->sink.phase(trace->sink.arg, &phase) : 0;
+		if (r < 0 && !trace->sink_error)
+			trace->sink_error = r;
+		return;
+	}
+	/* Its begin was before us. */
+}
+
+void trace_on_phase(struct trace *trace, const struct event *event)
+{
+	struct runtime *runtime;
+	struct jvm_instance *instance = instance_of(trace, event, &runtime);
+	struct open_phase *open;
+
+	if (!instance)
+		return;
+	if (!event->phase.begins) {
+		end_phase(trace, instance, runtime, event);
+		return;
+	}
+	open = vec_add(&instance->phases);
+	if (open)
+		*open = (struct open_phase){event->tid,
+			intern(trace, (const char *)event->phase.name, event->phase.name_bytes),
+			event->time_ns};
+}

@@ -1,0 +1,28 @@
+/* One JVM of a session, shared by the files that know JVMs. Not for other rooms. */
+#pragma once
+
+#include "hotspot_process.h"
+#include "java_stack.h"
+#include "trace_priv.h"
+
+/* A concurrent phase that has begun. */
+struct open_phase {
+	uint32_t tid, name;
+	uint64_t start_ns;
+};
+
+struct jvm_instance {
+	pid_t pid;
+	uint32_t process, image; /* struct process.id, index into trace.images */
+	struct hotspot *hotspot;
+	struct java_stacks *stacks;
+	bool settled; /* there is no more to learn */
+	uint64_t retry_ns;
+	struct {
+		uint64_t begin_ns; /* of the safepoint that had to wait; 0: none */
+		uint32_t tid, stack;
+	} late;
+	VEC(struct open_phase) phases;
+};
+
+struct jvm_instance *trace_jvm_find(const struct trace *trace, pid_t pid); /* NULL: none */
