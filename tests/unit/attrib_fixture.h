@@ -107,6 +107,95 @@ static inline uint32_t world_stack(struct world *world, const char *file, uint32
 	return stack_table_node(&world->stacks, 0, stack_table_frame(&world->stacks, &frame));
 }
 
+/* Makes process @id's runtime a JVM. */
+static inline void world_jvm(
+	struct world *world, uint32_t id, const char *version, const char *collector)
+{
+	struct runtime *runtime = &world->recording.runtimes.items[id - 1];
+
+	strcpy(runtime->kind, "hotspot");
+	snprintf(runtime->version, sizeof(runtime->version), "%s", version);
+	snprintf(runtime->collector, sizeof(runtime->collector), "%s", collector);
+	strcpy(world->recording.processes.items[id - 1].comm, "java");
+}
+
+static inline uint32_t world_string(struct world *world, const char *text)
+{
+	return strtab_add(world->stacks.strings, text, strlen(text));
+}
+
+/* A safepoint of process 1 with a young collection in it; all else is not known. */
+static inline struct pause *world_safepoint(struct world *world, uint64_t start_ns,
+	uint64_t length_ns, const char *operation, const char *cause)
+{
+	struct pause *pause = world_pause(world, start_ns, length_ns);
+
+	pause->generation = 0;
+	pause->cause = *cause ? CAUSE_RUNTIME : CAUSE_UNKNOWN;
+	pause->flags = PAUSE_SAFEPOINT;
+	pause->interpreter = UNKNOWN;
+	pause->safepoint = (struct safepoint){
+		.operation = world_string(world, operation),
+		.cause = *cause ? world_string(world, cause) : 0,
+		.ttsp_ns = UNKNOWN,
+		.cleanup_ns = UNKNOWN,
+		.core_ns = UNKNOWN,
+		.leave_ns = UNKNOWN,
+		.heap_before = UNKNOWN,
+		.heap_after = UNKNOWN,
+		.young = UNKNOWN,
+		.full = UNKNOWN,
+		.late_tid = UNKNOWN,
+	};
+	return pause;
+}
+
+/* Functions outermost first, separated by blanks: "java.lang.Thread.run org.example.Trainer.fit".
+ */
+static inline uint32_t world_java(struct world *world, const char *functions)
+{
+	uint32_t node = 0;
+
+	for (const char *at = functions; *at;) {
+		size_t len = strcspn(at, " ");
+		struct frame frame = {.line = 7, .lang = LANG_JAVA};
+
+		frame.function = strtab_add(world->stacks.strings, at, len);
+		frame.file = world_string(world, "Some.java");
+		node = stack_table_node(
+			&world->stacks, node, stack_table_frame(&world->stacks, &frame));
+		at += len + strspn(at + len, " ");
+	}
+	return node;
+}
+
+static inline struct stall *world_stall(
+	struct world *world, uint32_t kind, uint32_t tid, uint64_t start_ns, uint64_t length_ns)
+{
+	struct stall *stall = vec_add(&world->recording.stalls);
+
+	*stall = (struct stall){
+		.id = world->recording.stalls.count,
+		.start_ns = start_ns,
+		.end_ns = start_ns + length_ns,
+		.runtime = 1,
+		.tid = tid,
+		.kind = kind,
+		.collections = UNKNOWN,
+	};
+	return stall;
+}
+
+/* In ascending order of process and tid. */
+static inline void world_thread(
+	struct world *world, uint32_t process, uint32_t tid, const char *name)
+{
+	struct thread *thread = vec_add(&world->recording.threads);
+
+	*thread = (struct thread){.process = process, .tid = tid};
+	snprintf(thread->name, sizeof(thread->name), "%s", name);
+}
+
 static inline int world_next(void *source, struct pause *ret, struct err *err)
 {
 	struct world *world = source;

@@ -102,6 +102,49 @@ static void test_every_metric(void **state)
 	world_release(&world);
 }
 
+/* What only a JVM has is refused elsewhere, and where it is not known. */
+static void test_jvm_metrics(void **state)
+{
+	struct attribution got = {};
+	struct world world;
+
+	train(&world, 1, 53, 10 * MS);
+	world_build(&world, &got);
+	JUDGE(&got, {"ttsp.max<1s", BUDGET_REFUSED, "needs a JVM"},
+		{"stall.total<1s", BUDGET_REFUSED, "needs a JVM"}, {"full.count<=3", BUDGET_KEPT},
+		{"full.max<40ms", BUDGET_BROKEN, "train.py:41"},
+		{"full.total<=150ms", BUDGET_KEPT});
+	attrib_release(&got);
+	world_jvm(&world, 1, "21.0.12", "Parallel");
+	world_build(&world, &got);
+	JUDGE(&got, {"ttsp.max<1s", BUDGET_REFUSED, "does not have them all"},
+		{"full.count<1", BUDGET_KEPT}, {"stall.total<1ns", BUDGET_KEPT},
+		{"stall.max<1ns", BUDGET_KEPT});
+	attrib_release(&got);
+	for (size_t i = 0; i < world.pauses.count; i++) {
+		struct pause *pause = &world.pauses.items[i];
+
+		pause->flags |= PAUSE_SAFEPOINT | (i == 1 ? PAUSE_FULL : 0);
+		pause->safepoint.operation = world_string(&world, "ParallelGCFailedAllocation");
+		pause->safepoint.ttsp_ns = (int64_t)(i * 2 * MS);
+	}
+	world_stall(&world, STALL_ALLOCATION, 101, 1500 * MS, 70 * MS);
+	world_stall(&world, STALL_EXPLICIT, 5, 1400 * MS, 110 * MS)->stack =
+		world_java(&world, "org.example.Cleaner.run java.lang.System.gc");
+	world_build(&world, &got);
+	JUDGE(&got, {"ttsp.max<=4ms", BUDGET_KEPT},
+		{"ttsp.max<4ms", BUDGET_BROKEN, "(ParallelGCFailedAllocation)"},
+		{"ttsp.p99<3ms", BUDGET_BROKEN, "4.000 ms"}, {"stall.total<=180ms", BUDGET_KEPT},
+		{"stall.total<180ms", BUDGET_BROKEN, "System.gc"},
+		{"stall.max<=110ms", BUDGET_KEPT},
+		{"stall.max<100ms", BUDGET_BROKEN, "Cleaner.run (Some.java:7)"},
+		{"full.count<=1", BUDGET_KEPT}, {"full.max<=50ms", BUDGET_KEPT},
+		{"full.total<50ms", BUDGET_BROKEN}, {"pause.count<=3", BUDGET_KEPT});
+	assert_non_null(strstr(budget_metrics(), "step.count"));
+	attrib_release(&got);
+	world_release(&world);
+}
+
 static void test_no_pause_keeps_every_limit(void **state)
 {
 	struct attribution got = {};
@@ -385,6 +428,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_metric),
+		cmocka_unit_test(test_jvm_metrics),
 		cmocka_unit_test(test_no_pause_keeps_every_limit),
 		cmocka_unit_test(test_exits_are_no_training),
 		cmocka_unit_test(test_refusals),

@@ -5,70 +5,14 @@
  */
 #include <errno.h>
 #include <setjmp.h>
-#include <sqlite3.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <json-c/json.h>
 #include <cmocka.h>
 
-#include "analysis.h"
-#include "cleanup.h"
 #include "json.h"
-#include "report.h"
-#include "store.h"
+#include "report_fixture.h"
 #include "text.h"
 #include "utf8.h"
-
-#ifndef GCTRACE_GOLDEN
-#define GCTRACE_GOLDEN "tests/golden"
-#endif
-
-static char folder[] = "/tmp/gctrace-test-report-XXXXXX";
-
-static const char *golden_folder(void)
-{
-	const char *given = getenv("GCTRACE_GOLDEN");
-
-	return given ? given : GCTRACE_GOLDEN;
-}
-
-/* The whole file as a string, or NULL. Caller frees. */
-static char *slurp(const char *path)
-{
-	_cleanup_fclose_ FILE *file = fopen(path, "r");
-	char *text = NULL;
-	size_t size = 0;
-
-	if (file && getdelim(&text, &size, EOF, file) < 0 && !text)
-		text = strdup("");
-	return text;
-}
-
-static struct store_reader *make_recording(const char *name)
-{
-	_cleanup_free_ char *sql = NULL;
-	char path[256], sql_path[256];
-	struct store_reader *reader = NULL;
-	struct err err = {""};
-	sqlite3 *db;
-
-	snprintf(path, sizeof(path), "%s/%s.gct", folder, name);
-	snprintf(sql_path, sizeof(sql_path), "%s/%s.sql", golden_folder(), name);
-	sql = slurp(sql_path);
-	if (!sql)
-		fail_msg("cannot read %s: set GCTRACE_GOLDEN to the folder tests/golden", sql_path);
-	unlink(path);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, store_schema_sql, NULL, NULL, NULL), SQLITE_OK);
-	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", sql_path, sqlite3_errmsg(db));
-	sqlite3_close(db);
-	if (store_open(path, &reader, &err))
-		fail_msg("%s", err.text);
-	return reader;
-}
 
 static int next(void *source, struct pause *ret, struct err *err)
 {
@@ -78,27 +22,6 @@ static int next(void *source, struct pause *ret, struct err *err)
 static int rewind_source(void *source)
 {
 	return store_rewind(source);
-}
-
-/* The report of golden recording @name, as `gctrace report` makes it. Caller frees. */
-static char *make_report(const char *name, const char *format)
-{
-	struct report_input input;
-	struct analysis analysis;
-	struct err err = {""};
-	char *text = NULL, path[256];
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	store_reader_free(make_recording(name));
-	snprintf(path, sizeof(path), "%s/%s.gct", folder, name);
-	if (analysis_open(&analysis, path, NULL, ANALYSIS_ADVICE, &err) ||
-		analysis_input(&analysis, NULL, name, &input, &err) ||
-		report_find(format)->write(&input, out, &err))
-		fail_msg("%s", err.text);
-	fclose(out);
-	analysis_close(&analysis);
-	return text;
 }
 
 static void check_golden(const char *name, const char *format, const char *suffix)
@@ -121,7 +44,7 @@ static void check_golden(const char *name, const char *format, const char *suffi
 		fail_msg("%s differs; the report is now:\n%s", path, report);
 }
 
-static const char *const names[] = {"busy", "quiet", "harmless", "blind", "cutoff", "steps"};
+static const char *const names[] = {"busy", "quiet", "harmless", "blind", "cutoff", "steps", "jvm"};
 
 static void test_golden(void **state)
 {
@@ -290,21 +213,6 @@ static void test_unwritable(void **state)
 		store_rewind(reader);
 	}
 	store_reader_free(reader);
-}
-
-static int setup(void **state)
-{
-	alarm(120);
-	setenv("TZ", "UTC", 1);
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
 }
 
 int main(void)

@@ -31,6 +31,15 @@ const char *advice_name(enum advice_kind kind)
 		[ADVICE_REMOVE] = "remove",
 		[ADVICE_CYCLES] = "cycles",
 		[ADVICE_DISABLE] = "disable",
+		[ADVICE_YOUNG] = "young",
+		[ADVICE_EXPLICIT_WINDOW] = "gc-window",
+		[ADVICE_EXPLICIT_OFF] = "explicit-off",
+		[ADVICE_EXPLICIT_CONCURRENT] = "explicit-concurrent",
+		[ADVICE_WORKSPACES] = "workspaces",
+		[ADVICE_MEMORY_LIMIT] = "memory-limit",
+		[ADVICE_TTSP] = "ttsp",
+		[ADVICE_METASPACE] = "metaspace",
+		[ADVICE_HEAP] = "heap",
 	};
 
 	return kind < ADVICE_KINDS ? names[kind] : "unknown";
@@ -46,6 +55,21 @@ const char *advice_time(const struct advising *advising)
 	return advising->facts->track ? "of training time" : "of the traced time";
 }
 
+bool advice_of_dl4j(const struct advising *advising)
+{
+	const struct step_track *track = advising->facts->track;
+
+	return track && !strncmp(track->signal, "dl4j:", 5);
+}
+
+uint64_t advice_most(const struct advising *advising)
+{
+	uint64_t most = advising->facts->overlap_ns;
+
+	stats_add(&most, advising->facts->jvm.stall_ns);
+	return most;
+}
+
 static uint64_t bounded(double ns, double most)
 {
 	return stats_whole(fmin(ns, most));
@@ -54,7 +78,7 @@ static uint64_t bounded(double ns, double most)
 struct advice *advice_add(struct advising *advising, enum advice_kind kind, double saves,
 	double low, double high, int *ret_r)
 {
-	double most = (double)advising->facts->overlap_ns;
+	double most = (double)advice_most(advising);
 	struct advice *advice;
 
 	*ret_r = 0;
@@ -80,6 +104,39 @@ struct advice *advice_add(struct advising *advising, enum advice_kind kind, doub
 	return advice;
 }
 
+/* Why there is nothing to gain. */
+static const char *why_nothing(const struct advising *advising, bool harmless)
+{
+	if (harmless)
+		return "there is nothing to gain";
+	if (advising->facts->incremental)
+		return "this Python collects in increments, for which gctrace has no model";
+	return "what they do would have to be done at any other time too";
+}
+
+/* Of a JVM: what the pauses were, as far as that says where else to look. */
+static void say_parts(const struct advising *advising, struct advice *advice)
+{
+	const struct jvm_facts *jvm = &advising->facts->jvm;
+	double ttsp = 0, others = 0;
+
+	for (size_t i = 0; i < jvm->events.count; i++) {
+		const struct jvm_event *event = &jvm->events.items[i];
+
+		ttsp += event->ttsp_ns > 0 ? (double)event->weight * (double)event->ttsp_ns : 0;
+		others += event->sort == JVM_OTHER ? jvm_event_overlap(event) : 0;
+	}
+	if (others * 2 > (double)jvm->overlap_ns)
+		APPEND_TO(advice->estimate, "; %s of it are safepoints without a collection",
+			FORMAT_DURATION(stats_whole(others)));
+	if (ttsp * 2 > (double)jvm->overlap_ns)
+		APPEND_TO(advice->estimate,
+			"; %s of it is the time until all threads had stopped: look for more "
+			"threads than "
+			"processors",
+			FORMAT_DURATION(stats_whole(ttsp)));
+}
+
 /*
  * The answer when there is nothing to gain: it costs next to nothing, or no setting would change
  * it.
@@ -102,28 +159,41 @@ static int advise_nothing(struct advising *advising, bool harmless)
 	snprintf(advice->estimate, sizeof(advice->estimate), "pauses take %s (%s %s): %s",
 		FORMAT_DURATION(facts->overlap_ns),
 		DESCRIBE_SHARE(advice_share(advising, (double)facts->overlap_ns)),
-		advice_time(advising),
-		harmless ? "there is nothing to gain"
-		: facts->incremental
-			? "this Python collects in increments, for which gctrace has no model"
-			: "what they do would have to be done at any other time too");
+		advice_time(advising), why_nothing(advising, harmless));
+	if (!harmless)
+		say_parts(advising, advice);
 	return 0;
+}
+
+typedef int (*adviser)(struct advising *advising);
+
+static int ask(struct advising *advising, const adviser *advisers, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++)
+		r = advisers[i](advising);
+	return r;
 }
 
 static int advise(struct advising *advising)
 {
-	static int (*const kinds[])(struct advising * advising) = {advise_remove, advise_freeze,
-		advise_threshold, advise_manual, advise_disable, advise_cycles};
+	static const adviser python[] = {advise_remove, advise_freeze, advise_threshold,
+		advise_manual, advise_disable, advise_cycles};
+	static const adviser java[] = {advise_explicit, advise_young, advise_ttsp, advise_metaspace,
+		advise_heap, advise_stalls};
+	const struct gc_facts *facts = advising->facts;
 	size_t before = advising->advices->items.count;
+	int r = 0;
 
-	if (advice_share(advising, (double)advising->facts->overlap_ns) < ADVICE_HARMLESS)
+	if (advice_share(advising, (double)advice_most(advising)) < ADVICE_HARMLESS)
 		return advise_nothing(advising, true);
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		int r = kinds[i](advising);
-
-		if (r)
-			return r;
-	}
+	if (facts->overlap_ns > facts->jvm.overlap_ns)
+		r = ask(advising, python, ARRAY_SIZE(python));
+	if (!r && (facts->jvm.events.count || facts->jvm.stall_ns))
+		r = ask(advising, java, ARRAY_SIZE(java));
+	if (r)
+		return r;
 	return advising->advices->items.count > before ? 0 : advise_nothing(advising, false);
 }
 
@@ -137,6 +207,15 @@ static double worth(const struct advice *advice)
 		[ADVICE_THRESHOLD] = 0.8,
 		[ADVICE_DISABLE] = 0.6,
 		[ADVICE_CYCLES] = 0.4,
+		[ADVICE_METASPACE] = 0.95,
+		[ADVICE_HEAP] = 0.85,
+		[ADVICE_YOUNG] = 0.8,
+		[ADVICE_TTSP] = 0.8,
+		[ADVICE_EXPLICIT_OFF] = 0.8,
+		[ADVICE_EXPLICIT_CONCURRENT] = 0.75,
+		[ADVICE_EXPLICIT_WINDOW] = 0.7,
+		[ADVICE_WORKSPACES] = 0.7,
+		[ADVICE_MEMORY_LIMIT] = 0.6,
 	};
 
 	return risks[advice->kind] * advice->saves_share;

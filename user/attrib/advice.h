@@ -9,14 +9,25 @@
 
 #include "attrib.h"
 
-enum advice_kind { /* names in JSON: "freeze", "threshold", "manual", "disable", "nothing", … */
-	ADVICE_NOTHING,	  /* GC costs too little to touch */
-	ADVICE_FREEZE,	  /* gc.freeze() after warm-up */
+enum advice_kind {	/* names in JSON: "freeze", "threshold", …: advice_name(); append only */
+	ADVICE_NOTHING, /* GC costs too little to touch */
+	ADVICE_FREEZE,	/* gc.freeze() after warm-up */
 	ADVICE_THRESHOLD, /* gc.set_threshold(higher) */
 	ADVICE_MANUAL,	  /* gc.disable() and gc.collect() every N steps */
 	ADVICE_REMOVE,	  /* the workload's own gc.collect() frees next to nothing: drop it */
 	ADVICE_CYCLES,	  /* the line that makes the reference cycles: break them */
 	ADVICE_DISABLE,	  /* gc.disable(): nothing was ever collected */
+	/* Of the JVM: */
+	ADVICE_YOUNG,		/* a larger young generation */
+	ADVICE_EXPLICIT_WINDOW, /* DL4J's periodic System.gc(): a longer period */
+	ADVICE_EXPLICIT_OFF,	/* System.gc() frees next to nothing, or only blocks: ignore it */
+	ADVICE_EXPLICIT_CONCURRENT, /* G1: let System.gc() start a concurrent cycle */
+	ADVICE_WORKSPACES,	    /* DL4J: arrays in workspaces, so that JavaCPP need not call the
+				       collector */
+	ADVICE_MEMORY_LIMIT, /* JavaCPP calls the collector at its limit of memory: raise it */
+	ADVICE_TTSP,	     /* counted loops keep the others waiting: safepoints within them */
+	ADVICE_METASPACE,    /* collections for want of class metadata: a higher first threshold */
+	ADVICE_HEAP,	     /* full collections, or allocation stalls: a larger heap */
 	ADVICE_KINDS
 };
 
@@ -24,8 +35,9 @@ struct advice {
 	enum advice_kind kind;
 	uint32_t process;
 	/*
-	 * Of the pause time charged to the recorded steps; of a process without steps, of all its
-	 * pauses.
+	 * Of the pause time charged to the recorded steps, and, of a JVM, of the time that the
+	 * thread which makes them waited for the collector beside; of a process without steps, of
+	 * all its pauses.
 	 */
 	uint64_t saves_ns, saves_low_ns, saves_high_ns;
 	double saves_share;	       /* of training time; without steps, of traced time */
@@ -38,7 +50,7 @@ struct advice {
 	uint32_t trigger;	       /* frame of the stack table to which it refers; 0: none */
 	char title[96];		       /* "Call gc.freeze() once, after warm-up" */
 	char line[160];		       /* the exact code to add */
-	char estimate[320], risk[320]; /* a sentence each, with the figures it rests on */
+	char estimate[400], risk[320]; /* a sentence each, with the figures it rests on */
 };
 
 struct advices {

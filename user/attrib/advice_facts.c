@@ -18,8 +18,10 @@ struct gathering {
 
 void gc_facts_release(struct gc_facts_list *facts)
 {
-	for (size_t i = 0; i < facts->items.count; i++)
+	for (size_t i = 0; i < facts->items.count; i++) {
 		vec_free(&facts->items.items[i].events);
+		vec_free(&facts->items.items[i].jvm.events);
+	}
 	vec_free(&facts->items);
 }
 
@@ -50,6 +52,7 @@ static int add_tracks(struct gathering *gathering)
 		facts->track = track;
 		facts->cost = &attribution->tracks.items[i];
 		facts->time_ns = facts->cost->time_ns;
+		facts->jvm.stall_ns = facts->cost->stall_alone_ns;
 		facts->steps = track->measured ? track->steps.count : 0;
 		facts->warm_ns = track->steps.items[warm < WARM_STEPS ? warm : WARM_STEPS].start_ns;
 	}
@@ -150,16 +153,18 @@ static int take(struct gathering *gathering, const struct pause *pause)
 	uint64_t overlap_ns = pause_duration(pause);
 	struct gc_facts *facts;
 
-	if (!found || pause->cause == CAUSE_SHUTDOWN || pause->interpreter > 0 ||
+	if (!found || attrib_at_exit(attribution->stacks, pause) || pause->interpreter > 0 ||
 		pause->end_ns < pause->start_ns || pause->generation > 2)
 		return 0;
 	facts = &gathering->list->items.items[*found];
 	if (index < attribution->charges.count)
 		overlap_ns = attribution->charges.items[index].overlap_ns;
-	set_version(facts, runtime);
 	stats_add(&facts->overlap_ns, overlap_ns);
 	if (overlap_ns > facts->max_ns)
 		facts->max_ns = overlap_ns;
+	if (!strcmp(runtime->kind, "hotspot"))
+		return jvm_facts_add(&facts->jvm, attribution, runtime, pause, overlap_ns);
+	set_version(facts, runtime);
 	if (overlap_ns)
 		sum_add(manual ? &facts->manual
 			       : &facts->automatic[pause->generation < 0 ? 0 : pause->generation],

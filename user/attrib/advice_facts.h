@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "advice_jvm.h"
 #include "attrib.h"
 
 /* A collection that was full, of the middle generation, or asked for by the workload. */
@@ -42,8 +43,10 @@ struct gc_facts {
 	VEC(struct gc_event) events;
 	uint64_t shrunk_bytes,
 		shrunk_objects; /* by how much full collections lowered RSS, and their yield */
-	int minor;		/* of Python 3: 11; 0 if not known */
-	bool incremental;	/* 3.14.0 – 3.14.4 collect otherwise: the model does not hold */
+	struct jvm_facts
+		jvm; /* of a HotSpot runtime in it: in none of the above but overlap_ns, max_ns */
+	int minor;   /* of Python 3: 11; 0 if not known */
+	bool incremental; /* 3.14.0 – 3.14.4 collect otherwise: the model does not hold */
 };
 
 struct gc_facts_list {

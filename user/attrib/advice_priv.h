@@ -22,6 +22,18 @@ int advise_disable(struct advising *advising);
 int advise_remove(struct advising *advising);
 int advise_cycles(struct advising *advising);
 
+/* Of the JVM. */
+int advise_young(struct advising *advising);
+int advise_explicit(struct advising *advising);
+int advise_ttsp(struct advising *advising);
+int advise_metaspace(struct advising *advising);
+int advise_heap(struct advising *advising);
+int advise_stalls(struct advising *advising);
+
+/* Whether the steps are DL4J's. */
+bool advice_of_dl4j(const struct advising *advising);
+/* What there is to save: pauses, and of a JVM the waits beside. */
+uint64_t advice_most(const struct advising *advising);
 /* A share of the time that counts. */
 double advice_share(const struct advising *advising, double ns);
 /* "of training time", or what stands for it */

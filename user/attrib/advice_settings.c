@@ -25,10 +25,11 @@
 /* "Pauses in steps fall from 6.63 s (57 % of training time) to about 2.9 s (2.1 s … 3.8 s)" */
 void advice_say_fall(const struct advising *advising, struct advice *advice)
 {
-	uint64_t before = advising->facts->overlap_ns;
+	uint64_t before = advice_most(advising);
 
 	snprintf(advice->estimate, sizeof(advice->estimate),
-		"pauses fall from %s (%s %s) to about %s (%s to %s)", FORMAT_DURATION(before),
+		"pauses%s fall from %s (%s %s) to about %s (%s to %s)",
+		advising->facts->jvm.stall_ns ? " and waits" : "", FORMAT_DURATION(before),
 		DESCRIBE_SHARE(advice_share(advising, (double)before)), advice_time(advising),
 		FORMAT_DURATION(before - advice->saves_ns),
 		FORMAT_DURATION(before - advice->saves_high_ns),

@@ -11,6 +11,8 @@ static void charging_release(struct charging *charging)
 	vec_free(&charging->intervals);
 	free(charging->triggers);
 	free(charging->sums);
+	vec_free(&charging->explicit);
+	u64map_release(&charging->callers);
 }
 
 void attrib_release(struct attribution *attribution)
@@ -22,7 +24,10 @@ void attrib_release(struct attribution *attribution)
 	vec_free(&attribution->tracks);
 	vec_free(&attribution->charges);
 	vec_free(&attribution->triggers);
+	vec_free(&attribution->explicit_calls.callers);
+	vec_free(&attribution->explicit_calls.sums);
 	vec_free(&attribution->figures.durations);
+	vec_free(&attribution->figures.ttsp);
 	vec_free(&attribution->figures.processes);
 }
 
@@ -135,9 +140,10 @@ static int sum_triggers(struct attribution *attribution, struct charging *chargi
 /* What can be said once all pauses are there. */
 static int conclude(struct attribution *attribution, struct charging *charging)
 {
-	int r = 0;
+	int r;
 
 	charge_overlap(attribution, charging);
+	r = stalls_lay(attribution, charging);
 	for (size_t i = 0; i < attribution->tracks.count && !r; i++)
 		r = counterfactual_track(
 			&attribution->steps->tracks.items[i], &attribution->tracks.items[i]);
@@ -151,6 +157,8 @@ static int conclude(struct attribution *attribution, struct charging *charging)
 		if (!r)
 			r = pattern_find(attribution, i, &cost->slow);
 	}
+	if (!r)
+		r = explicit_sum(attribution, charging);
 	return r ? r : sum_triggers(attribution, charging);
 }
 

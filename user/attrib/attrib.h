@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "explicit.h"
 #include "pause.h"
 #include "stack_table.h"
 #include "step.h"
@@ -24,6 +25,7 @@ struct charge {
 	uint32_t stack;
 	int8_t generation; /* UNKNOWN if not known */
 	bool worker;	   /* of a child process: only the time its consumer waited is charged */
+	bool full;	   /* attrib_full() */
 };
 
 struct step_cost {
@@ -33,6 +35,9 @@ struct step_cost {
 	uint32_t pauses;   /* that overlap it */
 	uint32_t worst;	   /* index of the longest such charge, or ATTRIB_NONE */
 	int8_t generation; /* the oldest collected in it; UNKNOWN: no pause, or not known */
+	/* Its thread waited for the collector meanwhile, beside the charged pauses: no part of the
+	 * above. */
+	uint64_t stall_ns;
 };
 
 enum cost_base {
@@ -52,8 +57,9 @@ struct step_distribution {
 
 /* "every 97th step is 6.2 × the median because of generation 2" */
 struct slow_pattern {
-	uint64_t steps; /* slowed to SLOW_RATIO × the median or more, mostly by pauses */
-	uint64_t other; /* as slow, but not by pauses */
+	uint64_t steps;	  /* slowed to SLOW_RATIO × the median or more, mostly by pauses */
+	uint64_t other;	  /* as slow, but not by pauses */
+	uint64_t stalled; /* of these, by stalls of the thread that makes the steps */
 	/* Of the generation whose slow steps paid most in all: a few long collections outweigh many
 	 * short ones. */
 	uint64_t chief; /* how many steps it slowed */
@@ -80,6 +86,12 @@ struct track_cost {
 	uint64_t outside, outside_ns;
 	/* Of its workers. The last is charged: it waited for them, and did not collect itself. */
 	uint64_t worker_pauses, worker_ns, worker_waited_ns;
+	/*
+	 * Stalls of the threads that make the steps, as far as they lie in steps; the last: of
+	 * that, beside the charged pauses. A moment counts once. In no cost, and in none of the
+	 * figures above.
+	 */
+	uint64_t stalls, stall_ns, stall_alone_ns;
 	struct cost_estimate cost; /* counterfactual */
 	enum cost_base base;
 	struct step_distribution with, without; /* durations; durations less cost */
@@ -100,14 +112,20 @@ struct process_pauses {
 };
 
 /*
- * All pauses but those at an interpreter's exit, when training is over: what budgets and
- * comparisons judge. A pause with id 0: there was none.
+ * All pauses but those at a runtime's exit, when training is over: what budgets and comparisons
+ * judge. A pause with id 0: there was none.
  */
 struct pause_figures {
 	VEC(uint64_t) durations; /* ns, as they came */
 	uint64_t total_ns;
-	uint64_t full, full_ns; /* of the oldest generation */
+	uint64_t full, full_ns; /* full collections: attrib_full() */
 	struct pause longest, longest_full;
+	uint64_t safepoints; /* pauses of JVMs */
+	uint64_t others,
+		others_ns;  /* safepoints without a collection, counted in all of the above */
+	VEC(uint64_t) ttsp; /* times to safepoint, where they are known */
+	uint64_t ttsp_total_ns;
+	struct pause longest_ttsp;
 	uint64_t exits; /* those left out */
 	VEC(struct process_pauses) processes;
 };
@@ -120,9 +138,10 @@ struct attribution {
 	struct pause_figures figures;
 	VEC(struct charge) charges; /* all pauses; none where there are no tracks */
 	VEC(struct track_cost) tracks;
-	VEC(struct trigger_cost) triggers; /* dearest first */
-	uint64_t elsewhere, elsewhere_ns;  /* pauses of processes that neither have steps nor feed
-					      one that has */
+	VEC(struct trigger_cost) triggers;    /* dearest first */
+	struct explicit_calls explicit_calls; /* of System.gc(); and what stalls add up to */
+	uint64_t elsewhere, elsewhere_ns; /* pauses of processes that neither have steps nor feed
+					     one that has */
 };
 
 /* Pauses from the first to the last: 1: one was read, 0: the end, -errno. */
@@ -139,8 +158,8 @@ int attrib_build(const struct recording *recording, const struct stack_table *st
 void attrib_release(struct attribution *attribution);
 
 /*
- * The frame that stands for @stack: its innermost one that is not of an installed library, else its
- * innermost. 0: STACK_NONE.
+ * The frame that stands for @stack: its innermost one of the user's own code, else, in Java, its
+ * innermost outside the JDK, else its innermost. 0: STACK_NONE.
  */
 uint32_t attrib_trigger(const struct stack_table *stacks, uint32_t stack);
 
@@ -149,6 +168,13 @@ uint32_t attrib_trigger(const struct stack_table *stacks, uint32_t stack);
  * out.
  */
 uint32_t *attrib_triggers(const struct stack_table *stacks);
+
+/* Whether a full collection is in it: of CPython's oldest generation, or of HotSpot's whole heap.
+ */
+bool attrib_full(const struct recording *recording, const struct pause *pause);
+
+/* At the runtime's exit: training is over, and no step is stopped. */
+bool attrib_at_exit(const struct stack_table *stacks, const struct pause *pause);
 
 /* What was traced of @process, ns. */
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t process);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "attrib.h"
+#include "u64map.h"
 
 /* The time in which one pause keeps a track from going on. */
 struct interval {
@@ -11,12 +12,31 @@ struct interval {
 	uint32_t charge, track; /* indices */
 };
 
+/* A pause that a call of System.gc() may have caused. */
+struct explicit_pause {
+	uint64_t start_ns, end_ns;
+	uint32_t process, tid, charge; /* the last: index, or ATTRIB_NONE */
+	bool named;		       /* its cause is System.gc() */
+	int64_t heap_before, heap_after;
+};
+
 /* What is needed until all is charged. A zeroed one is empty. */
 struct charging {
 	VEC(struct interval) intervals; /* by track, then by time, once charge_overlap() has run */
 	uint32_t *triggers;		/* by node: attrib_triggers() */
 	struct trigger_cost *sums;	/* by frame; 0: no stack */
+	VEC(struct explicit_pause) explicit; /* of JVMs, as they came */
+	struct u64map callers;		     /* of System.gc(): process << 32 | tid */
 };
+
+/* Whose code a frame is. */
+enum origin {
+	ORIGIN_USER,
+	ORIGIN_FRAMEWORK, /* a library for the JVM that trains, or that it is built on */
+	ORIGIN_RUNTIME,	  /* the language's own; native; of Python, all that is installed; a mark */
+};
+
+enum origin frame_origin(const struct stack_table *stacks, uint32_t frame);
 
 /* Reads all pauses. What @next returned, or -ENOMEM with a sentence. */
 int charge_read(struct attribution *attribution, struct charging *charging, attrib_next_fn next,
@@ -31,6 +51,12 @@ int counterfactual_track(const struct step_track *track, struct track_cost *cost
 
 /* The slow steps of a track whose costs are known. 0 or -ENOMEM. */
 int pattern_find(const struct attribution *attribution, size_t track, struct slow_pattern *ret);
+
+/* Lays the stalls of the threads that make steps on these. @charging's intervals are sorted. 0 or
+ * -ENOMEM. */
+int stalls_lay(struct attribution *attribution, const struct charging *charging);
+/* Fills attribution->explicit_calls once pauses are charged. 0 or -ENOMEM. */
+int explicit_sum(struct attribution *attribution, struct charging *charging);
 
 static inline uint64_t step_duration(const struct step *step)
 {

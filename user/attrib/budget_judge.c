@@ -117,10 +117,21 @@ static void say_pause(
 	const struct attribution *attribution, const struct pause *pause, struct budget_result *ret)
 {
 	APPEND(ret, "; the longest, of %s", FORMAT_DURATION(pause_duration(pause)));
-	if (pause->generation >= 0)
+	if (pause->safepoint.operation)
+		APPEND(ret, " (%.48s)",
+			strtab_get(attribution->stacks->strings, pause->safepoint.operation));
+	else if (pause->generation >= 0)
 		APPEND(ret, " in generation %d", pause->generation);
 	APPEND(ret, ", began %.3f s into the recording", seconds_in(attribution, pause->start_ns));
 	say_trigger(attribution, pause->stack, ret);
+}
+
+static void say_stall(
+	const struct attribution *attribution, const struct stall *stall, struct budget_result *ret)
+{
+	APPEND(ret, "; the longest, %s, began %.3f s into the recording",
+		stall_kind_name(stall->kind), seconds_in(attribution, stall->start_ns));
+	say_trigger(attribution, stall->stack, ret);
 }
 
 static void say_step(const struct attribution *attribution, size_t track, uint32_t index,
@@ -163,6 +174,8 @@ static void say_broken(const struct budget *budget, const struct attribution *at
 		APPEND(ret, " in %s", DESCRIBE_PROCESS(attribution->recording, found->process));
 	if (found->pause)
 		say_pause(attribution, found->pause, ret);
+	else if (found->stall)
+		say_stall(attribution, found->stall, ret);
 	else if (found->step != ATTRIB_NONE)
 		say_step(attribution, track, found->step, ret);
 	else if (strcmp(metric->name, "step.count"))
@@ -187,6 +200,12 @@ int budget_judge(const struct budget *budget, const struct attribution *attribut
 	r = measure(budget, attribution, &found, &track);
 	if (r)
 		return r;
+	if (found.missing) {
+		snprintf(result.why, sizeof(result.why), "%s needs %s",
+			budget_metric_table[budget->metric].name, found.missing);
+		*ret = result;
+		return 0;
+	}
 	result.known = true;
 	result.value = found.value;
 	result.outcome = is_kept(budget, found.value) ? BUDGET_KEPT : BUDGET_BROKEN;

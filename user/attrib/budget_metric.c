@@ -1,11 +1,14 @@
 /* An attribution in; the values that can be budgeted out. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "attrib_priv.h"
 #include "attrib_stats.h"
 #include "budget_metric.h"
 #include "cleanup.h"
+
+#define TTSP_KNOWN 0.99 /* of the safepoints, or their times are not judged */
 
 static const struct pause *if_any(const struct pause *pause)
 {
@@ -89,6 +92,53 @@ static int full_total(
 {
 	ret->value = (double)attribution->figures.full_ns;
 	ret->pause = if_any(&attribution->figures.longest_full);
+	return 0;
+}
+
+/* Whether there is a JVM, without which there is neither a time to safepoint nor a stall. */
+static bool has_jvm(const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->runtimes.count; i++)
+		if (!strcmp(recording->runtimes.items[i].kind, "hotspot"))
+			return true;
+	return false;
+}
+
+static int ttsp(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	const struct pause_figures *figures = &attribution->figures;
+
+	if (!has_jvm(attribution->recording))
+		ret->missing = "a JVM";
+	else if ((double)figures->ttsp.count < TTSP_KNOWN * (double)figures->safepoints)
+		ret->missing = "times to safepoint, and this recording does not have them all";
+	ret->value = (double)stats_quantile(figures->ttsp.items, figures->ttsp.count, q);
+	ret->pause = if_any(&figures->longest_ttsp);
+	return 0;
+}
+
+static uint64_t stall_ns(const struct stall *stall)
+{
+	return stall->end_ns > stall->start_ns ? stall->end_ns - stall->start_ns : 0;
+}
+
+static int stalls(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+{
+	const struct recording *recording = attribution->recording;
+	uint64_t total_ns = 0;
+
+	if (!has_jvm(recording))
+		ret->missing = "a JVM";
+	for (size_t i = 0; i < recording->stalls.count; i++) {
+		const struct stall *stall = &recording->stalls.items[i];
+
+		stats_add(&total_ns, stall_ns(stall));
+		if (!ret->stall || stall_ns(stall) > stall_ns(ret->stall))
+			ret->stall = stall;
+	}
+	ret->value = q > 0 ? (double)(ret->stall ? stall_ns(ret->stall) : 0) : (double)total_ns;
 	return 0;
 }
 
@@ -184,9 +234,22 @@ const struct budget_metric budget_metric_table[] = {
 	{"pause.count", "how many pauses", BUDGET_COUNT, false, 0, pause_count},
 	{"pause.share", "pauses, of the time a process was traced", BUDGET_SHARE, false, 0,
 		pause_share},
-	{"gen2.count", "how many full collections", BUDGET_COUNT, false, 0, full_count},
-	{"gen2.max", "the longest full collection", BUDGET_TIME, false, 0, full_max},
-	{"gen2.total", "all full collections together", BUDGET_TIME, false, 0, full_total},
+	{"full.count", "how many pauses with a full collection", BUDGET_COUNT, false, 0,
+		full_count},
+	{"full.max", "the longest pause with a full collection", BUDGET_TIME, false, 0, full_max},
+	{"full.total", "all pauses with a full collection together", BUDGET_TIME, false, 0,
+		full_total},
+	{"gen2.count", "the same as full.count", BUDGET_COUNT, false, 0, full_count},
+	{"gen2.max", "the same as full.max", BUDGET_TIME, false, 0, full_max},
+	{"gen2.total", "the same as full.total", BUDGET_TIME, false, 0, full_total},
+	{"ttsp.max", "the longest time to safepoint of a JVM", BUDGET_TIME, false, 1, ttsp},
+	{"ttsp.p99", "99 % of the times to safepoint are not longer", BUDGET_TIME, false, 0.99,
+		ttsp},
+	{"stall.max",
+		"the longest time that one thread waited for a JVM's collector, System.gc() "
+		"included",
+		BUDGET_TIME, false, 1, stalls},
+	{"stall.total", "all such waits together", BUDGET_TIME, false, 0, stalls},
 	{"cost.share", "pauses in steps, of training time: the upper bound of what they cost",
 		BUDGET_SHARE, true, 0, cost_share},
 	{"cost.total", "pauses in steps, as a time", BUDGET_TIME, true, 0, cost_total},

@@ -11,6 +11,8 @@ struct budget_measure {
 	const struct pause *pause; /* that made it, or NULL */
 	uint32_t step;		   /* that made it, or ATTRIB_NONE */
 	uint32_t process;	   /* it is of this one, or 0 */
+	const struct stall *stall; /* that made it, or NULL */
+	const char *missing; /* why it cannot be known, as the end of "NAME needs …"; NULL: it is */
 };
 
 struct budget_metric {

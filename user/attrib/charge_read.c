@@ -84,23 +84,75 @@ static void keep_longest(struct pause *longest, const struct pause *pause)
 		*longest = *pause;
 }
 
+static bool is_hotspot(const struct recording *recording, const struct pause *pause)
+{
+	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
+
+	return runtime && !strcmp(runtime->kind, "hotspot");
+}
+
+bool attrib_full(const struct recording *recording, const struct pause *pause)
+{
+	return pause->flags & PAUSE_FULL ||
+	       (pause->generation >= 2 && !is_hotspot(recording, pause));
+}
+
+bool attrib_at_exit(const struct stack_table *stacks, const struct pause *pause)
+{
+	const char *operation;
+
+	if (pause->cause == CAUSE_SHUTDOWN)
+		return true;
+	if (!pause->safepoint.operation)
+		return false;
+	operation = strtab_get(stacks->strings, pause->safepoint.operation);
+	return !strcmp(operation, "Exit") || !strcmp(operation, "Halt");
+}
+
+/* What only safepoints have. 0 or -ENOMEM. */
+static int add_safepoint_figures(
+	const struct recording *recording, const struct pause *pause, struct pause_figures *figures)
+{
+	uint64_t *slot;
+
+	if (!is_hotspot(recording, pause))
+		return 0;
+	figures->safepoints++;
+	if (!pause_collects(pause)) {
+		figures->others++;
+		stats_add(&figures->others_ns, pause_duration(pause));
+	}
+	if (!(pause->flags & PAUSE_SAFEPOINT) || pause->safepoint.ttsp_ns < 0)
+		return 0;
+	slot = vec_add(&figures->ttsp);
+	if (!slot)
+		return -ENOMEM;
+	*slot = (uint64_t)pause->safepoint.ttsp_ns;
+	stats_add(&figures->ttsp_total_ns, *slot);
+	if (!figures->longest_ttsp.id ||
+		pause->safepoint.ttsp_ns > figures->longest_ttsp.safepoint.ttsp_ns)
+		figures->longest_ttsp = *pause;
+	return 0;
+}
+
 static int add_figures(struct reading *reading, const struct pause *pause, long process)
 {
+	const struct attribution *attribution = reading->attribution;
 	struct pause_figures *figures = &reading->attribution->figures;
 	struct owner *owner = process < 0 ? NULL : &reading->owners[process];
 	uint64_t duration_ns = pause_duration(pause), *slot;
 
-	if (pause->cause == CAUSE_SHUTDOWN) {
+	if (attrib_at_exit(attribution->stacks, pause)) {
 		figures->exits++;
 		return 0;
 	}
 	slot = vec_add(&figures->durations);
-	if (!slot)
+	if (!slot || add_safepoint_figures(attribution->recording, pause, figures))
 		return -ENOMEM;
 	*slot = duration_ns;
 	stats_add(&figures->total_ns, duration_ns);
 	keep_longest(&figures->longest, pause);
-	if (pause->generation >= 2) {
+	if (attrib_full(attribution->recording, pause)) {
 		figures->full++;
 		stats_add(&figures->full_ns, duration_ns);
 		keep_longest(&figures->longest_full, pause);
@@ -112,7 +164,7 @@ static int add_figures(struct reading *reading, const struct pause *pause, long 
 
 		if (!added)
 			return -ENOMEM;
-		added->process = reading->attribution->recording->processes.items[process].id;
+		added->process = attribution->recording->processes.items[process].id;
 		owner->pauses = (uint32_t)figures->processes.count;
 	}
 	figures->processes.items[owner->pauses - 1].pauses++;
@@ -181,7 +233,7 @@ static int add_interval(
 }
 
 /*
- * @owner: the process's, or NULL. A pause at the interpreter's exit stops no step: of the last step
+ * @owner: the process's, or NULL. A pause at the runtime's exit stops no step: of the last step
  * only the begin is known, and training is over.
  */
 static int add_charge(struct reading *reading, const struct pause *pause, const struct owner *owner,
@@ -190,6 +242,7 @@ static int add_charge(struct reading *reading, const struct pause *pause, const 
 	struct attribution *attribution = reading->attribution;
 	uint32_t track = owner ? owner->track : ATTRIB_NONE;
 	struct charge *charge = vec_add(&attribution->charges);
+	bool exit = attrib_at_exit(attribution->stacks, pause);
 	struct track_cost *cost;
 
 	if (!charge)
@@ -202,7 +255,8 @@ static int add_charge(struct reading *reading, const struct pause *pause, const 
 		.generation = (int8_t)(pause->generation < 0 || pause->generation > INT8_MAX
 					       ? UNKNOWN
 					       : pause->generation),
-		.worker = owner && owner->worker};
+		.worker = owner && owner->worker,
+		.full = attrib_full(attribution->recording, pause)};
 	if (track == ATTRIB_NONE) {
 		attribution->elsewhere++;
 		stats_add(&attribution->elsewhere_ns, pause_duration(pause));
@@ -212,17 +266,43 @@ static int add_charge(struct reading *reading, const struct pause *pause, const 
 	if (owner->worker) {
 		cost->worker_pauses++;
 		stats_add(&cost->worker_ns, pause_duration(pause));
-		if (pause->cause == CAUSE_SHUTDOWN)
-			return 0;
-		return add_interval(reading, pause, true, track);
+		return exit ? 0 : add_interval(reading, pause, true, track);
 	}
 	cost->pauses++;
-	if (!own_gil(pause, runtime) && pause->cause != CAUSE_SHUTDOWN)
+	if (!own_gil(pause, runtime) && !exit)
 		return add_interval(reading, pause, false, track);
 	charge->track = ATTRIB_NONE;
 	stats_add(&cost->pause_ns, pause_duration(pause));
 	cost->outside++;
 	stats_add(&cost->outside_ns, pause_duration(pause));
+	return 0;
+}
+
+/* Keeps what a call of System.gc() may have caused; @charged: a charge was made of it. */
+static int add_explicit(
+	struct reading *reading, const struct pause *pause, uint32_t process, bool charged)
+{
+	const struct attribution *attribution = reading->attribution;
+	const char *cause = strtab_get(attribution->stacks->strings, pause->safepoint.cause);
+	bool named = pause->safepoint.cause && !strcmp(cause, "System.gc()");
+	struct explicit_pause *added;
+
+	if (!named && (!pause_collects(pause) || !u64map_get(&reading->charging->callers,
+							 (uint64_t)process << 32 | pause->tid)))
+		return 0;
+	added = vec_add(&reading->charging->explicit);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct explicit_pause){
+		.start_ns = pause->start_ns,
+		.end_ns = pause->end_ns,
+		.process = process,
+		.tid = pause->tid,
+		.charge = charged ? (uint32_t)attribution->charges.count - 1 : ATTRIB_NONE,
+		.named = named,
+		.heap_before = pause->safepoint.heap_before,
+		.heap_after = pause->safepoint.heap_after,
+	};
 	return 0;
 }
 
@@ -242,11 +322,29 @@ static int read_one(struct reading *reading, struct pause *pause)
 	if (add_figures(reading, pause, index))
 		return -ENOMEM;
 	add_trigger(reading, pause);
-	if (attribution->tracks.count)
-		return add_charge(
-			reading, pause, index < 0 ? NULL : &reading->owners[index], runtime);
-	attribution->elsewhere++;
-	stats_add(&attribution->elsewhere_ns, pause_duration(pause));
+	if (!attribution->tracks.count) {
+		attribution->elsewhere++;
+		stats_add(&attribution->elsewhere_ns, pause_duration(pause));
+	} else if (add_charge(
+			   reading, pause, index < 0 ? NULL : &reading->owners[index], runtime)) {
+		return -ENOMEM;
+	}
+	return process && pause->flags & PAUSE_SAFEPOINT
+		       ? add_explicit(reading, pause, process->id, attribution->tracks.count)
+		       : 0;
+}
+
+/* The threads that call System.gc(). */
+static int find_callers(const struct recording *recording, struct u64map *callers)
+{
+	for (size_t i = 0; i < recording->stalls.count; i++) {
+		const struct stall *stall = &recording->stalls.items[i];
+		const struct runtime *runtime = recording_runtime(recording, stall->runtime);
+
+		if (stall->kind == STALL_EXPLICIT && runtime &&
+			u64map_put(callers, (uint64_t)runtime->process << 32 | stall->tid, 1))
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -258,7 +356,8 @@ int charge_read(struct attribution *attribution, struct charging *charging, attr
 	struct pause pause;
 	int r;
 
-	if (find_owners(attribution, &owners))
+	if (find_owners(attribution, &owners) ||
+		find_callers(attribution->recording, &charging->callers))
 		return err_set(err, ENOMEM, "out of memory while charging pauses to steps");
 	reading.owners = owners;
 	while ((r = next(source, &pause, err)) > 0)

@@ -5,6 +5,20 @@
 
 #include "describe.h"
 
+/* Of "org.example.Trainer.step", which may be long, class and method say enough. */
+static const char *short_name(const struct stack_table *stacks, const struct frame *frame)
+{
+	const char *name = strtab_get(stacks->strings, frame->function), *found = name;
+	int dots = 0;
+
+	if (frame->lang != LANG_JAVA)
+		return name;
+	for (const char *at = name + strlen(name); at > name && dots < 2; at--)
+		if (at[-1] == '.' && ++dots == 2)
+			found = at;
+	return found;
+}
+
 const char *describe_frame(
 	const struct stack_table *stacks, uint32_t frame, char *text, size_t size)
 {
@@ -16,11 +30,15 @@ const char *describe_frame(
 	file = strtab_get(stacks->strings, stacks->frames[frame].file);
 	base = strrchr(file, '/');
 	base = base ? base + 1 : file;
-	snprintf(text, size, "%.48s", strtab_get(stacks->strings, stacks->frames[frame].function));
+	snprintf(text, size, "%.48s", short_name(stacks, &stacks->frames[frame]));
 	if (*base && strlen(text) + 1 < size) {
 		size_t used = strlen(text);
 
-		snprintf(text + used, size - used, " (%.28s:%u)", base, stacks->frames[frame].line);
+		if (stacks->frames[frame].line)
+			snprintf(text + used, size - used, " (%.28s:%u)", base,
+				stacks->frames[frame].line);
+		else
+			snprintf(text + used, size - used, " (%.28s)", base);
 	}
 	return text;
 }

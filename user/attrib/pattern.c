@@ -85,12 +85,16 @@ static int find(const struct attribution *attribution, size_t index, const uint6
 		excess = (double)durations[i] - median;
 		if (excess <= 0 || (double)durations[i] < SLOW_RATIO * median)
 			continue;
-		if (2 * (double)cost->steps.items[i].cost_ns < excess)
+		if (2 * (double)cost->steps.items[i].cost_ns < excess) {
 			ret->other++;
-		else if (slow_add(classes, attribution, &cost->steps.items[i], i, durations[i]))
+			ret->stalled += 2 * ((double)cost->steps.items[i].cost_ns +
+						    (double)cost->steps.items[i].stall_ns) >=
+					excess;
+		} else if (slow_add(classes, attribution, &cost->steps.items[i], i, durations[i])) {
 			return -ENOMEM;
-		else
+		} else {
 			ret->steps++;
+		}
 	}
 	return 0;
 }

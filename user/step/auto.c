@@ -12,9 +12,9 @@
 typedef int (*chooser)(struct study *study, const struct strand *strand, struct choice *ret);
 
 /* The order of trust: what only training does, then the patterns of what others may do as well. */
-static const chooser choosers[] = {choose_user, choose_update, choose_execute, choose_jit,
-	choose_backward, choose_collective, choose_load, choose_record, choose_call};
-static const chooser *const trainers_end = choosers + 5, *const choosers_end =
+static const chooser choosers[] = {choose_user, choose_dl4j, choose_update, choose_execute,
+	choose_jit, choose_backward, choose_collective, choose_load, choose_record, choose_call};
+static const chooser *const trainers_end = choosers + 6, *const choosers_end =
 								 choosers + ARRAY_SIZE(choosers);
 
 void choices_release(choices *list)

@@ -113,8 +113,11 @@ static void name_by_marks(
 
 int steps_of_updates(struct study *study, const struct strand *strand, struct choice *ret)
 {
-	int r = anchors_collect(study, strand, &ret->at);
+	int r;
 
+	if (dl4j_updates(study, strand))
+		return steps_of_dl4j(study, strand, ret);
+	r = anchors_collect(study, strand, &ret->at);
 	if (!r)
 		r = group_updates(study, strand, &ret->at);
 	if (!r)

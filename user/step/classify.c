@@ -38,6 +38,8 @@ enum step_class classify(const char *signal, const char *label)
 		{"jax:pjit", CLASS_JIT},
 		{"xgboost:update", CLASS_UPDATE},
 		{"lightgbm:update", CLASS_UPDATE},
+		{"dl4j:update", CLASS_UPDATE},
+		{"dl4j:loss", CLASS_LOSS},
 		{"torch:allreduce", CLASS_COLLECTIVE},
 	};
 

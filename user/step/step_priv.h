@@ -169,6 +169,7 @@ void note_add(char *note, size_t size, const char *format, ...)
 /* The choosers. 1: *ret holds steps, 0: none here, -ENOMEM. They mark the anchors among the
  * symbols. */
 int choose_user(struct study *study, const struct strand *strand, struct choice *ret);
+int choose_dl4j(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_update(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_execute(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_jit(struct study *study, const struct strand *strand, struct choice *ret);
@@ -180,8 +181,12 @@ int choose_call(struct study *study, const struct strand *strand, struct choice 
 
 /* The same with the anchors that are set already. */
 int steps_of_updates(struct study *study, const struct strand *strand, struct choice *ret);
+int steps_of_dl4j(struct study *study, const struct strand *strand, struct choice *ret);
 int steps_of_backwards(struct study *study, const struct strand *strand, struct choice *ret);
 int steps_of_user(struct study *study, const struct strand *strand, struct choice *ret);
+
+/* Whether the anchors are updates of DL4J. */
+bool dl4j_updates(const struct study *study, const struct strand *strand);
 
 /* Their parts. Each keeps of *at the marks that begin a step. 0 or -ENOMEM. */
 void anchors_clear(struct study *study, const struct strand *strand);

@@ -1,0 +1,113 @@
+/*
+ * Recordings made from tests/golden/NAME.sql and their reports. GCTRACE_GOLDEN=DIR says where those are. To be
+ * included after cmocka.h.
+ */
+#pragma once
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis.h"
+#include "cleanup.h"
+#include "report.h"
+#include "store.h"
+
+#ifndef GCTRACE_GOLDEN
+#define GCTRACE_GOLDEN "tests/golden"
+#endif
+
+static char folder[] = "/tmp/gctrace-test-report-XXXXXX";
+
+static inline const char *golden_folder(void)
+{
+	const char *given = getenv("GCTRACE_GOLDEN");
+
+	return given ? given : GCTRACE_GOLDEN;
+}
+
+/* The whole file as a string, or NULL. Caller frees. */
+static inline char *slurp(const char *path)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "r");
+	char *text = NULL;
+	size_t size = 0;
+
+	if (file && getdelim(&text, &size, EOF, file) < 0 && !text)
+		text = strdup("");
+	return text;
+}
+
+static inline struct store_reader *make_recording(const char *name)
+{
+	_cleanup_free_ char *sql = NULL;
+	char path[256], sql_path[256];
+	struct store_reader *reader = NULL;
+	struct err err = {""};
+	sqlite3 *db;
+
+	snprintf(path, sizeof(path), "%s/%s.gct", folder, name);
+	snprintf(sql_path, sizeof(sql_path), "%s/%s.sql", golden_folder(), name);
+	sql = slurp(sql_path);
+	if (!sql)
+		fail_msg("cannot read %s: set GCTRACE_GOLDEN to the folder tests/golden", sql_path);
+	unlink(path);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, store_schema_sql, NULL, NULL, NULL), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql_path, sqlite3_errmsg(db));
+	sqlite3_close(db);
+	if (store_open(path, &reader, &err))
+		fail_msg("%s", err.text);
+	return reader;
+}
+
+/*
+ * The report of golden recording @name, as `gctrace report --step @step` makes it, with --gc-only or not.
+ * Caller frees.
+ */
+static inline char *make_report_of(const char *name, const char *format, const char *step, bool gc_only)
+{
+	struct step_spec spec = {0};
+	struct report_input input;
+	struct analysis analysis;
+	struct err err = {""};
+	char *text = NULL, path[256];
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	store_reader_free(make_recording(name));
+	snprintf(path, sizeof(path), "%s/%s.gct", folder, name);
+	if ((step && step_spec_parse(step, &spec, &err)) ||
+		analysis_open(&analysis, path, step ? &spec : NULL, ANALYSIS_ADVICE, gc_only, &err) ||
+		analysis_input(&analysis, NULL, name, &input, &err))
+		fail_msg("%s", err.text);
+	if (gc_only)
+		input.left_out = &analysis.left_out;
+	if (report_find(format)->write(&input, out, &err))
+		fail_msg("%s", err.text);
+	fclose(out);
+	analysis_close(&analysis);
+	return text;
+}
+
+static inline char *make_report(const char *name, const char *format)
+{
+	return make_report_of(name, format, NULL, false);
+}
+
+static inline int setup(void **state)
+{
+	alarm(120);
+	setenv("TZ", "UTC", 1);
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static inline int teardown(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}

@@ -1,0 +1,686 @@
+/*
+ * Advice for the JVM, against a collector that follows HotSpot's rules in the large: eden fills and
+ * is collected, what is promoted fills the old generation, System.gc() comes by the clock. What
+ * advice promises on one run must hold in a second run that follows it.
+ */
+#include <math.h>
+
+#include "advice.h"
+#include "attrib_fixture.h"
+
+#define MIB	1048576.0
+#define SERVICE 77
+
+/* Bytes and ns. */
+struct program {
+	const char *name, *collector;
+	uint64_t steps, work_ns;
+	double eden, vary; /* vary: eden differs by so much from one collection to the next */
+	double allocated;  /* a step */
+	double promoted;   /* share of what a young collection looks at; garbage of the old one */
+	double live, heap; /* old generation: what stays; its size */
+	double fixed_ns;   /* of a young collection */
+	double byte_ns;	   /* of it, for each byte allocated since the last */
+	double live_ns, dead_ns; /* of a full one, for each byte */
+	uint64_t window_ms;	 /* System.gc() each; 0: never */
+	double freed;		 /* share of the young garbage that System.gc() still finds */
+	double loop_ns;		 /* a counted loop of this length runs always; 0: none */
+	uint64_t metadata;	 /* collections for metadata in the first steps */
+	bool dl4j, concurrent;
+};
+
+struct jvm {
+	const struct program *program;
+	struct world *world;
+	struct step_track *track;
+	double used, room; /* of eden */
+	double old;	   /* garbage in the old generation */
+	uint64_t now, next_call_ns, step_start;
+	uint32_t loop, caller;
+};
+
+static struct pause *stop(struct jvm *jvm, double ns, const char *operation, const char *cause)
+{
+	double ttsp = 50000;
+	struct pause *pause;
+
+	if (jvm->program->loop_ns > 0)
+		ttsp += world_random(jvm->world) * jvm->program->loop_ns;
+	pause = world_safepoint(jvm->world, jvm->now, (uint64_t)(ns + ttsp), operation, cause);
+	pause->safepoint.ttsp_ns = (int64_t)ttsp;
+	pause->safepoint.core_ns = (int64_t)ns;
+	pause->tid = 101;
+	if (ttsp > (double)MS)
+		pause->safepoint.late_stack = jvm->loop;
+	jvm->now = pause->end_ns;
+	return pause;
+}
+
+static void set_heap(const struct jvm *jvm, struct pause *pause, double before)
+{
+	pause->safepoint.heap_before = (int64_t)before;
+	pause->safepoint.heap_after = (int64_t)(jvm->program->live + jvm->old + jvm->used);
+}
+
+static double heap_now(const struct jvm *jvm)
+{
+	return jvm->program->live + jvm->old + jvm->used;
+}
+
+static void collect_full(struct jvm *jvm, const char *cause)
+{
+	const struct program *program = jvm->program;
+	double before = heap_now(jvm), dead = jvm->old + jvm->used;
+	struct pause *pause;
+
+	jvm->used = jvm->old = 0;
+	pause = stop(jvm, program->live * program->live_ns + dead * program->dead_ns,
+		"ParallelGCFailedAllocation", cause);
+	pause->flags |= PAUSE_FULL;
+	pause->generation = 1;
+	set_heap(jvm, pause, before);
+}
+
+static void collect_young(struct jvm *jvm, const char *cause)
+{
+	const struct program *program = jvm->program;
+	double before = heap_now(jvm);
+	struct pause *pause;
+
+	jvm->old += jvm->used * program->promoted;
+	pause = stop(jvm, program->fixed_ns + program->byte_ns * jvm->used,
+		"ParallelGCFailedAllocation", cause);
+	jvm->used = 0;
+	jvm->room = program->eden * (1 + program->vary * (2 * world_random(jvm->world) - 1));
+	set_heap(jvm, pause, before);
+	if (program->heap > 0 && program->live + jvm->old > program->heap - program->eden)
+		collect_full(jvm, "Ergonomics");
+}
+
+/* In a service thread: its stall lasts as long as the collection. */
+static void call(struct jvm *jvm)
+{
+	uint64_t from = jvm->now;
+	struct stall *stall;
+	struct pause *pause;
+
+	jvm->used *= jvm->program->freed;
+	if (jvm->program->concurrent) {
+		pause = stop(jvm, jvm->program->fixed_ns, "G1TryInitiateConcMark", "System.gc()");
+	} else {
+		collect_full(jvm, "System.gc()");
+		pause = &jvm->world->pauses.items[jvm->world->pauses.count - 1];
+	}
+	pause->tid = SERVICE;
+	stall = world_stall(jvm->world, STALL_EXPLICIT, SERVICE, from, jvm->now - from);
+	stall->collections = 1;
+	stall->stack = jvm->caller;
+}
+
+static void run_step(struct jvm *jvm, uint64_t index)
+{
+	const struct program *program = jvm->program;
+	uint64_t start = jvm->now;
+
+	jvm->now += program->work_ns + index * 7919 % 101 * 1000;
+	if (index < program->metadata)
+		collect_young(jvm, "Metadata GC Threshold");
+	for (double left = program->allocated; left > 0;) {
+		double part = fmin(left, jvm->room - jvm->used);
+
+		jvm->used += part;
+		left -= part;
+		if (left > 0)
+			collect_young(jvm, "Allocation Failure");
+	}
+	if (program->window_ms && jvm->now >= jvm->next_call_ns) {
+		call(jvm);
+		jvm->next_call_ns = jvm->now + program->window_ms * MS;
+	}
+	world_step(jvm->track, start, jvm->now);
+}
+
+static void run(const struct program *program, struct world *world, struct attribution *ret)
+{
+	static char cmdline[] = "java\0-Xmx512m\0-cp\0x\0Train";
+	struct jvm jvm = {.program = program, .world = world, .now = 1000 * MS};
+	struct process *process;
+
+	world_init(world, 1);
+	world_jvm(world, 1, "17.0.15+6", program->collector);
+	process = &world->recording.processes.items[0];
+	process->cmdline = malloc(sizeof(cmdline));
+	memcpy(process->cmdline, cmdline, sizeof(cmdline));
+	process->cmdline_len = sizeof(cmdline);
+	world_thread(world, 1, SERVICE, "DeallocatorServ");
+	jvm.track = world_track(world, 1);
+	strcpy(jvm.track->signal, program->dl4j ? "dl4j:update:adam" : "xgboost:update");
+	jvm.room = program->eden;
+	jvm.next_call_ns = jvm.now + program->window_ms * MS;
+	jvm.loop = world_java(world, "org.example.Trainer.main org.example.Matrix.multiply");
+	jvm.caller = world_java(world,
+		program->dl4j
+			? "java.lang.Thread.run "
+			  "org.nd4j.x.DeallocatorService$DeallocatorServiceThread.run "
+			  "org.nd4j.linalg.memory.BasicMemoryManager.invokeGc java.lang.System.gc"
+			: "java.lang.Thread.run org.example.Cleaner.run java.lang.System.gc");
+	for (uint64_t i = 0; i < program->steps; i++)
+		run_step(&jvm, i);
+	world->recording.start_ns = 1000 * MS;
+	world->recording.end_ns = jvm.now;
+	world_build(world, ret);
+}
+
+static void advise(struct world *world, const struct attribution *attribution, struct advices *ret)
+{
+	struct err err = {};
+
+	world->next = 0;
+	assert_int_equal(advice_compute(attribution, world_next, world, ret, &err), 0);
+}
+
+static const struct advice *find(const struct advices *advices, enum advice_kind kind)
+{
+	for (size_t i = 0; i < advices->items.count; i++)
+		if (advices->items.items[i].kind == kind)
+			return &advices->items.items[i];
+	return NULL;
+}
+
+static const struct advice *need(const struct advices *advices, enum advice_kind kind)
+{
+	const struct advice *found = find(advices, kind);
+
+	if (!found) {
+		fail_msg("%s is not advised", advice_name(kind));
+		abort();
+	}
+	return found;
+}
+
+static double number_after(const char *text, const char *prefix)
+{
+	const char *at = strstr(text, prefix);
+	char unit = 0;
+	double value = 0;
+
+	if (!at || sscanf(at + strlen(prefix), "%lf%c", &value, &unit) < 1)
+		fail_msg("no %s in \"%s\"", prefix, text);
+	return value * (unit == 'm' ? MIB : unit == 'g' ? 1024 * MIB : 1);
+}
+
+/* The program with the advice followed. */
+static struct program follow(const struct program *program, const struct advice *advice)
+{
+	struct program after = *program;
+
+	switch (advice->kind) {
+	case ADVICE_YOUNG:
+		after.eden = number_after(advice->line,
+				     strstr(advice->line, "-Xmn") ? "-Xmn" : "NewSize=") /
+			     1.25;
+		break;
+	case ADVICE_EXPLICIT_WINDOW:
+		after.window_ms = (uint64_t)number_after(advice->line, "setAutoGcWindow(");
+		break;
+	case ADVICE_EXPLICIT_OFF:
+		assert_string_equal(advice->line, "-XX:+DisableExplicitGC");
+		after.window_ms = 0;
+		break;
+	case ADVICE_EXPLICIT_CONCURRENT:
+		after.concurrent = true;
+		break;
+	case ADVICE_TTSP:
+		assert_non_null(strstr(advice->line, "-XX:+UseCountedLoopSafepoints"));
+		after.loop_ns = 100 * US;
+		break;
+	case ADVICE_METASPACE:
+		assert_string_equal(advice->line, "-XX:MetaspaceSize=256m");
+		after.metadata = 0;
+		break;
+	case ADVICE_HEAP:
+		after.heap = number_after(advice->line, "-Xmx");
+		break;
+	default:
+		fail_msg("%s cannot be followed", advice_name(advice->kind));
+	}
+	return after;
+}
+
+static void check_text(const struct advice *advice)
+{
+	assert_true(*advice->title && *advice->line && *advice->estimate && *advice->risk);
+	assert_true(strlen(advice->estimate) < sizeof(advice->estimate) - 1);
+	assert_true(strlen(advice->risk) < sizeof(advice->risk) - 1);
+	assert_true(strlen(advice->title) < sizeof(advice->title) - 1);
+	assert_true(strlen(advice->line) < sizeof(advice->line) - 1);
+	assert_true(advice->saves_low_ns <= advice->saves_ns &&
+		    advice->saves_ns <= advice->saves_high_ns);
+}
+
+/* Whether what came is within what was promised. */
+static bool try_advice(const struct program *program, const struct attribution *before,
+	const struct advice *advice)
+{
+	struct program changed = follow(program, advice);
+	uint64_t paused = before->tracks.items[0].overlap_ns, left;
+	struct attribution after = {};
+	struct world world;
+
+	run(&changed, &world, &after);
+	left = after.tracks.items[0].overlap_ns;
+	print_message("# %-24s %-20s %8.1f ms, promised %7.1f (%.1f to %.1f), came %7.1f\n#  %s\n# "
+		      " %s\n#  %s\n#  %s\n",
+		program->name, advice_name(advice->kind), (double)paused / 1e6,
+		(double)(paused - advice->saves_ns) / 1e6,
+		(double)(paused - advice->saves_high_ns) / 1e6,
+		(double)(paused - advice->saves_low_ns) / 1e6, (double)left / 1e6, advice->title,
+		advice->line, advice->estimate, advice->risk);
+	check_text(advice);
+	attrib_release(&after);
+	world_release(&world);
+	return left + paused / 50 + MS >= paused - advice->saves_high_ns &&
+	       left <= paused - advice->saves_low_ns + paused / 50 + MS;
+}
+
+#define BIT(kind) (1u << (kind))
+
+static const struct {
+	struct program program;
+	unsigned kinds, not_kinds; /* a bit for each that must be advised, that must not */
+} programs[] = {
+	{{.name = "small eden, constant work",
+		 .collector = "Parallel",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .eden = 32 * MIB,
+		 .vary = 0.4,
+		 .allocated = 3 * MIB,
+		 .fixed_ns = 6e6,
+		 .byte_ns = 0.01},
+		BIT(ADVICE_YOUNG), BIT(ADVICE_TTSP) | BIT(ADVICE_EXPLICIT_OFF)},
+	{{.name = "the same, constant sizes",
+		 .collector = "G1",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .eden = 32 * MIB,
+		 .allocated = 3 * MIB,
+		 .fixed_ns = 3e6,
+		 .byte_ns = 0.1},
+		BIT(ADVICE_YOUNG), 0},
+	{{.name = "all goes with allocation",
+		 .collector = "Parallel",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .eden = 32 * MIB,
+		 .vary = 0.4,
+		 .allocated = 3 * MIB,
+		 .fixed_ns = 1e4,
+		 .byte_ns = 0.3,
+		 .dl4j = true},
+		0, BIT(ADVICE_YOUNG)},
+	{{.name = "DL4J's window, much lives",
+		 .collector = "Parallel",
+		 .steps = 1999,
+		 .work_ns = 5 * MS,
+		 .eden = 64 * MIB,
+		 .allocated = MIB / 8,
+		 .live = 200 * MIB,
+		 .fixed_ns = 2e6,
+		 .live_ns = 0.5,
+		 .dead_ns = 0.5,
+		 .window_ms = 500,
+		 .freed = 1,
+		 .dl4j = true},
+		BIT(ADVICE_EXPLICIT_WINDOW), BIT(ADVICE_EXPLICIT_OFF) | BIT(ADVICE_YOUNG)},
+	{{.name = "DL4J's window, in vain",
+		 .collector = "Parallel",
+		 .steps = 1999,
+		 .work_ns = 5 * MS,
+		 .eden = 64 * MIB,
+		 .allocated = MIB / 8,
+		 .live = 200 * MIB,
+		 .fixed_ns = 2e6,
+		 .live_ns = 0.5,
+		 .dead_ns = 0.5,
+		 .window_ms = 500,
+		 .freed = 0.1,
+		 .dl4j = true},
+		BIT(ADVICE_EXPLICIT_OFF), BIT(ADVICE_EXPLICIT_WINDOW)},
+	{{.name = "G1, called by hand",
+		 .collector = "G1",
+		 .steps = 1999,
+		 .work_ns = 5 * MS,
+		 .eden = 64 * MIB,
+		 .allocated = MIB,
+		 .live = 100 * MIB,
+		 .fixed_ns = 4e6,
+		 .live_ns = 1.5,
+		 .dead_ns = 0.5,
+		 .window_ms = 500,
+		 .freed = 1},
+		BIT(ADVICE_EXPLICIT_CONCURRENT), BIT(ADVICE_EXPLICIT_WINDOW)},
+	{{.name = "counted loops",
+		 .collector = "Parallel",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .eden = 64 * MIB,
+		 .allocated = 3 * MIB,
+		 .fixed_ns = 1e6,
+		 .loop_ns = 15e6},
+		BIT(ADVICE_TTSP), 0},
+	{{.name = "counted loops under G1",
+		 .collector = "G1",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .eden = 64 * MIB,
+		 .allocated = 3 * MIB,
+		 .fixed_ns = 1e6,
+		 .loop_ns = 15e6},
+		0, BIT(ADVICE_TTSP)},
+	{{.name = "class loading",
+		 .collector = "Serial",
+		 .steps = 499,
+		 .work_ns = 5 * MS,
+		 .eden = 64 * MIB,
+		 .allocated = MIB / 4,
+		 .fixed_ns = 20e6,
+		 .metadata = 7},
+		BIT(ADVICE_METASPACE), BIT(ADVICE_TTSP)},
+	{{.name = "a heap too small",
+		 .collector = "Parallel",
+		 .steps = 1499,
+		 .work_ns = 5 * MS,
+		 .eden = 32 * MIB,
+		 .allocated = 3 * MIB,
+		 .promoted = 0.5,
+		 .live = 300 * MIB,
+		 .heap = 480 * MIB,
+		 .fixed_ns = 1e6,
+		 .live_ns = 1,
+		 .dead_ns = 0.1},
+		BIT(ADVICE_HEAP), 0},
+};
+
+static void test_promises_are_kept(void **state)
+{
+	unsigned broken = 0;
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		struct attribution before = {};
+		struct advices advices = {};
+		struct world world;
+
+		run(&programs[i].program, &world, &before);
+		advise(&world, &before, &advices);
+		for (int kind = 0; kind < ADVICE_KINDS; kind++) {
+			bool found = find(&advices, (enum advice_kind)kind);
+
+			if (programs[i].kinds & BIT(kind) && !found) {
+				print_message("# %s: %s is not advised\n", programs[i].program.name,
+					advice_name((enum advice_kind)kind));
+				broken++;
+			}
+			if ((kind < ADVICE_YOUNG && kind != ADVICE_NOTHING && found) ||
+				(programs[i].not_kinds & BIT(kind) && found)) {
+				print_message("# %s: %s is advised\n", programs[i].program.name,
+					advice_name((enum advice_kind)kind));
+				broken++;
+			}
+		}
+		for (size_t j = 0; j < advices.items.count; j++)
+			if (advices.items.items[j].kind != ADVICE_NOTHING &&
+				!try_advice(
+					&programs[i].program, &before, &advices.items.items[j])) {
+				print_message("# that was not kept\n");
+				broken++;
+			}
+		advices_release(&advices);
+		attrib_release(&before);
+		world_release(&world);
+	}
+	assert_int_equal(broken, 0);
+}
+
+/* What the lengths tell of their growth, and the times to safepoint in them, narrows the promise.
+ */
+static void test_promises_are_narrow(void **state)
+{
+	static const struct {
+		size_t program;
+		double low, high; /* of what is saved, as shares of the pauses */
+		const char *said;
+	} cases[] = {{0, 0.55, 0.85, "as they differ"}, {7, 0.55, 0.85, "do not tell"},
+		{1, -0.01, 1.01, "do not tell"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct attribution before = {};
+		struct advices advices = {};
+		const struct advice *advice;
+		struct world world;
+		double paused;
+
+		run(&programs[cases[i].program].program, &world, &before);
+		advise(&world, &before, &advices);
+		paused = (double)before.tracks.items[0].overlap_ns;
+		advice = need(&advices, ADVICE_YOUNG);
+		assert_true((double)advice->saves_low_ns > cases[i].low * paused);
+		assert_true((double)advice->saves_high_ns < cases[i].high * paused);
+		assert_non_null(strstr(advice->estimate, cases[i].said));
+		advices_release(&advices);
+		attrib_release(&before);
+		world_release(&world);
+	}
+}
+
+/* What the recording does not tell is not advised on. */
+static void test_unknown_facts(void **state)
+{
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		struct attribution before = {};
+		struct advices advices = {};
+		struct world world;
+
+		run(&programs[i].program, &world, &before);
+		attrib_release(&before);
+		for (size_t j = 0; j < world.pauses.count; j++) {
+			struct pause *pause = &world.pauses.items[j];
+
+			pause->safepoint.heap_before = pause->safepoint.heap_after = UNKNOWN;
+			pause->safepoint.ttsp_ns = UNKNOWN;
+			pause->safepoint.late_stack = STACK_NONE;
+		}
+		world_build(&world, &before);
+		advise(&world, &before, &advices);
+		assert_null(find(&advices, ADVICE_YOUNG));
+		assert_null(find(&advices, ADVICE_EXPLICIT_WINDOW));
+		assert_null(find(&advices, ADVICE_EXPLICIT_OFF));
+		assert_null(find(&advices, ADVICE_TTSP));
+		assert_null(find(&advices, ADVICE_HEAP));
+		assert_true(advices.items.count > 0);
+		advices_release(&advices);
+		attrib_release(&before);
+		world_release(&world);
+	}
+}
+
+/* Fewer flags where releases know fewer; a guess where the late thread is not known. */
+static void test_ttsp_of_8(void **state)
+{
+	struct attribution before = {};
+	struct advices advices = {};
+	const struct advice *advice;
+	struct world world;
+
+	run(&programs[6].program, &world, &before);
+	strcpy(world.recording.runtimes.items[0].version, "1.8.0_412");
+	for (size_t i = 0; i < world.pauses.count; i++)
+		world.pauses.items[i].safepoint.late_stack = STACK_NONE;
+	advise(&world, &before, &advices);
+	advice = need(&advices, ADVICE_TTSP);
+	check_text(advice);
+	assert_string_equal(advice->line, "-XX:+UseCountedLoopSafepoints");
+	assert_int_equal(advice->saves_low_ns, 0);
+	assert_non_null(strstr(advice->estimate, "guess"));
+	advices_release(&advices);
+	attrib_release(&before);
+	world_release(&world);
+}
+
+/* What is set already is not advised. */
+static void test_ttsp_with_the_flag(void **state)
+{
+	static const char cmdline[] = "java\0-XX:+UseCountedLoopSafepoints\0Train";
+	struct attribution before = {};
+	struct advices advices = {};
+	struct process *process;
+	struct world world;
+
+	run(&programs[6].program, &world, &before);
+	process = &world.recording.processes.items[0];
+	free(process->cmdline);
+	process->cmdline = malloc(sizeof(cmdline));
+	memcpy(process->cmdline, cmdline, sizeof(cmdline));
+	process->cmdline_len = sizeof(cmdline) - 1;
+	advise(&world, &before, &advices);
+	assert_null(find(&advices, ADVICE_TTSP));
+	advices_release(&advices);
+	attrib_release(&before);
+	world_release(&world);
+}
+
+/* ZGC: pauses of nothing, the training thread waits. @kind of stall, from @stack. */
+static void waiting(uint32_t kind, const char *functions, struct world *world,
+	struct attribution *attribution, struct advices *advices)
+{
+	static const struct program program = {.collector = "ZGC",
+		.steps = 499,
+		.work_ns = 10 * MS,
+		.eden = 64 * MIB,
+		.allocated = MIB / 4,
+		.fixed_ns = 1e4};
+	uint32_t stack;
+
+	run(&program, world, attribution);
+	attrib_release(attribution);
+	stack = world_java(world, functions);
+	for (size_t i = 0; i < world->pauses.count; i++) {
+		world->pauses.items[i].flags |= PAUSE_CONCURRENT;
+		world->pauses.items[i].generation = UNKNOWN;
+		world->pauses.items[i].safepoint.heap_before = UNKNOWN;
+	}
+	for (uint64_t i = 0; i < 11; i++)
+		world_stall(world, kind, 101, (1105 + 400 * i) * MS, 100 * MS)->stack = stack;
+	world_build(world, attribution);
+	advise(world, attribution, advices);
+}
+
+static void test_waits(void **state)
+{
+	static const struct {
+		uint32_t kind;
+		const char *functions, *signal;
+		enum advice_kind advice;
+		const char *line, *part;
+	} cases[] = {
+		{STALL_ALLOCATION, "org.example.Trainer.fit", "x", ADVICE_HEAP, "-Xmx768m",
+			"waited for the collector"},
+		{STALL_EXPLICIT, "org.example.Trainer.fit java.lang.System.gc", "x",
+			ADVICE_EXPLICIT_OFF, "-XX:+DisableExplicitGC", "not known"},
+		{STALL_EXPLICIT,
+			"org.example.Trainer.fit org.bytedeco.javacpp.Pointer.deallocator "
+			"java.lang.System.gc",
+			"x", ADVICE_MEMORY_LIMIT, "-Dorg.bytedeco.javacpp.maxphysicalbytes=0",
+			"at its limit"},
+		{STALL_EXPLICIT,
+			"org.example.Trainer.fit org.bytedeco.javacpp.Pointer.deallocator "
+			"java.lang.System.gc",
+			"dl4j:update:adam", ADVICE_WORKSPACES, "WorkspaceMode.ENABLED", "guess"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct attribution attribution = {};
+		struct advices advices = {};
+		const struct advice *advice;
+		struct world world;
+
+		waiting(cases[i].kind, cases[i].functions, &world, &attribution, &advices);
+		advices_release(&advices);
+		strcpy(world.steps.tracks.items[0].signal, cases[i].signal);
+		advise(&world, &attribution, &advices);
+		advice = need(&advices, cases[i].advice);
+		check_text(advice);
+		assert_non_null(strstr(advice->line, cases[i].line));
+		assert_non_null(strstr(advice->estimate, cases[i].part));
+		assert_non_null(strstr(advice->estimate, "pauses and waits fall from"));
+		assert_true(advice->saves_ns > 400 * MS && advice->saves_high_ns < 1150 * MS);
+		assert_null(find(&advices, ADVICE_NOTHING));
+		advices_release(&advices);
+		attrib_release(&attribution);
+		world_release(&world);
+	}
+}
+
+static void test_little_cost_is_left_alone(void **state)
+{
+	static const struct program program = {.collector = "G1",
+		.steps = 997,
+		.work_ns = 50 * MS,
+		.eden = 64 * MIB,
+		.allocated = MIB / 4,
+		.fixed_ns = 1e6};
+	struct attribution before = {};
+	struct advices advices = {};
+	struct world world;
+
+	run(&program, &world, &before);
+	advise(&world, &before, &advices);
+	assert_int_equal(advices.items.count, 1);
+	assert_int_equal(advices.items.items[0].kind, ADVICE_NOTHING);
+	assert_non_null(strstr(advices.items.items[0].title, "alone"));
+	advices_release(&advices);
+	attrib_release(&before);
+	world_release(&world);
+}
+
+/* Long times to safepoint under G1 are no loop's fault: the answer says where to look. */
+static void test_nothing_says_what_it_was(void **state)
+{
+	struct attribution before = {};
+	struct advices advices = {};
+	const struct advice *advice;
+	struct world world;
+
+	run(&programs[7].program, &world, &before);
+	attrib_release(&before);
+	for (size_t i = 0; i < world.pauses.count; i++) {
+		world.pauses.items[i].flags |= PAUSE_NO_COLLECTION;
+		world.pauses.items[i].generation = UNKNOWN;
+	}
+	world_build(&world, &before);
+	advise(&world, &before, &advices);
+	assert_int_equal(advices.items.count, 1);
+	advice = need(&advices, ADVICE_NOTHING);
+	assert_non_null(strstr(advice->estimate, "threads than processors"));
+	assert_non_null(strstr(advice->estimate, "without a collection"));
+	assert_true(strlen(advice->estimate) < sizeof(advice->estimate) - 1);
+	advices_release(&advices);
+	attrib_release(&before);
+	world_release(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_promises_are_kept),
+		cmocka_unit_test(test_promises_are_narrow),
+		cmocka_unit_test(test_unknown_facts),
+		cmocka_unit_test(test_ttsp_of_8),
+		cmocka_unit_test(test_ttsp_with_the_flag),
+		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_little_cost_is_left_alone),
+		cmocka_unit_test(test_nothing_says_what_it_was),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/*
+ * What reports say of the two JVMs of tests/golden/jvm.sql beyond the golden texts: the live view, pictures of
+ * stacks, the page, steps, --gc-only; and sums against a plain count.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <json-c/json.h>
+#include <cmocka.h>
+
+#include "json.h"
+#include "report_fixture.h"
+#include "safepoints.h"
+#include "text.h"
+#include "utf8.h"
+#include "verdict.h"
+
+#define SAFEPOINTS 101
+
+static void assert_has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("there is no \"%s\" in:\n%s", part, text);
+}
+
+static void assert_has_not(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("there is \"%s\" in:\n%s", part, text);
+}
+
+static void test_live(void **state)
+{
+	struct store_reader *reader = make_recording("jvm");
+	const struct recording *recording = store_recording(reader);
+	const struct stack_table *stacks = store_stacks(reader, NULL);
+	unsigned int shown = 0;
+	struct pause pause;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	text_live_header(out, recording, NULL, &shown);
+	while (store_next_pause(reader, &pause, NULL) > 0) {
+		text_live_header(out, recording, &pause, &shown);
+		if (pause.id <= 6 || pause.id == 8 || pause.id == 11)
+			text_pause_line(out, recording, stacks, &pause);
+	}
+	for (size_t i = 0; i < recording->stalls.count; i++)
+		if (text_stall_shown(&recording->stalls.items[i]))
+			text_stall_line(out, recording, stacks, &recording->stalls.items[i]);
+	fclose(out);
+	assert_string_equal(text,
+		"TIME             PID COMM     GC     DURATION     REACH       "
+		"  HEAP  REASON                      FRAME\n"
+		"12:00:00.500    4711 java     young  12.35 ms               51"
+		"2M→98M  G1 Evacuation Pause         Trainer.fit:97\n"
+		"12:00:00.600    4711 java     young  15.00 ms  8.000 ms     51"
+		"1M→99M  G1 Evacuation Pause         Trainer.fit:97  late: train-worker-3\n"
+		"12:00:01.000    4711 java     -      713.0 µs  650.0 µs       "
+		"        ThreadDump                  -\n"
+		"12:00:01.500    4711 java     full   61.00 ms               20"
+		"0M→90M  System.gc()                 BasicMemoryManager.invokeGc:165\n"
+		"12:00:02.000    4711 java     conc   1.300 ms              150"
+		"M→150M  G1PauseRemark               -\n"
+		"12:00:02.500    4800 java     ?      97.00 µs                 "
+		"        -                           -\n"
+		"12:00:03.500    4711 java     -      31.10 ms  31.00 ms       "
+		"        ICBufferFull                Kernel.loop:11  late: thread 4791\n"
+		"12:00:05.000    4711 java     young  13.00 ms              512"
+		"M→1.5G  G1 Evacuation Pause         Trainer.fit:97  late: train-worker-3\n"
+		"12:00:01.499    4711 java     stall  61.20 ms                 "
+		"        System.gc(), 2 collections  BasicMemoryManager.invokeGc:165  in DeallocatorServ\n"
+		"12:00:01.999    4711 java     stall  41.00 µs                 "
+		"        System.gc(), no collection  BasicMemoryManager.invokeGc:165  in DeallocatorServ\n"
+		"12:00:02.499    4711 java     stall  43.00 µs                 "
+		"        System.gc(), no collection  BasicMemoryManager.invokeGc:165  in DeallocatorServ\n"
+		"12:00:02.000    4800 java     stall   1.100 s                 "
+		"        allocation stall            evil?[2J.name;\"<  in evil?[2J;\"<\n"
+		"12:00:02.999    4711 java     stall  47.00 µs                 "
+		"        System.gc(), no collection  BasicMemoryManager.invokeGc:165  in DeallocatorServ\n"
+		"12:00:03.300    4800 java     stall  23.00 ms                 "
+		"        allocation stall            evil?[2J.name;\"<  in thread 4811\n"
+		"12:00:03.700    4711 java     stall  5.000 ms                 "
+		"        GC locker                   Trainer.fit:97  in main\n"
+		"12:00:03.800    4711 java     stall  170.0 ms                 "
+		"        System.gc()                 Trainer.fit:97  in main\n");
+	free(text);
+	store_reader_free(reader);
+}
+
+/* CPython's header and columns stay; both where both are. */
+static void test_live_headers(void **state)
+{
+	struct store_reader *reader = make_recording("busy");
+	struct pause safepoint = {.flags = PAUSE_SAFEPOINT}, plain = {0};
+	unsigned int shown = 0;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	text_live_header(out, store_recording(reader), NULL, &shown);
+	text_live_header(out, store_recording(reader), &plain, &shown);
+	text_live_header(out, store_recording(reader), &safepoint, &shown);
+	text_live_header(out, store_recording(reader), &safepoint, &shown);
+	fclose(out);
+	assert_string_equal(text,
+		"TIME             PID COMM            GEN REASON      DURATION  COLLECTED  FRAME\n"
+		"TIME             PID COMM     GC     DURATION     REACH         HEAP  "
+		"REASON                      FRAME\n");
+	free(text);
+	store_reader_free(reader);
+}
+
+static void test_folded(void **state)
+{
+	_cleanup_free_ char *text = make_report("jvm", "folded");
+	uint64_t total_us = 0;
+	char *save;
+
+	assert_has(text, "java (4711);com.example.mlp.Main.main (Main.java:23);com.example.mlp.Trainer.fit "
+			 "(Trainer.java:97);[young, G1CollectForAllocation] 51346\n");
+	assert_has(text, "java (4711);[no stack];[not GC, ThreadDump] 713\n");
+	assert_has(text, "java (4711);[no stack];[concurrent step, G1PauseRemark] 1300\n");
+	assert_has(text, "java (4800);[no stack];[unknown, unknown operation] 97\n");
+	assert_has(text, "evil\\x1b[2J.name:\"<;[concurrent step, XMarkStart]");
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		total_us += strtoull(strrchr(line, ' '), NULL, 10);
+	assert_int_equal(total_us, 154609); /* nothing is invisible */
+}
+
+static void test_flamegraph(void **state)
+{
+	_cleanup_free_ char *text = make_report("jvm", "flamegraph");
+
+	assert_true(utf8_valid(text, strlen(text)));
+	assert_has(text, "Safepoint time · jvm");
+	assert_has(text, "young, G1CollectForAllocation");
+	assert_has(text, "not GC, ThreadDump");
+	assert_has(text, "full, G1CollectFull");
+	assert_has(text, "<g class=\"j");
+	assert_has_not(text, "gen 0");
+	assert_has_not(text, "generation unknown");
+}
+
+static void test_html(void **state)
+{
+	_cleanup_free_ char *text = make_report("jvm", "html"), *plain = make_report("busy", "html");
+
+	assert_true(utf8_valid(text, strlen(text)));
+	assert_has(text, "\"jvm\":1,\"kinds\":[\"young\",\"concurrent step\",\"full\",\"not GC, or not known\"]");
+	assert_has(text, "\"explicit\":[[4711,\"DeallocatorServ\",");
+	assert_has(text, "\"stalls\":[[\"System.gc\",5,");
+	assert_has(text, "Concurrent Mark From Roots");
+	assert_has(text, "\"evil\\u005cx1b[2J;\\u0022\\u003c\"");
+	assert_has_not(plain, "\"jvm\":");
+	assert_has_not(plain, "\"safepoints\":{");
+}
+
+static void test_steps(void **state)
+{
+	_cleanup_free_ char *text = make_report_of("jvm", "text", "window:100ms", false);
+	_cleanup_free_ char *json = make_report_of("jvm", "json", "window:100ms", false);
+
+	assert_has(text, "Safepoints cost ");
+	assert_has(text, "of training time");
+	assert_has(text, "Of the time at safepoints at least 73.5 % was to collect.");
+	assert_has(text, "Not in these figures: 9 stalls");
+	assert_has(text, "   GC  TRIGGERED IN\n");
+	assert_has(text, "Cost by the line that asked for the safepoints");
+	assert_has_not(text, "Python");
+	assert_has_not(text, "generation");
+	assert_has(json, "\"stall_alone_ns\":");
+}
+
+static void test_gc_only(void **state)
+{
+	_cleanup_free_ char *text = make_report_of("jvm", "text", NULL, true);
+	_cleanup_free_ char *json = make_report_of("jvm", "json", NULL, true);
+	_cleanup_free_ char *html = make_report_of("jvm", "html", NULL, true);
+
+	assert_has(text, ": 8 safepoints, longest");
+	assert_has(text, "Left out everywhere (--gc-only): 3 safepoints in which nothing was collected.\n");
+	assert_has_not(text, "ThreadDump");
+	assert_has(json, "\"left_out\":3}");
+	assert_has(html, "\"gc_only\":3");
+}
+
+/* Stalls keep the verdict from looking elsewhere. */
+static void test_stalls_are_no_clean_verdict(void **state)
+{
+	struct recording recording = {.start_ns = 1000, .end_ns = 10000001000, .complete = true};
+	struct process *process = vec_add(&recording.processes);
+	struct runtime *runtime = vec_add(&recording.runtimes);
+	struct stall *stall;
+	struct summary summary = {0};
+	char text[VERDICT_PARAGRAPH_BYTES];
+
+	*process = (struct process){.id = 1, .pid = 4711, .comm = "java", .seen_ns = 1000};
+	*runtime = (struct runtime){.id = 1, .process = 1, .kind = "hotspot"};
+	assert_string_equal(verdict_sentence(&recording, NULL, &summary, text, sizeof(text)),
+		"No safepoint stopped java (4711) in 10.00 s: look elsewhere.");
+	stall = vec_add(&recording.stalls);
+	*stall = (struct stall){.id = 1, .start_ns = 2000, .end_ns = 2002000, .kind = STALL_ALLOCATION};
+	assert_has(verdict_sentence(&recording, NULL, &summary, text, sizeof(text)), "look elsewhere");
+	stall->end_ns = 3200002000;
+	stall->kind = STALL_EXPLICIT;
+	assert_string_equal(verdict_sentence(&recording, NULL, &summary, text, sizeof(text)),
+		"No safepoint stopped java (4711) in 10.00 s. Not in these figures: 1 stall in which a thread "
+		"waited for the collector, 3.200 s in all, longest 3.200 s (System.gc).");
+	recording_release(&recording);
+}
+
+static struct pause make_safepoint(uint64_t i)
+{
+	struct pause pause = {
+		.id = i + 1,
+		.start_ns = 1000 * i,
+		.end_ns = 1000 * i + 1 + i * i % 997,
+		.runtime = 1 + i % 2,
+		.generation = UNKNOWN,
+		.collected = UNKNOWN,
+		.uncollectable = UNKNOWN,
+		.flags = PAUSE_SAFEPOINT | (i % 7 ? 0 : PAUSE_NO_COLLECTION) | (i % 5 ? 0 : PAUSE_INEXACT),
+		.safepoint = {.operation = i % 3, .cause = i % 7 ? 40 + i % 4 : 0,
+			.ttsp_ns = i % 11 ? 1 : UNKNOWN, .cleanup_ns = UNKNOWN, .core_ns = UNKNOWN, .leave_ns = UNKNOWN,
+			.heap_before = i % 2 ? 1000 : UNKNOWN, .heap_after = i % 4 == 1 ? 400 : 2000,
+			.young = i % 7 ? 1 : 0, .full = i % 13 ? 0 : 1, .late_tid = i % 17 ? UNKNOWN : 90},
+	};
+
+	return pause;
+}
+
+static void test_sums(void **state)
+{
+	struct summary summary = {0};
+	struct safepoints *safepoints = &summary.safepoints;
+	uint64_t total = 0, by_operation[3] = {0}, inexact = 0, reached = 0, collecting = 0, late = 0;
+	int64_t freed = 0;
+
+	for (uint64_t i = 0; i < SAFEPOINTS; i++) {
+		struct pause pause = make_safepoint(i);
+		uint64_t ns = pause_duration(&pause);
+
+		assert_int_equal(summary_add(&summary, &pause), 0);
+		total += ns;
+		by_operation[i % 3] += ns;
+		inexact += i % 5 == 0;
+		reached += i % 11 != 0;
+		collecting += i % 7 != 0;
+		late += i % 17 == 0;
+		if (i % 7 && i % 4 == 1)
+			freed += 600;
+	}
+	assert_int_equal(safepoints->count, SAFEPOINTS);
+	assert_int_equal(safepoints->total_ns, total);
+	assert_int_equal(summary.total_ns, total);
+	assert_int_equal(summary_of_generations(&summary).count, 0);
+	assert_int_equal(safepoints->inexact, inexact);
+	assert_int_equal(safepoints->collecting, collecting);
+	assert_int_equal(safepoints->parts[PART_REACH].total_ns, reached);
+	assert_int_equal(safepoints->unsplit_ns, total - reached);
+	assert_int_equal(safepoints->operations.count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(safepoints->operations.items[i].class.total_ns,
+			by_operation[safepoints->operations.items[i].name]);
+	assert_int_equal(safepoints->late.count, 2); /* one number, two processes */
+	assert_int_equal(safepoints->late.items[0].sum.count + safepoints->late.items[1].sum.count, late);
+	/* The heap had grown in some: what those freed is not known, and not 0. */
+	assert_int_equal(safepoints->kinds[SAFEPOINT_YOUNG].freed +
+		safepoints->kinds[SAFEPOINT_FULL].freed, freed);
+	assert_int_equal(summary_quantile_all(&summary, 1), summary_quantile_safepoints(&summary, 1));
+	assert_int_equal(summary_quantile_generations(&summary, 1), 0);
+	safepoints_sort(safepoints);
+	for (size_t i = 1; i < 3; i++)
+		assert_true(safepoints->operations.items[i - 1].class.total_ns >=
+			safepoints->operations.items[i].class.total_ns);
+	summary_release(&summary);
+}
+
+static void test_words(void **state)
+{
+	static const struct {
+		int64_t bytes;
+		const char *text;
+	} sizes[] = {{UNKNOWN, "-"}, {0, "0K"}, {1023, "1K"}, {98ll << 20, "98M"}, {3ll << 29, "1.5G"},
+		{1023ll << 20, "1023M"}, {1ll << 30, "1.0G"}, {INT64_MAX, "8388608T"}};
+	struct pause pause = {.flags = PAUSE_SAFEPOINT, .generation = UNKNOWN, .end_ns = 100000,
+		.safepoint = {.young = UNKNOWN, .full = UNKNOWN, .ttsp_ns = 9999}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		assert_string_equal(SAFEPOINT_BYTES(sizes[i].bytes), sizes[i].text);
+	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_UNKNOWN);
+	assert_int_equal(safepoint_collects(&pause), UNKNOWN);
+	assert_false(safepoint_reach_matters(&pause));
+	pause.safepoint.ttsp_ns = 10000;
+	assert_true(safepoint_reach_matters(&pause));
+	pause.safepoint.cause = 7;
+	assert_int_equal(safepoint_collects(&pause), 1);
+	pause.safepoint.young = 2;
+	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_YOUNG);
+	pause.safepoint.full = 1; /* young and full in one safepoint: full */
+	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_FULL);
+	pause.flags |= PAUSE_NO_COLLECTION;
+	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_OTHER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_live),
+		cmocka_unit_test(test_live_headers),
+		cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_flamegraph),
+		cmocka_unit_test(test_html),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_gc_only),
+		cmocka_unit_test(test_stalls_are_no_clean_verdict),
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_words),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
