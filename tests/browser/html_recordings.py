@@ -57,11 +57,19 @@ class Recording:
         self.frames, self.nodes, self.signals, self.candidates, self.drops = {}, {}, [], [], []
         self.complete, self.cut_off, self.damage, self.note, self.host = True, False, "", "", "node23"
         self.elsewhere, self.elsewhere_ns, self.fails = 0, 0, False
+        self.jvms, self.safepoints, self.threads, self.stalls, self.phases, self.callers = {}, {}, [], [], [], []
         self.end = START
 
-    def process(self, pid, comm="python3", missed=0):
+    def process(self, pid, comm="python3", missed=0, collector=None):
         self.processes.append((pid, comm, missed))
+        if collector:
+            self.jvms[len(self.processes)] = collector
         return len(self.processes)
+
+    def safepoint(self, pause, operation, cause="", times=(-1, -1, -1, -1), heap=(-1, -1), collections=(-1, -1),
+                  tid=0, late=-1, late_stack=0):
+        self.safepoints[pause] = " ".join(map(str, (hexed(operation), hexed(cause), *times, *heap, *collections,
+                                                    tid, late, late_stack)))
 
     def frame(self, function, file, line):
         return self.frames.setdefault((function, file, line), len(self.frames) + 1)
@@ -85,8 +93,10 @@ class Recording:
         yield "recording {} {} {} {} {} {} {} {}".format(
             START, self.end, 1790000000 * 10**9 - START, int(self.complete), int(self.cut_off), hexed(self.damage),
             hexed(self.host), hexed(self.note))
-        for pid, comm, missed in self.processes:
+        for number, (pid, comm, missed) in enumerate(self.processes, 1):
             yield f"process {pid} {hexed(comm)} {missed}"
+            if number in self.jvms:
+                yield "jvm " + hexed(self.jvms[number])
         for function, file, line in self.frames:
             yield f"frame {hexed(function)} {hexed(file)} {line}"
         for parent, frame in self.nodes:
@@ -100,8 +110,18 @@ class Recording:
                    f"{hexed(signal)} {hexed(why)}")
         for track in self.tracks:
             yield from self.track_lines(track)
-        for pause in self.pauses:
+        for i, pause in enumerate(self.pauses):
             yield "pause %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d" % pause
+            if i in self.safepoints:
+                yield "safepoint " + self.safepoints[i]
+        for process, tid, name in self.threads:
+            yield f"thread {process} {tid} {hexed(name)}"
+        for stall in self.stalls:
+            yield "stall %d %d %d %d %d" % stall
+        for start, end, runtime, name in self.phases:
+            yield f"phase {start} {end} {runtime} {hexed(name)}"
+        for process, thread, *figures in self.callers:
+            yield f"caller {process} {hexed(thread)} " + " ".join(map(str, figures))
         for trigger in self.triggers:
             yield "trigger %d %d %d %d %d" % trigger
         for kind, process, saves, low, high, share, *texts in self.advices:
@@ -235,6 +255,46 @@ def without_steps(seed=11):
                         processes[i % 5 == 0], g, stacks[g])
     recording.end = at + 10**9
     recording.note = "no step signal: no function of a known framework was called; name one with --step."
+    recording.elsewhere = len(recording.pauses)
+    recording.elsewhere_ns = sum(p[1] - p[0] for p in recording.pauses)
+    return recording
+
+
+NO_COLLECTION, FULL, INEXACT = 8, 16, 128
+JAVA = [("com.example.Main.main", "Main.java", 23), ("com.example.Trainer.fit", "Trainer.java", 97)]
+
+
+def jvm(pauses=101, mixed=False):
+    """Young collections, every 7th safepoint a thread dump that a thread kept waiting, every 31st a full collection."""
+    recording = Recording("jvm.gct")
+    process = recording.process(4711, "java", collector="G1")
+    if mixed:
+        python = recording.process(4712)
+    stack, late = recording.stack(JAVA), recording.stack([("com.example.Kernel.loop", "Kernel.java", 11)])
+    recording.threads = [(process, 7, "main"), (process, 23, "<b>worker</b>")]
+    at = START
+    for i in range(pauses):
+        at += 11_000_000
+        if i % 7 == 6:
+            pause = recording.pause(at, 5_000_000 + i, process, -1, 0, -1, cause=0, flags=NO_COLLECTION)
+            recording.safepoint(pause, "ThreadDump", times=(4_900_000, 0, 100_000, i), tid=7, late=23, late_stack=late)
+        elif i % 31 == 30:
+            pause = recording.pause(at, 61_000_000 + i, process, 1, stack, -1, cause=4, flags=FULL)
+            recording.safepoint(pause, "G1CollectFull", "System.gc()", (100_000, 0, 60_900_000, i),
+                                (200 << 20, 90 << 20), (1, 1), 7)
+        else:
+            pause = recording.pause(at, 2_000_000 + i, process, 0, stack, -1, cause=4,
+                                    flags=INEXACT if i == 1 else 0)
+            recording.safepoint(pause, "G1CollectForAllocation", "G1 Evacuation Pause", (100_000, 0, 1_900_000, i),
+                                (512 << 20, (98 << 20) + i), (1, 0), 7)
+        if mixed:
+            recording.pause(at + 9_000_000, 300_000, python, i % 3, 0)
+        at = recording.end
+    recording.stalls = [(START + i * 10**6, START + i * 10**6 + 47_000_000 * (i + 1), 1, 1 + i % 3, i % 2 or -1)
+                        for i in range(5)]
+    recording.phases = [(START, START + 3 * 10**8, 1, "Concurrent Mark"), (START, START + 10**8, 1, "<i>phase</i>")]
+    recording.callers = [(process, "DeallocatorServ", 1, 2, 23, 19, 470_000_000, 180_000_000, 500_000_000, 1)]
+    recording.end = at + 10**9
     recording.elsewhere = len(recording.pauses)
     recording.elsewhere_ns = sum(p[1] - p[0] for p in recording.pauses)
     return recording

@@ -107,7 +107,9 @@ static void take_process(struct world *w)
 
 static void take_frame(struct world *w)
 {
-	struct frame frame = {.lang = LANG_PYTHON};
+	const struct runtime *first = w->recording.runtimes.items;
+	bool java = w->recording.runtimes.count && !strcmp(first->kind, "hotspot");
+	struct frame frame = {.lang = java ? LANG_JAVA : LANG_PYTHON};
 	size_t len;
 	char *text = string(&len);
 
@@ -217,6 +219,94 @@ static void take_pause(struct world *w)
 	charge->worker = number() != 0;
 }
 
+static uint32_t interned(struct world *w)
+{
+	size_t len;
+	char *bytes = string(&len);
+
+	return len ? strtab_add(w->stacks.strings, bytes, len) : 0;
+}
+
+/* The process before is a JVM. */
+static void take_jvm(struct world *w)
+{
+	struct runtime *runtime = &w->recording.runtimes.items[w->recording.runtimes.count - 1];
+
+	strcpy(runtime->kind, "hotspot");
+	strcpy(runtime->version, "21.0.12");
+	FIELD(runtime->collector);
+}
+
+/* The pause before is a safepoint: what is known of it. */
+static void take_safepoint(struct world *w)
+{
+	struct pause *pause = &w->pauses.items[w->pauses.count - 1];
+	struct safepoint *facts = &pause->safepoint;
+
+	pause->flags |= PAUSE_SAFEPOINT;
+	facts->operation = interned(w);
+	facts->cause = interned(w);
+	facts->ttsp_ns = number();
+	facts->cleanup_ns = number();
+	facts->core_ns = number();
+	facts->leave_ns = number();
+	facts->heap_before = number();
+	facts->heap_after = number();
+	facts->young = number();
+	facts->full = number();
+	pause->tid = small();
+	facts->late_tid = number();
+	facts->late_stack = small();
+}
+
+static void take_thread(struct world *w)
+{
+	struct thread *thread = ADD(&w->recording.threads);
+
+	thread->process = small();
+	thread->tid = small();
+	FIELD(thread->name);
+}
+
+static void take_stall(struct world *w)
+{
+	struct stall *stall = ADD(&w->recording.stalls);
+
+	stall->id = w->recording.stalls.count;
+	stall->start_ns = (uint64_t)number();
+	stall->end_ns = (uint64_t)number();
+	stall->runtime = small();
+	stall->kind = small();
+	stall->collections = number();
+}
+
+static void take_phase(struct world *w)
+{
+	struct phase *phase = ADD(&w->recording.phases);
+
+	phase->id = w->recording.phases.count;
+	phase->start_ns = (uint64_t)number();
+	phase->end_ns = (uint64_t)number();
+	phase->runtime = small();
+	phase->name = interned(w);
+}
+
+static void take_caller(struct world *w)
+{
+	struct explicit_caller *caller = ADD(&w->attribution.explicit_calls.callers);
+
+	caller->process = small();
+	FIELD(caller->thread);
+	caller->caller = small();
+	caller->who = small();
+	caller->calls = (uint64_t)number();
+	caller->collected = (uint64_t)number();
+	caller->blocked_ns = (uint64_t)number();
+	caller->pause_ns = (uint64_t)number();
+	caller->period_ns = (uint64_t)number();
+	caller->regular = number() != 0;
+}
+
 static void take_trigger(struct world *w)
 {
 	struct trigger_cost *trigger = ADD(&w->attribution.triggers);
@@ -320,6 +410,8 @@ static const struct {
 	{"frame", take_frame}, {"node", take_node}, {"track", take_track}, {"costs", take_costs},
 	{"change", take_change}, {"trigger", take_trigger}, {"advice", take_advice},
 	{"candidate", take_candidate}, {"elsewhere", take_elsewhere}, {"failure", take_failure},
+	{"jvm", take_jvm}, {"safepoint", take_safepoint}, {"thread", take_thread},
+	{"stall", take_stall}, {"phase", take_phase}, {"caller", take_caller},
 };
 
 static void take(struct world *w, char *line)
@@ -363,6 +455,7 @@ static void release(struct world *w)
 	vec_free(&w->attribution.tracks);
 	vec_free(&w->attribution.charges);
 	vec_free(&w->attribution.triggers);
+	vec_free(&w->attribution.explicit_calls.callers);
 	vec_free(&w->advices.items);
 	vec_free(&w->pauses);
 	stack_table_release(&w->stacks);

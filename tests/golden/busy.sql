@@ -6,7 +6,7 @@ INSERT INTO process VALUES
 	(1, 4711, 4711, 1, 'python3', CAST('python3' || char(0) || 'train.py' || char(0) || '--name=é "x"' || char(0) AS BLOB), 5000000000, NULL),
 	(2, 4712, 17, 4711, 'loader' || char(27) || '[31m', x'70FF00', 8000000000, 20000000000),
 	(3, 4713, 4713, 4711, 'nvidia-smi', NULL, 9000000000, 9500000000);
-INSERT INTO runtime VALUES
+INSERT INTO runtime (id, process, kind, version, tier, path, detail, attached_ns, missed) VALUES
 	(1, 1, 'cpython', '3.11.2', 'usdt', '/usr/bin/python3.11', 'python:gc__start at 0x1c4e2f (nop)', 5000100000, 0),
 	(2, 2, 'cpython', '', 'call-target', NULL, NULL, 8000100000, 2);
 INSERT INTO string VALUES (1, '<module>'), (2, '/home/ada/train.py'), (3, 'Trainer.step'), (4, 'Module.__call__'),

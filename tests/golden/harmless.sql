@@ -3,6 +3,6 @@ INSERT INTO meta VALUES ('version', '0.1.0'), ('host', 'node7'), ('boot_id', 'b'
 	('end_ns', '31000000000'), ('complete', '1');
 INSERT INTO clock VALUES (1000000000, 1763726400000000000);
 INSERT INTO process VALUES (1, 1234, 1234, 1, 'python3', NULL, 1000000000, NULL);
-INSERT INTO runtime VALUES (1, 1, 'cpython', '3.13.0', 'symbol', '/opt/py/libpython3.13.so.1.0', 'gc_collect_main+4 (push)', 1000000000, 0);
+INSERT INTO runtime (id, process, kind, version, tier, path, detail, attached_ns, missed) VALUES (1, 1, 'cpython', '3.13.0', 'symbol', '/opt/py/libpython3.13.so.1.0', 'gc_collect_main+4 (push)', 1000000000, 0);
 INSERT INTO pause (id, start_ns, duration_ns, runtime, tid, interpreter, generation, cause, flags, collected,
 	uncollectable, stack) VALUES (1, 2000000000, 3100000, 1, 1234, 0, 2, 1, 0, 40, 0, NULL), (2, 3000000000, 2900000, 1, 1234, 0, 2, 1, 0, 40, 0, NULL);

@@ -6,7 +6,7 @@ INSERT INTO clock VALUES (5000000000, 1763726400000000000);
 INSERT INTO process VALUES
 	(1, 4711, 4711, 1, 'python3', CAST('python3' || char(0) || 'train.py' || char(0) AS BLOB), 5000000000, NULL),
 	(2, 4712, 4712, 4711, 'pt_data_worker', NULL, 5000000000, NULL);
-INSERT INTO runtime VALUES
+INSERT INTO runtime (id, process, kind, version, tier, path, detail, attached_ns, missed) VALUES
 	(1, 1, 'cpython', '3.11.2', 'symbol', '/usr/bin/python3.11', 'gc_collect_main+4 (push, emulated)', 5000100000, 0),
 	(2, 2, 'cpython', '3.11.2', 'symbol', '/usr/bin/python3.11', 'gc_collect_main+4 (push, emulated)', 5000100000, 0);
 INSERT INTO string VALUES (1, '<module>'), (2, '/home/ada/train.py'), (3, 'Trainer.step'), (4, 'Module.__call__'),

@@ -12,6 +12,7 @@ struct collector {
 	struct flame_leaves leaves;
 	struct u64map origins; /* runtime, interpreter → index */
 	struct u64map known;   /* origin, stack, generation, cause → index in that origin's leaves */
+	struct u64map operations; /* string id → flame_leaf.cause */
 	uint64_t last_key;     /* of the leaf at last_leaf, when there is any */
 	size_t last_leaf;
 	bool causes;
@@ -22,6 +23,7 @@ static void collector_release(struct collector *collector)
 	flame_leaves_release(&collector->leaves);
 	u64map_release(&collector->origins);
 	u64map_release(&collector->known);
+	u64map_release(&collector->operations);
 }
 
 void flame_leaves_release(struct flame_leaves *leaves)
@@ -31,6 +33,7 @@ void flame_leaves_release(struct flame_leaves *leaves)
 	for (size_t i = 0; i < leaves->origins.count; i++)
 		vec_free(&leaves->origins.items[i].leaves);
 	vec_free(&leaves->origins);
+	vec_free(&leaves->operations);
 }
 
 static int find_origin(struct collector *collector, const struct pause *pause, size_t *ret,
@@ -65,8 +68,8 @@ static int find_origin(struct collector *collector, const struct pause *pause, s
 static int find_leaf(struct collector *collector, size_t at, const struct flame_leaf *shape)
 {
 	struct flame_origin *origin = &collector->leaves.origins.items[at];
-	uint64_t key = (uint64_t)at << 40 | (uint64_t)shape->stack << 8 |
-		(uint64_t)shape->cause << 4 | shape->generation;
+	uint64_t key = (uint64_t)at << 44 | (uint64_t)shape->stack << 12 |
+		(uint64_t)shape->cause << 5 | shape->generation;
 	const uint64_t *known;
 	struct flame_leaf *leaf;
 
@@ -92,18 +95,50 @@ static void count(uint64_t *total_ns, uint64_t *pauses, uint64_t ns)
 	++*pauses;
 }
 
+_Static_assert(FLAME_GENERATIONS <= 1 << 5 && FLAME_OPERATIONS < 1 << 7,
+	"the key of a leaf: 20 bits of origin, 32 of stack, 7 of cause, 5 of generation");
+
+/* The number of the operation whose name is string @name. 0 or -ENOMEM. */
+static int find_operation(struct collector *collector, uint32_t name, uint8_t *ret)
+{
+	const uint64_t *known = u64map_get(&collector->operations, name);
+	uint32_t *slot;
+
+	*ret = known ? (uint8_t)*known : 0;
+	if (known || !name || collector->leaves.operations.count == FLAME_OPERATIONS)
+		return 0;
+	slot = vec_add(&collector->leaves.operations);
+	if (!slot)
+		return -ENOMEM;
+	*slot = name;
+	*ret = (uint8_t)collector->leaves.operations.count;
+	return u64map_put(&collector->operations, name, *ret);
+}
+
+/* Stack, generation and cause of the leaf that @pause belongs to. 0 or -ENOMEM. */
+static int shape_of(struct collector *collector, const struct report_input *input,
+	const struct pause *pause, struct flame_leaf *ret)
+{
+	bool known = pause->generation >= 0 && pause->generation < (int)FLAME_GENERATION_UNKNOWN;
+
+	*ret = (struct flame_leaf){
+		.stack = pause->stack < input->stacks->node_count ? pause->stack : STACK_NONE,
+		.generation = known ? (uint8_t)pause->generation : FLAME_GENERATION_UNKNOWN,
+		.cause = collector->causes && pause->cause < 16 ? (uint8_t)pause->cause : 0,
+	};
+	if (!pause_is_safepoint(pause))
+		return 0;
+	ret->generation = (uint8_t)(FLAME_SAFEPOINT + safepoint_kind(pause));
+	return find_operation(collector, pause->safepoint.operation, &ret->cause);
+}
+
 static int add_pause(struct collector *collector, const struct report_input *input,
 	const struct pause *pause, struct err *err)
 {
 	struct flame_leaves *leaves = &collector->leaves;
 	uint64_t ns = pause->end_ns > pause->start_ns ? pause_duration(pause) : 0;
-	bool known = pause->generation >= 0 && pause->generation < FLAME_GENERATION_UNKNOWN;
-	struct flame_leaf shape = {
-		.stack = pause->stack < input->stacks->node_count ? pause->stack : STACK_NONE,
-		.generation = known ? (uint8_t)pause->generation : FLAME_GENERATION_UNKNOWN,
-		.cause = collector->causes && pause->cause < 16 ? (uint8_t)pause->cause : 0,
-	};
 	struct flame_origin *origin;
+	struct flame_leaf shape;
 	struct flame_leaf *leaf;
 	size_t at = 0;
 	int r;
@@ -112,6 +147,8 @@ static int add_pause(struct collector *collector, const struct report_input *inp
 		return err_set(err, EBADMSG,
 			"the pauses of this recording add up to more than 292 years: it is damaged");
 	r = find_origin(collector, pause, &at, err);
+	if (!r)
+		r = shape_of(collector, input, pause, &shape);
 	if (!r)
 		r = find_leaf(collector, at, &shape);
 	if (r)

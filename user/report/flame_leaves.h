@@ -8,15 +8,19 @@
 #include <stdint.h>
 
 #include "report.h"
+#include "safepoint_words.h"
 #include "vec.h"
 
-#define FLAME_GENERATIONS 16 /* 0 … 14, and the last for "not known" */
-#define FLAME_GENERATION_UNKNOWN (FLAME_GENERATIONS - 1)
+#define FLAME_GENERATION_UNKNOWN 15u /* 0 … 14 are generations */
+#define FLAME_SAFEPOINT 16u	     /* and from here on enum safepoint_kind */
+#define FLAME_GENERATIONS (FLAME_SAFEPOINT + SAFEPOINT_KINDS)
+#define FLAME_OPERATIONS 127 /* that are told apart */
 
 struct flame_leaf {
 	uint64_t ns, pauses;
 	uint32_t stack; /* node of the stack table, below its node_count; STACK_NONE: none was taken */
-	uint8_t generation, cause;
+	uint8_t generation; /* or FLAME_SAFEPOINT + kind */
+	uint8_t cause;	    /* enum pause_cause; of a safepoint, its operation: see flame_leaves.operations */
 	bool cut; /* for flame_tree_build(): the stack went on deeper */
 };
 
@@ -32,11 +36,12 @@ struct flame_leaves {
 	VEC(struct flame_origin) origins;
 	uint64_t ns, pauses;
 	struct flame_leaf generations[FLAME_GENERATIONS]; /* totals; ns and pauses only */
+	VEC(uint32_t) operations; /* string ids, of flame_leaf.cause − 1; cause 0: not known, or one too many */
 };
 
 /*
  * Reads every pause of @input from the start. Pauses that differ only in their cause are one leaf unless
- * @causes. The caller releases. 0 or -errno with a sentence.
+ * @causes, safepoints that differ in their operation never. The caller releases. 0 or -errno with a sentence.
  */
 int flame_leaves_collect(const struct report_input *input, bool causes, struct flame_leaves *ret,
 	struct err *err);

@@ -60,16 +60,26 @@ static void put_figures(struct flame_text *text, uint64_t ns, uint64_t pauses, u
 static const char *generation_class(uint32_t generation)
 {
 	static const char *const classes[] = {"gen0", "gen1", "gen2"};
+	static const char *const safepoints[] = {
+		[SAFEPOINT_YOUNG] = "gen0",
+		[SAFEPOINT_STEP] = "gen1",
+		[SAFEPOINT_FULL] = "gen2",
+		[SAFEPOINT_OTHER] = "genx",
+		[SAFEPOINT_UNKNOWN] = "gen3",
+	};
 
+	if (generation >= FLAME_SAFEPOINT && generation < FLAME_GENERATIONS)
+		return safepoints[generation - FLAME_SAFEPOINT];
 	if (generation == FLAME_GENERATION_UNKNOWN)
 		return "genx";
 	return generation < ARRAY_SIZE(classes) ? classes[generation] : "gen3";
 }
 
-/* The same function has the same shade in every picture. */
+/* The same function has the same shade in every picture; Java's are shades of their own. */
 static const char *call_class(const struct stack_table *stacks, const struct frame *frame)
 {
 	static const char *const classes[] = {"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"};
+	static const char *const java[] = {"j0", "j1", "j2", "j3"};
 	const char *name = strtab_get(stacks->strings, frame->function);
 	uint64_t hash = 0;
 
@@ -77,6 +87,8 @@ static const char *call_class(const struct stack_table *stacks, const struct fra
 		return "mark";
 	for (size_t i = 0; i < strtab_len(stacks->strings, frame->function); i++)
 		hash = u64_mix(hash ^ (unsigned char)name[i]);
+	if (frame->lang == LANG_JAVA)
+		return java[hash % ARRAY_SIZE(java)];
 	return classes[hash % ARRAY_SIZE(classes)];
 }
 
@@ -128,7 +140,11 @@ static void put_plain_name(struct flame_text *text, const struct drawing *d,
 		break;
 	case FLAME_PAUSE:
 		flame_text_generation(text, box->id >> 8);
-		flame_text_format(text, ", %s", pause_cause_name(box->id & 0xff));
+		flame_text_put(text, ", ");
+		if (box->id >> 8 >= FLAME_SAFEPOINT)
+			flame_text_operation(text, d->input->stacks, &d->leaves, box->id & 0xff);
+		else
+			flame_text_put(text, pause_cause_name(box->id & 0xff));
 		break;
 	}
 }
@@ -331,7 +347,8 @@ static void draw_head(struct drawing *d)
 	fprintf(d->out, "<svg class=\"heading\" x=\"%d\" width=\"%d\" height=\"40\">"
 			"<text class=\"title\" y=\"29\">", MARGIN, WIDTH - 2 * MARGIN);
 	flame_text_clear(&d->line);
-	flame_text_put(&d->line, "GC pause time");
+	flame_text_put(&d->line, recording_kinds(d->input->recording) == RUNTIMES_JVM
+		? "Safepoint time" : "GC pause time");
 	if (*title) {
 		flame_text_put(&d->line, " · ");
 		flame_text_clean(&d->line, title, strlen(title), TIP_MOST);

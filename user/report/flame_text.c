@@ -147,9 +147,24 @@ void flame_text_origin(struct flame_text *text, const struct recording *recordin
 		flame_text_format(text, " interpreter %d", origin->interpreter);
 }
 
+void flame_text_operation(struct flame_text *text, const struct stack_table *stacks,
+	const struct flame_leaves *leaves, uint32_t operation)
+{
+	uint32_t name;
+
+	if (!operation || operation > leaves->operations.count) {
+		flame_text_put(text, "unknown operation");
+		return;
+	}
+	name = leaves->operations.items[operation - 1];
+	flame_text_clean(text, strtab_get(stacks->strings, name), strtab_len(stacks->strings, name), 60);
+}
+
 void flame_text_generation(struct flame_text *text, uint32_t generation)
 {
-	if (generation >= FLAME_GENERATION_UNKNOWN)
+	if (generation >= FLAME_SAFEPOINT)
+		flame_text_put(text, safepoint_kind_name(generation - FLAME_SAFEPOINT));
+	else if (generation >= FLAME_GENERATION_UNKNOWN)
 		flame_text_put(text, "gen ?");
 	else
 		flame_text_format(text, "gen %u%s", generation, generation == 2 ? " (full)" : "");

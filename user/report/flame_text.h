@@ -39,8 +39,11 @@ void flame_text_frame(struct flame_text *text, const struct stack_table *stacks,
 /* "python3 (1234)", with runtime and interpreter where the process has several. */
 void flame_text_origin(struct flame_text *text, const struct recording *recording,
 	const struct flame_origin *origin);
-/* "gen 2 (full)", "gen ?". CPython's generation 2 is the full collection. */
+/* "gen 2 (full)", "gen ?". CPython's generation 2 is the full collection. Of safepoints: "young", "not GC". */
 void flame_text_generation(struct flame_text *text, uint32_t generation);
+/* The name of a safepoint's operation, given as flame_leaf.cause; "unknown operation". */
+void flame_text_operation(struct flame_text *text, const struct stack_table *stacks,
+	const struct flame_leaves *leaves, uint32_t operation);
 /* "1,234,567 pauses", "1 pause" */
 void flame_text_count(struct flame_text *text, uint64_t count, const char *one, const char *many);
 

@@ -1,6 +1,7 @@
 /*
- * Folded stacks, one line each: "process;outermost;…;innermost;[gen 2] weight", weight in µs. Rounding is carried
- * from line to line, so that the weights add up to the pause time to the nearest µs.
+ * Folded stacks, one line each: "process;outermost;…;innermost;[gen 2] weight", of safepoints
+ * "…;[young, G1CollectForAllocation] weight"; weight in µs. Rounding is carried from line to line, so that the
+ * weights add up to the pause time to the nearest µs.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -74,6 +75,26 @@ static int find_path(struct folder *folder, uint32_t stack, struct err *err)
 	return 0;
 }
 
+/* "[gen 2]", "[gen ?]", "[full, G1CollectFull]", "[not GC, ThreadDump]" */
+static void put_kind(struct folder *folder, const struct flame_leaf *leaf)
+{
+	struct flame_text *line = &folder->line;
+	size_t from = line->bytes.count;
+
+	if (leaf->generation < FLAME_GENERATION_UNKNOWN) {
+		flame_text_format(line, "[gen %u]", leaf->generation);
+		return;
+	}
+	flame_text_put(line, "[");
+	flame_text_generation(line, leaf->generation);
+	if (leaf->generation >= FLAME_SAFEPOINT) {
+		flame_text_put(line, ", ");
+		flame_text_operation(line, folder->input->stacks, &folder->leaves, leaf->cause);
+	}
+	flame_text_put(line, "]");
+	no_separators(line->bytes.items + from, line->bytes.count - from);
+}
+
 static int put_leaf(struct folder *folder, const struct flame_leaf *leaf, size_t origin_len,
 	FILE *out, struct err *err)
 {
@@ -87,10 +108,7 @@ static int put_leaf(struct folder *folder, const struct flame_leaf *leaf, size_t
 		put_frame(folder, folder->path.items[i - 1]);
 	if (leaf->stack == STACK_NONE)
 		flame_text_put(&folder->line, "[no stack];");
-	if (leaf->generation == FLAME_GENERATION_UNKNOWN)
-		flame_text_put(&folder->line, "[gen ?]");
-	else
-		flame_text_format(&folder->line, "[gen %u]", leaf->generation);
+	put_kind(folder, leaf);
 	folder->total_ns += leaf->ns;
 	us = (folder->total_ns + 500) / 1000 - folder->written_us;
 	folder->written_us += us;

@@ -17,6 +17,7 @@ static void page_release(struct html_page *page)
 	vec_free(&page->longest);
 	html_stacks_release(&page->stacks);
 	u64map_release(&page->tracks);
+	vec_free(&page->classes);
 	flame_text_release(&page->text);
 }
 
@@ -52,7 +53,20 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 		.generation = pause->generation,
 		.cause = pause->cause,
 		.flags = pause->flags,
+		.passes = !input->filter || pause_passes(pause, input->filter),
+		.runtime = pause->runtime,
+		.tid = pause->tid,
+		.safepoint = pause->safepoint,
 	};
+	uint8_t *class = vec_add(&page->classes);
+
+	if (!class)
+		return -ENOMEM;
+	if (pause_is_safepoint(pause)) {
+		kept.kind = safepoint_kind(pause);
+		kept.generation = kept.kind < SAFEPOINT_OTHER ? (int32_t)kept.kind : UNKNOWN;
+	}
+	*class = html_class(kept.generation) | (pause_is_safepoint(pause) ? HTML_CLASS_SAFEPOINT : 0);
 
 	if (attribution && order < attribution->charges.count) {
 		const struct charge *charge = &attribution->charges.items[order];
@@ -87,15 +101,6 @@ static int read_pauses(struct html_page *page, struct err *err)
 	return 0;
 }
 
-static bool passes(const struct html_page *page, const struct html_pause *pause)
-{
-	const struct pause plain = {.start_ns = pause->start_ns,
-		.end_ns = pause->end_ns,
-		.generation = pause->generation};
-
-	return !page->input->filter || pause_passes(&plain, page->input->filter);
-}
-
 /* The longest pauses have their stacks first, before the room for stacks is used up. */
 static int take_stacks(struct html_page *page)
 {
@@ -105,7 +110,7 @@ static int take_stacks(struct html_page *page)
 
 		if (html_stacks_node(&page->stacks, pause->stack, &pause->stack))
 			return -ENOMEM;
-		if (page->longest.count >= LONGEST || !passes(page, pause))
+		if (page->longest.count >= LONGEST || !pause->passes)
 			continue;
 		slot = vec_add(&page->longest);
 		if (!slot)

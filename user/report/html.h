@@ -11,6 +11,7 @@
 #include "flame_text.h"
 #include "html_keep.h"
 #include "html_stacks.h"
+#include "html_steps.h"
 #include "report.h"
 #include "summary.h"
 
@@ -24,6 +25,7 @@ struct html_page {
 	VEC(struct html_pause) longest; /* longest first, of those the filter lets pass */
 	struct html_stacks stacks;
 	struct u64map tracks;	  /* struct process.id → index of its track */
+	VEC(uint8_t) classes;	  /* of every pause, in the order the source gave them: see html_class() */
 	struct flame_text text;	  /* scratch */
 	struct err damage;	  /* why reading the pauses ended early, or "" */
 };
@@ -33,6 +35,10 @@ size_t html_tracks(const struct html_page *page);
 
 /* {…}: everything that the script draws. 0, or -ENOMEM with a sentence. */
 int html_data_write(struct html_page *page, struct err *err);
+/* What only JVMs have, nothing without one: members of that object. 0 or -ENOMEM. */
+int html_jvm_write(struct html_page *page);
+/* ,[…]: the facts of a safepoint as an element of an array; html_jvm.js reads them. 0 or -ENOMEM. */
+int html_safepoint_write(struct html_page *page, const struct html_pause *pause);
 /* Processes, signals, candidates, drops: members of that object. */
 void html_recorded_write(struct html_page *page);
 

@@ -15,7 +15,12 @@
 #define TRIGGERS_MOST 200
 #define CHANGES_MOST  32
 
-enum { PAUSE_BY_WORKER = 1 << 4, PAUSE_DID_SLEEP = 1 << 5, PAUSE_FOREIGN = 1 << 6 };
+enum {
+	PAUSE_BY_WORKER = 1 << 4,
+	PAUSE_DID_SLEEP = 1 << 5,
+	PAUSE_FOREIGN = 1 << 6,
+	PAUSE_OF_JVM = 1 << 7,
+};
 
 size_t html_tracks(const struct html_page *page)
 {
@@ -112,27 +117,41 @@ static int pid_of(const struct html_page *page, uint32_t process)
 
 static unsigned int pause_bits(const struct html_pause *pause, uint32_t owner)
 {
-	unsigned int generation = pause->generation >= 0 && pause->generation < 3 ?
-		(unsigned int)pause->generation :
-		3;
+	unsigned int generation = html_class(pause->generation);
 
 	return generation | (pause->cause < 4 ? pause->cause : 0) << 2 |
+		(pause->flags & PAUSE_SAFEPOINT ? PAUSE_OF_JVM : 0) |
 		(pause->worker ? PAUSE_BY_WORKER : 0) |
 		(pause->flags & PAUSE_SLEPT ? PAUSE_DID_SLEEP : 0) |
 		(pause->process != owner ? PAUSE_FOREIGN : 0);
 }
 
+/* The reason of a safepoint and what time it took to reach. 0 or -ENOMEM. */
+static int pack_safepoint(struct html_page *page, struct html_pack *pack, const struct html_pause *kept)
+{
+	const struct pause pause = {.flags = kept->flags, .safepoint = kept->safepoint,
+		.generation = kept->generation};
+	int64_t ttsp_ns = kept->safepoint.ttsp_ns;
+	uint32_t reason = 0;
+	int r = html_stacks_string(&page->stacks, safepoint_reason(&pause), &reason);
+
+	html_pack_uint(pack, reason);
+	html_pack_uint(pack, ttsp_ns < 0 ? 0 : html_us((uint64_t)ttsp_ns) + 1);
+	return r;
+}
+
 /* ,"kept":{"count":…,"data":"…"} of the pauses of @track, or of none; @owner: the process of most of them. */
-static void put_kept(struct html_page *page, uint32_t track, uint32_t owner)
+static int put_kept(struct html_page *page, uint32_t track, uint32_t owner)
 {
 	uint64_t before_us = 0, origin_ns = page->input->recording->start_ns;
 	struct html_pack pack;
 	size_t count = 0;
+	int r = 0;
 
 	html_key(page->out, false, "kept");
 	fputs("{\"data\":", page->out);
 	html_pack_begin(&pack, page->out);
-	for (size_t i = 0; i < page->keep.pauses.count; i++) {
+	for (size_t i = 0; !r && i < page->keep.pauses.count; i++) {
 		const struct html_pause *pause = &page->keep.pauses.items[i];
 		uint64_t start_us = pause->start_ns > origin_ns ?
 			html_us(pause->start_ns - origin_ns) :
@@ -150,12 +169,15 @@ static void put_kept(struct html_page *page, uint32_t track, uint32_t owner)
 		html_pack_uint(&pack, pause->collected < 0 ? 0 : (uint64_t)pause->collected + 1);
 		if (bits & PAUSE_FOREIGN)
 			html_pack_uint(&pack, (uint64_t)pid_of(page, pause->process));
+		if (bits & PAUSE_OF_JVM)
+			r = pack_safepoint(page, &pack, pause);
 		before_us = start_us;
 		count++;
 	}
 	html_pack_end(&pack);
 	html_uint(page->out, "count", count);
 	putc_unlocked('}', page->out);
+	return r;
 }
 
 static void put_distribution(FILE *out, const char *name, const struct step_distribution *steps)
@@ -226,6 +248,7 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 {
 	const struct attribution *attribution = page->input->attribution;
 	const struct step_track *track = &attribution->steps->tracks.items[index];
+	const struct html_classes classes = {page->classes.items, page->classes.count};
 	FILE *out = page->out;
 	int r;
 
@@ -234,13 +257,14 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 	html_key(out, false, "distribution");
 	html_distribution_write(out, attribution, index);
 	html_key(out, false, "worst");
-	r = html_worst_write(out, attribution, index, &page->stacks);
+	r = html_worst_write(out, attribution, &classes, index, &page->stacks);
 	if (r)
 		return r;
 	html_uint(out, "per_bin", per_bin);
 	html_key(out, false, "data");
-	r = html_steps_write(out, attribution, index, per_bin);
-	put_kept(page, index, track->process);
+	r = html_steps_write(out, attribution, &classes, index, per_bin);
+	if (!r)
+		r = put_kept(page, index, track->process);
 	putc_unlocked('}', out);
 	return r;
 }
@@ -268,14 +292,18 @@ static int put_triggers(struct html_page *page)
 	return r;
 }
 
-/* [[start,duration,generation,cause,collected,rss before,rss after,pid,track,step,cost,stack,bits],…] */
-static void put_longest(struct html_page *page)
+/*
+ * [[start,duration,generation,cause,collected,rss before,rss after,pid,track,step,cost,stack,bits,safepoint],…], the
+ * last only of those that are
+ */
+static int put_longest(struct html_page *page)
 {
 	int64_t origin_ns = (int64_t)page->input->recording->start_ns;
+	int r = 0;
 
 	html_key(page->out, false, "longest");
 	putc_unlocked('[', page->out);
-	for (size_t i = 0; i < page->longest.count; i++) {
+	for (size_t i = 0; !r && i < page->longest.count; i++) {
 		const struct html_pause *pause = &page->longest.items[i];
 
 		fprintf(page->out, "%s[%" PRId64 ",%" PRIu64 ",%d,%u", i ? "," : "",
@@ -283,12 +311,16 @@ static void put_longest(struct html_page *page)
 			pause->generation, pause->cause);
 		fprintf(page->out, ",%" PRId64 ",%" PRId64 ",%" PRId64, pause->collected,
 			pause->rss_start, pause->rss_end);
-		fprintf(page->out, ",%d,%d,%d,%" PRIu64 ",%u,%u]", pid_of(page, pause->process),
+		fprintf(page->out, ",%d,%d,%d,%" PRIu64 ",%u,%u", pid_of(page, pause->process),
 			pause->track == ATTRIB_NONE ? -1 : (int)pause->track,
 			pause->step == ATTRIB_NONE ? -1 : (int)pause->step, pause->cost_ns,
 			pause->stack, pause_bits(pause, pause->process));
+		if (pause->flags & PAUSE_SAFEPOINT)
+			r = html_safepoint_write(page, pause);
+		putc_unlocked(']', page->out);
 	}
 	putc_unlocked(']', page->out);
+	return r;
 }
 
 static int put_tracks(struct html_page *page)
@@ -320,11 +352,10 @@ int html_data_write(struct html_page *page, struct err *err)
 	r = put_tracks(page);
 	if (!r)
 		r = put_triggers(page);
-	if (r)
-		return err_set(err, -r, "memory ran out while writing the page");
 	html_key(out, false, "other");
 	fputs("{\"owner\":0", out);
-	put_kept(page, ATTRIB_NONE, 0);
+	if (!r)
+		r = put_kept(page, ATTRIB_NONE, 0);
 	html_uint(out, "elsewhere", attribution ? attribution->elsewhere : 0);
 	html_uint(out, "elsewhere_ns", attribution ? attribution->elsewhere_ns : 0);
 	fputs("},\"left_out\":{\"stacks\":", out);
@@ -335,7 +366,12 @@ int html_data_write(struct html_page *page, struct err *err)
 	putc_unlocked('}', out);
 	if (attribution)
 		put_field(page, "note", attribution->steps->note, sizeof(attribution->steps->note));
-	put_longest(page);
+	if (!r)
+		r = put_longest(page);
+	if (!r)
+		r = html_jvm_write(page);
+	if (r)
+		return err_set(err, -r, "memory ran out while writing the page");
 	html_recorded_write(page);
 	html_stacks_write(&page->stacks, out, &page->text);
 	putc_unlocked('}', out);

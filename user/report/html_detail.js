@@ -55,8 +55,14 @@ function pauseRow(pauses, i) {
 	return {
 		start: 1000 * pauses.start[i], duration: 1000 * (pauses.end[i] - pauses.start[i]),
 		cost: 1000 * pauses.cost[i], collected: pauses.collected[i], stack: pauses.stack[i],
-		pid: pauses.pid[i], ...pauseFacts(pauses.bits[i]),
+		pid: pauses.pid[i], ttsp: pauses.ttsp[i] < 0 ? -1 : 1000 * pauses.ttsp[i],
+		...pauseFacts(pauses.bits[i]), ...reasonOf(pauses.bits[i], pauses.reason[i]),
 	};
+}
+
+/* HotSpot says in its own words why a pause was. */
+function reasonOf(bits, reason) {
+	return bits & 128 ? {cause: page.data.strings[reason] || "unknown"} : {};
 }
 
 /* The columns that every table of pauses has. */
@@ -64,17 +70,19 @@ function pauseColumns() {
 	return [
 		{title: "Duration", value: row => row.duration,
 			text: row => duration(row.duration)},
-		{title: "Generation", left: true, value: row => row.generation,
-			cell: (row, td) => makeGeneration(row.generation, td)},
-		{title: "Cause", left: true, narrow: true, value: row => row.cause,
+		{title: jvms() === 1 ? "GC" : "Generation", left: true, value: row => row.generation,
+			cell: (row, td) => makeGeneration(row.generation, td,
+				row.safepoint && row.safepoint.kind)},
+		{title: jvms() === 1 ? "Reason" : "Cause", left: true, narrow: true, value: row => row.cause,
 			text: row => row.cause + (row.slept ? ", slept" : "") +
 			(row.worker ? ", in a worker" : "")},
 		...page.data.tracks.length ? [{title: "Cost",
 		help: "What the step took longer for it",
 			value: row => row.cost, text: row => duration(row.cost)}] : [],
-		{title: "Collected", help: "Objects freed", narrow: true,
+		...jvms() ? [reachColumn()] : [],
+		...jvms() === 1 ? [] : [{title: "Collected", help: "Objects freed", narrow: true,
 			value: row => row.collected < 0 ? null : row.collected,
-			text: row => row.collected < 0 ? "-" : count(row.collected)},
+			text: row => row.collected < 0 ? "-" : count(row.collected)}],
 		{title: "At", value: row => row.start, text: row => moment(row.start / 1000)},
 	];
 }
@@ -102,7 +110,10 @@ class PauseDetail {
 		make("h3", "", "Pause of " + duration(row.duration) + " at " +
 			moment(row.start / 1000), head);
 		makeButton("×", "close", head, () => this.root.hidden = true, "Close");
-		makeGeneration(row.generation, make("p", "", null, this.root));
+		const line = make("p", "", null, this.root);
+		makeGeneration(row.generation, line);
+		if (row.jvm)
+			line.append(" · " + row.cause + (row.ttsp < 0 ? "" : " · reached in " + duration(row.ttsp)));
 		makeStack(row.stack, this.root);
 	}
 }

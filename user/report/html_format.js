@@ -59,7 +59,10 @@ function moment(us) {
 		Math.floor(minutes / 60) + ":" + two(minutes % 60) + ":" + rest);
 }
 
+/* Of a JVM's pauses, 0 to 2 are young, steps of a concurrent cycle, full; what did not collect is -1. */
 function generationName(generation) {
+	if (page.data.kinds)
+		return page.data.kinds[generation < 0 || generation > 2 ? 3 : generation];
 	return generation < 0 || generation > 2 ? "gen ?" :
 		"gen " + generation + (generation === 2 ? " (full)" : "");
 }
@@ -103,11 +106,11 @@ function makeChoice(label, choices, chosen, parent, onChoose) {
 	return {group, choose};
 }
 
-/* The chip that stands for a generation wherever one is named. */
-function makeGeneration(generation, parent) {
+/* The chip that stands for a generation wherever one is named; @name: what it is called otherwise. */
+function makeGeneration(generation, parent, name) {
 	const g = generation < 0 || generation > 2 ? 3 : generation;
 	const chip = make("span", "generation", null, parent);
 	make("i", "swatch gen" + g, null, chip, {"aria-hidden": "true"});
-	make("span", "", generationName(generation), chip);
+	make("span", "", name || generationName(generation), chip);
 	return chip;
 }

@@ -264,6 +264,7 @@ function start() {
 	addTriggers(section);
 	addLongest(section, lines);
 	addGenerations(section);
+	addSafepoints(section);
 	addRecorded(document.getElementById("recorded"));
 	fitFlame();
 	document.documentElement.dataset.readyMs = performance.now().toFixed(1);

@@ -63,10 +63,13 @@ class PauseLine extends View {
 	}
 
 	facts(i) {
-		const p = this.pauses, {cause, slept} = pauseFacts(p.bits[i]);
+		const p = this.pauses, {slept} = pauseFacts(p.bits[i]);
+		const {cause, ttsp} = pauseRow(p, i);
 		const facts = [["pause", duration(1000 * this.length(i)),
 			pauseFacts(p.bits[i]).generation],
 			["cause", cause + (slept ? ", slept" : "")]];
+		if (ttsp >= 0)
+			facts.push(["reach", duration(ttsp)]);
 		if (p.collected[i] >= 0)
 			facts.push(["collected", count(p.collected[i])]);
 		if (p.pid[i])

@@ -108,11 +108,12 @@ function readSteps(track) {
 
 /* Pauses one by one, by start. @pid: of those that do not say theirs. */
 function readPauses(kept, pid) {
-	const FOREIGN = 1 << 6;
+	const FOREIGN = 1 << 6, SAFEPOINT = 1 << 7;
 	const array = () => new Float64Array(kept.count);
 	const pauses = {
 		count: kept.count, start: array(), end: array(), cost: array(), collected: array(),
 		bits: new Uint8Array(kept.count), stack: new Uint32Array(kept.count), pid: array(),
+		reason: new Uint32Array(kept.count), ttsp: array().fill(-1),
 	};
 	const reader = new Reader(kept.data);
 	let start = 0;
@@ -126,6 +127,10 @@ function readPauses(kept, pid) {
 		pauses.stack[i] = reader.uint();
 		pauses.collected[i] = reader.uint() - 1;
 		pauses.pid[i] = pauses.bits[i] & FOREIGN ? reader.uint() : pid;
+		if (pauses.bits[i] & SAFEPOINT) {
+			pauses.reason[i] = reader.uint();
+			pauses.ttsp[i] = reader.uint() - 1;
+		}
 	}
 	return pauses;
 }
@@ -134,7 +139,7 @@ function readPauses(kept, pid) {
 function pauseFacts(bits) {
 	return {
 		generation: (bits & 3) === 3 ? -1 : bits & 3, cause: CAUSES[bits >> 2 & 3],
-		worker: (bits & 16) !== 0, slept: (bits & 32) !== 0,
+		worker: (bits & 16) !== 0, slept: (bits & 32) !== 0, jvm: (bits & 128) !== 0,
 	};
 }
 

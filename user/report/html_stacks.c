@@ -31,10 +31,10 @@ static int number(struct u64map *map, uint32_t key, size_t next, uint32_t *ret)
 	return !known;
 }
 
-static int add_string(struct html_stacks *stacks, uint32_t string)
+static int add_string(struct html_stacks *stacks, uint32_t string, uint32_t *ret)
 {
-	uint32_t id, *slot;
-	int r = number(&stacks->string_ids, string, stacks->strings.count + 1, &id);
+	uint32_t *slot;
+	int r = number(&stacks->string_ids, string, stacks->strings.count + 1, ret);
 	size_t len = strtab_len(stacks->table->strings, string);
 
 	if (r <= 0)
@@ -45,6 +45,12 @@ static int add_string(struct html_stacks *stacks, uint32_t string)
 	*slot = string;
 	stacks->text_bytes += len < 4 * NAME_MOST ? len : 4 * NAME_MOST;
 	return 0;
+}
+
+int html_stacks_string(struct html_stacks *stacks, uint32_t string, uint32_t *ret)
+{
+	*ret = 0;
+	return string ? add_string(stacks, string, ret) : 0;
 }
 
 int html_stacks_frame(struct html_stacks *stacks, uint32_t frame, uint32_t *ret)
@@ -67,8 +73,8 @@ int html_stacks_frame(struct html_stacks *stacks, uint32_t frame, uint32_t *ret)
 		return -ENOMEM;
 	*slot = frame;
 	f = &stacks->table->frames[frame];
-	r = add_string(stacks, f->function);
-	return r ? r : add_string(stacks, f->file);
+	r = add_string(stacks, f->function, &id);
+	return r ? r : add_string(stacks, f->file, &id);
 }
 
 static int add_node(struct html_stacks *stacks, uint32_t node, uint32_t *ret)

@@ -31,5 +31,8 @@ int html_stacks_node(struct html_stacks *stacks, uint32_t node, uint32_t *ret);
 /* The page's id of frame @frame, whatever the limits; 0 for 0 and for one that does not exist. */
 int html_stacks_frame(struct html_stacks *stacks, uint32_t frame, uint32_t *ret);
 
+/* The page's id of string @string of the table, whatever the limits; 0 for 0. 0 or -ENOMEM. */
+int html_stacks_string(struct html_stacks *stacks, uint32_t string, uint32_t *ret);
+
 /* ,"strings":[…],"frames":[…],"nodes":"…" */
 void html_stacks_write(const struct html_stacks *stacks, FILE *out, struct flame_text *scratch);

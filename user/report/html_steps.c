@@ -8,7 +8,7 @@
 #include "html_pack.h"
 #include "html_steps.h"
 
-#define GENERATIONS 4 /* 0, 1, 2, and any other or not known */
+#define GENERATIONS HTML_CLASSES
 #define CLASSES	    240
 #define WORST	    100
 
@@ -28,16 +28,26 @@ struct bin {
 
 struct writer {
 	struct html_pack pack;
+	const struct html_classes *classes;
 	const struct step_track *track;
 	const struct track_cost *cost;
 	uint64_t origin_ns, per_bin;
 	int64_t end_us, rss_kib; /* of the bin before, as the reader knows them */
 };
 
-static unsigned int generation_of(int generation)
+static unsigned int class_of_charge(const struct html_classes *classes,
+	const struct attribution *attribution, size_t index)
 {
-	return generation >= 0 && generation < GENERATIONS - 1 ? (unsigned int)generation :
-								 GENERATIONS - 1;
+	return index < classes->count ? classes->items[index] % HTML_CLASSES
+				      : html_class(attribution->charges.items[index].generation);
+}
+
+/* Of a step: the oldest generation collected in it; of a JVM's, the kind of its longest safepoint. */
+static unsigned int class_of_step(const struct html_classes *classes, const struct step_cost *cost)
+{
+	if (cost->worst < classes->count && classes->items[cost->worst] & HTML_CLASS_SAFEPOINT)
+		return classes->items[cost->worst] % HTML_CLASSES;
+	return html_class(cost->generation);
 }
 
 static uint64_t duration_of(const struct step *step)
@@ -46,9 +56,8 @@ static uint64_t duration_of(const struct step *step)
 }
 
 static void split_charge(struct split *splits, const struct step_track *track,
-	const struct charge *charge, uint64_t per_bin)
+	const struct charge *charge, unsigned int generation, uint64_t per_bin)
 {
-	unsigned int generation = generation_of(charge->generation);
 	uint64_t left_ns = charge->overlap_ns;
 
 	if (charge->worker) { /* what its consumer waited need not lie where the pause does */
@@ -70,8 +79,8 @@ static void split_charge(struct split *splits, const struct step_track *track,
 	}
 }
 
-static struct split *split_overlap(const struct attribution *attribution, uint32_t track,
-	size_t bins, uint64_t per_bin)
+static struct split *split_overlap(const struct attribution *attribution,
+	const struct html_classes *classes, uint32_t track, size_t bins, uint64_t per_bin)
 {
 	const struct step_track *steps = &attribution->steps->tracks.items[track];
 	struct split *splits = calloc(bins + 1, sizeof(*splits));
@@ -80,7 +89,8 @@ static struct split *split_overlap(const struct attribution *attribution, uint32
 		const struct charge *charge = &attribution->charges.items[i];
 
 		if (charge->track == track && charge->step < steps->steps.count)
-			split_charge(splits, steps, charge, per_bin);
+			split_charge(splits, steps, charge,
+				class_of_charge(classes, attribution, i), per_bin);
 	}
 	return splits;
 }
@@ -116,7 +126,7 @@ static struct bin gather(const struct writer *w, size_t first)
 static void put_pauses(struct writer *w, const struct bin *bin, const struct split *split,
 	unsigned int present)
 {
-	static const struct step_cost none = {.generation = UNKNOWN};
+	static const struct step_cost none = {.generation = UNKNOWN, .worst = ATTRIB_NONE};
 	const struct step_cost *worst = bin->max_at < w->cost->steps.count ?
 		&w->cost->steps.items[bin->max_at] :
 		&none;
@@ -133,7 +143,7 @@ static void put_pauses(struct writer *w, const struct bin *bin, const struct spl
 	html_pack_uint(&w->pack, html_us(worst->overlap_ns));
 	html_pack_int(&w->pack,
 		(int64_t)html_us(worst->overlap_ns) - (int64_t)html_us(worst->cost_ns));
-	html_pack_uint(&w->pack, worst->pauses ? 1 + generation_of(worst->generation) : 0);
+	html_pack_uint(&w->pack, worst->pauses ? 1 + class_of_step(w->classes, worst) : 0);
 }
 
 static void put_bin(struct writer *w, const struct bin *bin, size_t first,
@@ -171,17 +181,18 @@ static void put_bin(struct writer *w, const struct bin *bin, size_t first,
 	}
 }
 
-int html_steps_write(FILE *out, const struct attribution *attribution, uint32_t track,
-	uint32_t per_bin)
+int html_steps_write(FILE *out, const struct attribution *attribution,
+	const struct html_classes *classes, uint32_t track, uint32_t per_bin)
 {
 	struct writer w = {
+		.classes = classes,
 		.track = &attribution->steps->tracks.items[track],
 		.cost = &attribution->tracks.items[track],
 		.origin_ns = attribution->recording->start_ns,
 		.per_bin = per_bin,
 	};
 	size_t count = w.track->steps.count, bins = (count + per_bin - 1) / per_bin;
-	_cleanup_free_ struct split *splits = split_overlap(attribution, track, bins, per_bin);
+	_cleanup_free_ struct split *splits = split_overlap(attribution, classes, track, bins, per_bin);
 
 	if (!splits)
 		return -ENOMEM;
@@ -277,31 +288,33 @@ static int by_index(const void *one, const void *other)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-static int put_step(FILE *out, const struct attribution *attribution, uint32_t track, size_t index,
-	struct html_stacks *stacks)
+static int put_step(FILE *out, const struct attribution *attribution,
+	const struct html_classes *classes, uint32_t track, size_t index, struct html_stacks *stacks)
 {
 	const struct step *step = &attribution->steps->tracks.items[track].steps.items[index];
 	const struct track_cost *costs = &attribution->tracks.items[track];
 	struct step_cost cost = {.generation = UNKNOWN, .worst = ATTRIB_NONE};
 	int64_t start_ns = (int64_t)(step->start_ns - attribution->recording->start_ns);
 	uint32_t stack = STACK_NONE, frame;
-	int r;
+	int r, generation;
 
 	if (index < costs->steps.count)
 		cost = costs->steps.items[index];
+	generation = class_of_step(classes, &cost) < HTML_CLASSES - 1
+		? (int)class_of_step(classes, &cost) : UNKNOWN;
 	if (cost.worst < attribution->charges.count)
 		stack = attribution->charges.items[cost.worst].stack;
 	r = html_stacks_frame(stacks, attrib_trigger(attribution->stacks, stack), &frame);
 	fprintf(out, "[%zu,%" PRId64 ",%" PRIu64, index, start_ns, duration_of(step));
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, cost.overlap_ns, cost.cost_ns,
 		cost.base_ns);
-	fprintf(out, ",%u,%d,%" PRId64 ",%u]", cost.pauses, cost.generation, step->rss_bytes,
+	fprintf(out, ",%u,%d,%" PRId64 ",%u]", cost.pauses, generation, step->rss_bytes,
 		frame);
 	return r;
 }
 
-int html_worst_write(FILE *out, const struct attribution *attribution, uint32_t track,
-	struct html_stacks *stacks)
+int html_worst_write(FILE *out, const struct attribution *attribution,
+	const struct html_classes *classes, uint32_t track, struct html_stacks *stacks)
 {
 	const struct step_track *steps = &attribution->steps->tracks.items[track];
 	const struct track_cost *cost = &attribution->tracks.items[track];
@@ -326,7 +339,7 @@ int html_worst_write(FILE *out, const struct attribution *attribution, uint32_t 
 			continue;
 		if (i)
 			putc_unlocked(',', out);
-		r = put_step(out, attribution, track, all[i].index, stacks);
+		r = put_step(out, attribution, classes, track, all[i].index, stacks);
 	}
 	putc_unlocked(']', out);
 	return r;

@@ -66,7 +66,8 @@ function addTriggers(parent) {
 		timeColumn("Paused", "time"),
 		{...countColumn("Pauses", "pauses"), narrow: true},
 		{...countColumn("Collected", "collected", "Objects freed"), narrow: true},
-	], rows, {caption: "Cost by the line that triggered the collection", shown: 10,
+	], rows, {caption: "Cost by the line that " + (jvms() === 1 ? "asked for the safepoint" :
+		"triggered the collection"), shown: 10,
 		sort: rows.some(row => row.cost) ? 1 : 3});
 }
 
@@ -78,6 +79,8 @@ function longestRows() {
 		collected: row[4], before: row[5], behind: row[6], pid: row[7], track: row[8],
 		step: row[9], cost: row[10], stack: row[11],
 		worker: pauseFacts(row[12]).worker, slept: pauseFacts(row[12]).slept,
+		ttsp: row[13] ? row[13][3] : -1, safepoint: safepointOf(row[13]),
+		...row[13] ? {cause: page.data.strings[row[13][2]] || "unknown"} : {},
 	}));
 }
 
@@ -103,6 +106,11 @@ function addLongest(parent, lines) {
 			value: row => row.before < 0 ? null : row.behind - row.before,
 			text: row => row.before < 0 || row.behind < 0 ? "-" :
 				bytes(row.before) + " → " + bytes(row.behind)});
+	if (rows.some(row => row.safepoint && row.safepoint.behind >= 0))
+		columns.push({title: "Heap", help: "In use before and after", narrow: true,
+			value: row => row.safepoint ? row.safepoint.before - row.safepoint.behind : null,
+			text: row => row.safepoint ?
+				heapChange(row.safepoint.before, row.safepoint.behind) : "-"});
 	if (new Set(rows.map(row => row.pid)).size > 1)
 		columns.push({title: "Process", narrow: true, value: row => row.pid,
 			text: row => String(row.pid)});
@@ -110,7 +118,7 @@ function addLongest(parent, lines) {
 		columns.push(stepColumn(lines));
 	columns.push(triggerColumn());
 	new Table(parent, columns, rows, {caption: "Longest pauses", shown: 10,
-		unfold: (row, into) => makeStack(row.stack, into)});
+		unfold: makePause});
 }
 
 function addGenerations(parent) {
@@ -145,7 +153,8 @@ function addProcesses(parent) {
 			text: row => row.pid + (row.ns_pid ? " (" + row.ns_pid + " inside)" : "")},
 		textColumn("Command", "comm"),
 		{title: "Runtime", left: true, value: row => row.kind || null,
-			text: row => row.kind ? row.kind + " " + row.version : "no runtime found"},
+			text: row => row.kind ? row.kind + " " + row.version +
+				(row.collector ? ", " + row.collector : "") : "no runtime found"},
 		ofRuntime("Pauses", row => row.pauses, row => count(row.pauses)),
 		{...ofRuntime("Total", row => row.pause_ns, row => duration(row.pause_ns)),
 			narrow: false},

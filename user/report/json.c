@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "json_jvm.h"
 #include "json_line.h"
 #include "json_steps.h"
 #include "report.h"
@@ -71,6 +72,8 @@ static void put_process(FILE *out, const struct process *process, const struct r
 	FIELD(out, "runtime", r->kind);
 	FIELD(out, "runtime_version", r->version);
 	FIELD(out, "tier", r->tier);
+	if (runtime_is_jvm(runtime))
+		FIELD(out, "collector", r->collector);
 	line_known(out, "runtime_id", runtime ? (int64_t)runtime->id : UNKNOWN);
 	line_text(out, "runtime_path", r->path);
 	line_text(out, "probe", r->detail);
@@ -106,18 +109,46 @@ static void put_frame(FILE *out, const struct stack_table *stacks, const struct 
 	putc_unlocked('}', out);
 }
 
-static void put_stack(FILE *out, const struct stack_table *stacks, uint32_t node)
+void json_frame(FILE *out, const char *key, const struct stack_table *stacks, uint32_t frame)
 {
-	if (!node || node >= stacks->node_count) {
-		line_null(out, "stack");
+	if (!frame || frame >= stacks->frame_count) {
+		line_null(out, key);
 		return;
 	}
-	line_key(out, "stack");
+	line_key(out, key);
+	put_frame(out, stacks, &stacks->frames[frame]);
+}
+
+void json_stack(FILE *out, const char *key, const struct stack_table *stacks, uint32_t node)
+{
+	if (!node || node >= stacks->node_count) {
+		line_null(out, key);
+		return;
+	}
+	line_key(out, key);
 	for (char before = '['; node; node = stacks->nodes[node].parent, before = ',') {
 		putc_unlocked(before, out);
 		put_frame(out, stacks, &stacks->frames[stacks->nodes[node].frame]);
 	}
 	putc_unlocked(']', out);
+}
+
+/* Which generations were collected, and why. */
+static void put_collection(FILE *out, const struct stack_table *stacks, const struct pause *pause)
+{
+	bool safepoint = pause_is_safepoint(pause);
+	int full = pause->generation < 0 ? UNKNOWN : pause->generation == 2;
+
+	if (safepoint)
+		full = safepoint_kind(pause) == SAFEPOINT_UNKNOWN ? UNKNOWN
+								  : safepoint_kind(pause) == SAFEPOINT_FULL;
+	line_known(out, "generation", pause->generation);
+	line_bool(out, "full", full);
+	if (safepoint)
+		line_field(out, "cause", strtab_get(stacks->strings, pause->safepoint.cause),
+			strtab_len(stacks->strings, pause->safepoint.cause));
+	else
+		line_text(out, "cause", pause->cause ? pause_cause_name(pause->cause) : NULL);
 }
 
 void json_pause(FILE *out, const struct recording *recording, const struct stack_table *stacks,
@@ -135,13 +166,11 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	line_unsigned(out, "start_ns", pause->start_ns);
 	line_unsigned(out, "end_ns", pause->end_ns);
 	line_unsigned(out, "duration_ns", pause_duration(pause));
-	line_known(out, "generation", pause->generation);
-	line_bool(out, "full", pause->generation < 0 ? UNKNOWN : pause->generation == 2);
-	line_text(out, "cause", pause->cause ? pause_cause_name(pause->cause) : NULL);
+	put_collection(out, stacks, pause);
 	line_known(out, "collected", pause->collected);
 	line_known(out, "uncollectable", pause->uncollectable);
 	json_charge(out, input, index);
-	put_stack(out, stacks, pause->stack);
+	json_stack(out, "stack", stacks, pause->stack);
 	line_int(out, "runtime_id", pause->runtime);
 	line_known(out, "interpreter", pause->interpreter);
 	line_bool(out, "slept", !!(pause->flags & PAUSE_SLEPT));
@@ -152,6 +181,8 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	line_known(out, "rss_start", pause->rss_start);
 	line_known(out, "rss_end", pause->rss_end);
 	line_known(out, "waited_ns", pause->waited_ns);
+	if (pause_is_safepoint(pause))
+		json_safepoint(out, recording, stacks, pause);
 	line_end(out);
 }
 
@@ -194,7 +225,7 @@ static void put_generations(FILE *out, const struct summary *summary)
 	fputs_unlocked(before == '[' ? "[]" : "]", out);
 }
 
-static void put_causes(FILE *out, const struct summary *summary)
+static void put_causes(FILE *out, const struct stack_table *stacks, struct summary *summary)
 {
 	char before = '[';
 
@@ -216,7 +247,10 @@ static void put_causes(FILE *out, const struct summary *summary)
 		line_unsigned(out, "max_ns", sum->max_ns);
 		putc_unlocked('}', out);
 	}
-	fputs_unlocked(before == '[' ? "[]" : "]", out);
+	if (before == '[')
+		putc_unlocked('[', out);
+	json_jvm_causes(out, stacks, summary, before == '[');
+	putc_unlocked(']', out);
 }
 
 void json_summary(FILE *out, const struct report_input *input, struct summary *summary)
@@ -245,7 +279,9 @@ void json_summary(FILE *out, const struct report_input *input, struct summary *s
 	line_known(out, "p99_ns", any ? (int64_t)summary_quantile_all(summary, 0.99) : UNKNOWN);
 	line_known(out, "max_ns", any ? (int64_t)summary->max_ns : UNKNOWN);
 	put_generations(out, summary);
-	put_causes(out, summary);
+	safepoints_sort(&summary->safepoints);
+	put_causes(out, input->stacks, summary);
+	json_jvm_summary(out, input, summary);
 	line_end(out);
 }
 
@@ -278,11 +314,15 @@ static int cannot_write(FILE *out, int r, struct err *err)
 	return err_set(err, errno ? errno : EIO, "cannot write the report: %s", strerror(errno));
 }
 
-/* The pauses, unless @quiet, between the steps and drops of their time. As attrib_next_fn returns. */
+/*
+ * The pauses, stalls and phases, unless @quiet, between the steps and drops of their time. As
+ * attrib_next_fn returns.
+ */
 static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 	struct json_steps *steps, struct summary *summary, struct err *err)
 {
 	const struct recording *recording = input->recording;
+	struct json_jvm jvm = {0};
 	size_t drop = 0;
 	uint64_t index = 0;
 	struct pause pause;
@@ -293,6 +333,7 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 		if (!r && !quiet) {
 			drop = put_drops(out, recording, drop, pause.end_ns);
 			r = json_steps_until(steps, out, input, pause.end_ns);
+			json_jvm_until(&jvm, out, input, pause.end_ns);
 			if (!input->filter || pause_passes(&pause, input->filter))
 				json_pause(out, recording, input->stacks, &pause, input, index);
 		}
@@ -301,6 +342,8 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 		index++;
 	}
 	if (r != -ENOMEM) { /* of a damaged file, what could be read is reported */
+		if (!quiet)
+			json_jvm_until(&jvm, out, input, UINT64_MAX);
 		if (json_steps_until(steps, out, input, UINT64_MAX))
 			r = -ENOMEM;
 		put_drops(out, recording, drop, UINT64_MAX);

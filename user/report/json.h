@@ -17,9 +17,20 @@ void json_runtime(FILE *out, const struct recording *recording, const struct run
 void json_pause(FILE *out, const struct recording *recording, const struct stack_table *stacks,
 	const struct pause *pause, const struct report_input *input, uint64_t index);
 void json_drop(FILE *out, const struct drop *drop);
+void json_stall(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct stall *stall);
+void json_phase(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct phase *phase);
 void json_summary(FILE *out, const struct report_input *input, struct summary *summary);
 
-/* What comes after the pauses that were written as they happened: steps, drops, advice, summary. 0 or -errno. */
+/* The key @key with stack @node as an array, innermost first, or with frame @frame alone; null without. */
+void json_stack(FILE *out, const char *key, const struct stack_table *stacks, uint32_t node);
+void json_frame(FILE *out, const char *key, const struct stack_table *stacks, uint32_t frame);
+
+/*
+ * What comes after the records that were written as they happened, pauses, stalls and phases: steps, drops,
+ * advice, summary. 0 or -errno.
+ */
 int json_tail(const struct report_input *input, FILE *out, struct err *err);
 
 /* The JSON Schema text of these records, for `gctrace schema`. */

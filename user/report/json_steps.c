@@ -5,6 +5,7 @@
 
 #include "json_line.h"
 #include "json_steps.h"
+#include "safepoint_words.h"
 
 static int64_t pid_of(const struct report_input *input, uint32_t id)
 {
@@ -34,6 +35,8 @@ static void put_step(FILE *out, const struct report_input *input, size_t at, siz
 	line_unsigned(out, "base_ns", cost->base_ns);
 	line_known(out, "generation", cost->pauses ? cost->generation : UNKNOWN);
 	line_known(out, "rss_bytes", step->rss_bytes);
+	if (process_is_jvm(input->recording, track->process))
+		line_unsigned(out, "stall_ns", cost->stall_ns);
 	line_end(out);
 }
 
@@ -163,6 +166,12 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 	line_unsigned(out, "slow_other", cost->slow.other);
 	line_real(out, "slow_every", cost->slow.every);
 	line_real(out, "slow_ratio", cost->slow.ratio);
+	if (process_is_jvm(input->recording, track->process)) {
+		line_unsigned(out, "slow_stalled", cost->slow.stalled);
+		line_unsigned(out, "stalls", cost->stalls);
+		line_unsigned(out, "stall_ns", cost->stall_ns);
+		line_unsigned(out, "stall_alone_ns", cost->stall_alone_ns);
+	}
 	putc_unlocked('}', out);
 }
 

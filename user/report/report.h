@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "advice.h"
@@ -22,6 +23,11 @@ struct report_input {
 	/* Of the same pauses in the same order; NULL: not asked for (a picture of stacks needs none). */
 	const struct attribution *attribution;
 	const struct advices *advices;
+	/*
+	 * Safepoints without a collection that @next has passed over since the last rewind, so that totals
+	 * lack them (--gc-only); NULL: none are.
+	 */
+	const uint64_t *left_out;
 };
 
 struct report_ops {
@@ -31,6 +37,11 @@ struct report_ops {
 	/* Writes the whole report. 0 or -errno with a sentence. */
 	int (*write)(const struct report_input *input, FILE *out, struct err *err);
 };
+
+static inline uint64_t report_left_out(const struct report_input *input)
+{
+	return input->left_out ? *input->left_out : 0;
+}
 
 extern const struct report_ops report_text, report_json, report_folded, report_flamegraph,
 	report_html;

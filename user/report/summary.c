@@ -1,17 +1,9 @@
 /* Pauses one by one → figures. Memory: 8 bytes a pause, 24 a stack node that occurred. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "summary.h"
-
-/* A hostile file may hold any durations: sums stick at the top rather than wrap. */
-static void add(uint64_t *sum, uint64_t value)
-{
-	if (__builtin_add_overflow(*sum, value, sum))
-		*sum = UINT64_MAX;
-}
 
 int64_t summary_add_known(int64_t sum, int64_t value)
 {
@@ -20,39 +12,34 @@ int64_t summary_add_known(int64_t sum, int64_t value)
 	return __builtin_add_overflow(sum, value, &sum) ? INT64_MAX : sum;
 }
 
-static void sum_add(struct summary_sum *sum, uint64_t duration_ns)
-{
-	sum->count++;
-	add(&sum->total_ns, duration_ns);
-	if (duration_ns > sum->max_ns)
-		sum->max_ns = duration_ns;
-}
-
 void summary_release(struct summary *summary)
 {
 	if (!summary)
 		return;
 	for (size_t i = 0; i < SUMMARY_GENERATIONS; i++)
 		vec_free(&summary->generations[i].durations);
+	safepoints_release(&summary->safepoints);
 	vec_free(&summary->stacks);
 	vec_free(&summary->runtimes);
 	u64map_release(&summary->runtime_index);
 }
 
-static int class_add(struct summary_class *class, const struct pause *pause, uint64_t duration_ns)
+static int generation_add(struct summary *summary, const struct pause *pause, uint64_t duration_ns)
 {
-	uint64_t *slot = vec_add(&class->durations);
+	uint32_t generation = (uint32_t)pause->generation; /* UNKNOWN becomes the greatest */
+	uint32_t cause = pause->cause < SUMMARY_CAUSES ? pause->cause : CAUSE_UNKNOWN;
+	struct summary_class *class;
 
-	if (!slot)
-		return -ENOMEM;
-	*slot = duration_ns;
-	if (!class->count++)
+	if (generation >= SUMMARY_GENERATIONS - 1)
+		generation = SUMMARY_GENERATIONS - 1;
+	class = &summary->generations[generation];
+	if (!class->count)
 		class->collected = class->uncollectable = UNKNOWN;
+	if (summary_class_add(class, duration_ns))
+		return -ENOMEM;
 	class->collected = summary_add_known(class->collected, pause->collected);
 	class->uncollectable = summary_add_known(class->uncollectable, pause->uncollectable);
-	add(&class->total_ns, duration_ns);
-	if (duration_ns > class->max_ns)
-		class->max_ns = duration_ns;
+	summary_sum_add(&summary->causes[cause], duration_ns);
 	return 0;
 }
 
@@ -68,7 +55,7 @@ static int stack_add(struct summary *summary, uint32_t node, uint64_t duration_n
 			(need - count) * sizeof(struct summary_sum));
 		summary->stacks.count = need;
 	}
-	sum_add(&summary->stacks.items[node], duration_ns);
+	summary_sum_add(&summary->stacks.items[node], duration_ns);
 	return 0;
 }
 
@@ -78,14 +65,14 @@ static int runtime_add(struct summary *summary, uint32_t id, uint64_t duration_n
 	struct summary_runtime *runtime;
 
 	if (index) {
-		sum_add(&summary->runtimes.items[*index].sum, duration_ns);
+		summary_sum_add(&summary->runtimes.items[*index].sum, duration_ns);
 		return 0;
 	}
 	runtime = vec_add(&summary->runtimes);
 	if (!runtime || u64map_put(&summary->runtime_index, id, summary->runtimes.count - 1))
 		return -ENOMEM;
 	runtime->runtime = id;
-	sum_add(&runtime->sum, duration_ns);
+	summary_sum_add(&runtime->sum, duration_ns);
 	return 0;
 }
 
@@ -115,89 +102,70 @@ static void worst_add(struct summary *summary, const struct pause *pause, uint64
 int summary_add(struct summary *summary, const struct pause *pause)
 {
 	uint64_t duration_ns = pause_duration(pause);
-	uint32_t generation = (uint32_t)pause->generation; /* UNKNOWN becomes the greatest */
-	uint32_t cause = pause->cause < SUMMARY_CAUSES ? pause->cause : CAUSE_UNKNOWN;
 
-	if (generation >= SUMMARY_GENERATIONS - 1)
-		generation = SUMMARY_GENERATIONS - 1;
-	if (class_add(&summary->generations[generation], pause, duration_ns) ||
-		stack_add(summary, pause->stack, duration_ns) ||
+	if (pause_is_safepoint(pause) ? safepoints_add(&summary->safepoints, pause)
+				      : generation_add(summary, pause, duration_ns))
+		return -ENOMEM;
+	if (stack_add(summary, pause->stack, duration_ns) ||
 		runtime_add(summary, pause->runtime, duration_ns))
 		return -ENOMEM;
 	summary->count++;
-	add(&summary->total_ns, duration_ns);
+	summary_add_to(&summary->total_ns, duration_ns);
 	if (duration_ns > summary->max_ns)
 		summary->max_ns = duration_ns;
 	if (pause->end_ns > summary->last_end_ns)
 		summary->last_end_ns = pause->end_ns;
-	sum_add(&summary->causes[cause], duration_ns);
 	summary->histogram[duration_ns ? 63 - __builtin_clzll(duration_ns) : 0]++;
 	summary->slept += !!(pause->flags & PAUSE_SLEPT);
 	worst_add(summary, pause, duration_ns);
 	return 0;
 }
 
-/*
- * Radix selection, 12 bits at a time from the top: each pass counts the values that share the bits
- * found so far by their next digit. No copy, nothing reordered, linear whatever the values are.
- */
-#define DIGIT_BITS 12
-#define DIGITS	   (1u << DIGIT_BITS)
-
-static void count_digits(const struct summary_class *class, uint64_t found, unsigned shift,
-	uint64_t counts[DIGITS])
+static struct summary_group generations_of(const struct summary *summary)
 {
-	unsigned above = shift + DIGIT_BITS;
-
-	for (size_t i = 0; i < class->durations.count; i++) {
-		uint64_t value = class->durations.items[i];
-
-		if (above >= 64 || value >> above == found)
-			counts[value >> shift & (DIGITS - 1)]++;
-	}
+	return (struct summary_group){
+		summary->generations, SUMMARY_GENERATIONS, sizeof(summary->generations[0])};
 }
 
-/* The value with @rank (from 0) among @classes, none of which exceeds @max. */
-static uint64_t select_rank(const struct summary_class *classes, size_t count, uint64_t rank,
-	uint64_t max)
+static struct summary_group safepoints_of(const struct summary *summary)
 {
-	unsigned bits = max ? 64 - __builtin_clzll(max) : 1;
-	unsigned shift = (bits + DIGIT_BITS - 1) / DIGIT_BITS * DIGIT_BITS;
-	uint64_t found = 0;
+	const struct safepoint_operation *first = summary->safepoints.operations.items;
 
-	while (shift) {
-		uint64_t counts[DIGITS] = {0};
-		uint32_t digit = 0;
-
-		shift -= DIGIT_BITS;
-		for (size_t i = 0; i < count; i++)
-			count_digits(&classes[i], found, shift, counts);
-		while (digit < DIGITS - 1 && rank >= counts[digit])
-			rank -= counts[digit++];
-		found = found << DIGIT_BITS | digit;
-	}
-	return found;
-}
-
-/* Nearest rank: the smallest value that at least q of all do not exceed. */
-static uint64_t quantile(const struct summary_class *classes, size_t classes_count, uint64_t count,
-	uint64_t max, double q)
-{
-	uint64_t rank = (uint64_t)ceil(q * (double)count);
-
-	if (!count)
-		return 0;
-	rank = rank > count ? count : rank;
-	return select_rank(classes, classes_count, rank ? rank - 1 : 0, max);
-}
-
-uint64_t summary_quantile(const struct summary_class *class, double q)
-{
-	return quantile(class, 1, class->count, class->max_ns, q);
+	return (struct summary_group){
+		first ? &first->class : NULL, summary->safepoints.operations.count, sizeof(*first)};
 }
 
 uint64_t summary_quantile_all(const struct summary *summary, double q)
 {
-	return quantile(
-		summary->generations, SUMMARY_GENERATIONS, summary->count, summary->max_ns, q);
+	const struct summary_group groups[] = {generations_of(summary), safepoints_of(summary)};
+
+	return summary_quantile_groups(groups, 2, q);
+}
+
+uint64_t summary_quantile_generations(const struct summary *summary, double q)
+{
+	const struct summary_group group = generations_of(summary);
+
+	return summary_quantile_groups(&group, 1, q);
+}
+
+uint64_t summary_quantile_safepoints(const struct summary *summary, double q)
+{
+	const struct summary_group group = safepoints_of(summary);
+
+	return summary_quantile_groups(&group, 1, q);
+}
+
+struct summary_sum summary_of_generations(const struct summary *summary)
+{
+	struct summary_sum sum = {0};
+
+	for (size_t i = 0; i < SUMMARY_GENERATIONS; i++) {
+		const struct summary_class *class = &summary->generations[i];
+
+		sum.count += class->count;
+		summary_add_to(&sum.total_ns, class->total_ns);
+		sum.max_ns = class->max_ns > sum.max_ns ? class->max_ns : sum.max_ns;
+	}
+	return sum;
 }

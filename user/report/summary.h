@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "pause.h"
+#include "safepoints.h"
+#include "summary_class.h"
 #include "u64map.h"
 
 #define SUMMARY_GENERATIONS 4 /* 0, 1, 2, and one for "not known" */
@@ -14,22 +16,14 @@
 #define SUMMARY_WORST	    5
 #define SUMMARY_BUCKETS	    64 /* bucket i: durations in [2^i, 2^(i+1)) ns; 0 ns in the first */
 
-struct summary_sum {
-	uint64_t count, total_ns, max_ns;
-};
-
-struct summary_class {
-	uint64_t count, total_ns, max_ns;
-	int64_t collected, uncollectable; /* UNKNOWN while no pause of the class knew it */
-	VEC(uint64_t) durations;	  /* ns; in the order the pauses came */
-};
-
 struct summary {
 	uint64_t count, total_ns, max_ns;
 	uint64_t last_end_ns; /* of the pause that ended last */
+	/* Of pauses that are no safepoints. */
 	struct summary_class generations[SUMMARY_GENERATIONS];
 	struct summary_sum
 		causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
+	struct safepoints safepoints; /* and of those that are */
 	uint64_t histogram[SUMMARY_BUCKETS];
 	uint64_t slept;
 	struct pause worst[SUMMARY_WORST]; /* longest first */
@@ -46,11 +40,14 @@ struct summary {
 void summary_release(struct summary *summary);
 int summary_add(struct summary *summary, const struct pause *pause); /* 0 or -ENOMEM */
 
-/* The exact @q-quantile by nearest rank, 0 <= q <= 1, of one class; 0 when it is empty. */
-uint64_t summary_quantile(const struct summary_class *class, double q);
-/* The same over all classes. */
+/* The exact @q-quantile by nearest rank, 0 <= q <= 1, of all pauses; 0 when there is none. */
 uint64_t summary_quantile_all(const struct summary *summary, double q);
+/* The same of those that are no safepoints, and of those that are. */
+uint64_t summary_quantile_generations(const struct summary *summary, double q);
+uint64_t summary_quantile_safepoints(const struct summary *summary, double q);
 
+/* Those that are no safepoints. */
+struct summary_sum summary_of_generations(const struct summary *summary);
 /* All zero when none. */
 struct summary_sum summary_of_runtime(const struct summary *summary, uint32_t runtime);
 

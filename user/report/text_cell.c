@@ -53,6 +53,14 @@ void cell_duration(FILE *out, uint64_t ns, int width)
 	cell_text(out, FORMAT_DURATION(ns), width);
 }
 
+void cell_string(FILE *out, const struct strtab *strings, uint32_t id, int width)
+{
+	if (id)
+		cell_bytes(out, strtab_get(strings, id), strtab_len(strings, id), width);
+	else
+		cell_text(out, "-", width);
+}
+
 void cell_time(FILE *out, uint64_t ns, int64_t realtime_offset_ns)
 {
 	int64_t wall_ns;

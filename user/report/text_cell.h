@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "strtab.h"
+
 /*
  * Right-aligned in @width columns; left-aligned in -@width. Longer text is cut with "…". No
  * separator.
@@ -16,6 +18,7 @@ void cell_bytes(FILE *out, const char *text, size_t len, int width);
 void cell_count(FILE *out, uint64_t count, int width);
 void cell_known(FILE *out, int64_t count, int width); /* "-" when it is UNKNOWN */
 void cell_duration(FILE *out, uint64_t ns, int width);
+void cell_string(FILE *out, const struct strtab *strings, uint32_t id, int width); /* "-" for id 0 */
 
 /* "HH:MM:SS.mmm" of CLOCK_MONOTONIC @ns, in local time: 12 columns. */
 void cell_time(FILE *out, uint64_t ns, int64_t realtime_offset_ns);

@@ -6,6 +6,7 @@
 #include "cleanup.h"
 #include "parse.h"
 #include "text_cell.h"
+#include "text_safepoints.h"
 #include "text_stack.h"
 #include "utf8.h"
 #include "verdict.h"
@@ -15,32 +16,45 @@
 #define FUNCTION_COLUMNS 40
 #define FILE_COLUMNS	 60
 
+/* Where the last @columns code points of @text begin. */
+static size_t tail_of(const char *text, size_t len, size_t columns)
+{
+	size_t start = len, points = 0;
+
+	while (start > 0 && points < columns) {
+		start--;
+		points += (text[start] & 0xc0) != 0x80; /* not a continuation byte */
+	}
+	return start;
+}
+
 /* The end of a path says more than its beginning. */
 static void put_path_tail(FILE *out, const char *path, size_t len)
 {
 	char shown[4 * FILE_COLUMNS + 1];
-	size_t start = len, points = 0;
+	size_t start = tail_of(path, len, FILE_COLUMNS);
 
-	while (start > 0 && points < FILE_COLUMNS) {
-		start--;
-		points += (path[start] & 0xc0) != 0x80; /* not a continuation byte */
-	}
-	if (start > 0) {
+	if (start > 0)
 		fputs("…", out);
-		path += start;
-		len -= start;
-	}
-	utf8_show(shown, sizeof(shown), path, len, FILE_COLUMNS);
+	utf8_show(shown, sizeof(shown), path + start, len - start, FILE_COLUMNS);
 	fputs(shown, out);
 }
 
+/* Of a Java method's name, which begins with packages, the end says most. Returns columns. */
 static int show_function(const struct stack_table *stacks, uint32_t index,
 	char text[4 * FUNCTION_COLUMNS + 1])
 {
-	uint32_t function = stacks->frames[index].function;
+	const struct frame *frame = &stacks->frames[index];
+	const char *name = strtab_get(stacks->strings, frame->function);
+	size_t len = strtab_len(stacks->strings, frame->function), start;
 
-	return (int)utf8_show(text, 4 * FUNCTION_COLUMNS + 1, strtab_get(stacks->strings, function),
-		strtab_len(stacks->strings, function), FUNCTION_COLUMNS);
+	start = frame->lang == LANG_JAVA ? tail_of(name, len, FUNCTION_COLUMNS) : 0;
+	if (!start)
+		return (int)utf8_show(text, 4 * FUNCTION_COLUMNS + 1, name, len, FUNCTION_COLUMNS);
+	start = tail_of(name, len, FUNCTION_COLUMNS - 1);
+	memcpy(text, "…", 3);
+	return 1 + (int)utf8_show(text + 3, 4 * FUNCTION_COLUMNS + 1 - 3, name + start, len - start,
+		FUNCTION_COLUMNS - 1);
 }
 
 void text_frame(FILE *out, const struct stack_table *stacks, uint32_t index, int width)
@@ -59,6 +73,35 @@ void text_frame(FILE *out, const struct stack_table *stacks, uint32_t index, int
 		fprintf(out, ":%u", frame->line);
 }
 
+/* Without its packages: what stands before the last dot but one. */
+static size_t after_packages(const char *name, size_t len)
+{
+	size_t dots = 0;
+
+	for (size_t at = len; at > 0; at--)
+		if (name[at - 1] == '.' && ++dots == 2)
+			return at;
+	return 0;
+}
+
+void text_frame_short(FILE *out, const struct stack_table *stacks, uint32_t index)
+{
+	const struct frame *frame = &stacks->frames[index];
+	const char *name = strtab_get(stacks->strings, frame->function);
+	size_t len = strtab_len(stacks->strings, frame->function), start;
+	char shown[4 * FUNCTION_COLUMNS + 1];
+
+	if (frame->lang != LANG_JAVA) {
+		text_frame(out, stacks, index, 0);
+		return;
+	}
+	start = after_packages(name, len);
+	utf8_show(shown, sizeof(shown), name + start, len - start, FUNCTION_COLUMNS);
+	fputs(shown, out);
+	if (frame->line)
+		fprintf(out, ":%u", frame->line);
+}
+
 /* @width, or more if the function name of frame @index needs it. */
 static int widen(const struct stack_table *stacks, uint32_t index, int width)
 {
@@ -68,12 +111,12 @@ static int widen(const struct stack_table *stacks, uint32_t index, int width)
 	return columns > width ? columns : width;
 }
 
-/* Innermost first; what is deeper than is of use is counted. */
-static void put_stack(FILE *out, const struct stack_table *stacks, uint32_t node)
+void text_stack(FILE *out, const struct stack_table *stacks, uint32_t node)
 {
 	int width = 0;
 	uint32_t shown = 0, more = 0;
 
+	node = node < stacks->node_count ? node : STACK_NONE;
 	for (uint32_t n = node, i = 0; n && i < FRAMES_SHOWN; n = stacks->nodes[n].parent, i++)
 		width = widen(stacks, stacks->nodes[n].frame, width);
 	for (; node; node = stacks->nodes[node].parent) {
@@ -89,18 +132,29 @@ static void put_stack(FILE *out, const struct stack_table *stacks, uint32_t node
 		fprintf(out, "      … and %u more frame%s\n", more, more == 1 ? "" : "s");
 }
 
-void text_worst(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct summary *summary)
+/* "12:00:02.000 (+2.000 s)  python3 (4711)" */
+static void put_moment(FILE *out, const struct recording *recording, const struct pause *pause)
+{
+	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
+	const struct process *process =
+		runtime ? recording_process(recording, runtime->process) : NULL;
+	uint64_t start_ns = pause->start_ns;
+
+	cell_time(out, start_ns, recording->realtime_offset_ns);
+	start_ns = start_ns > recording->start_ns ? start_ns - recording->start_ns : 0;
+	fprintf(out, " (+%.3f s)  %s", (double)start_ns / 1e9, VERDICT_NAME(process));
+}
+
+static void worst_pauses(FILE *out, const struct recording *recording,
+	const struct stack_table *stacks, const struct summary *summary)
 {
 	fprintf(out, "\nLongest pauses (stacks innermost first)\n"
 		     "    DURATION  GEN  CAUSE       COLLECTED  AT\n");
 	for (uint32_t i = 0; i < summary->worst_count; i++) {
 		const struct pause *pause = &summary->worst[i];
-		const struct runtime *runtime = recording_runtime(recording, pause->runtime);
-		const struct process *process =
-			runtime ? recording_process(recording, runtime->process) : NULL;
-		uint64_t start_ns = pause->start_ns;
 
+		if (pause_is_safepoint(pause))
+			continue;
 		fputs("  ", out);
 		cell_duration(out, pause_duration(pause), 10);
 		cell_known(out, pause->generation, 5);
@@ -108,13 +162,23 @@ void text_worst(FILE *out, const struct recording *recording, const struct stack
 		cell_text(out, pause_cause_name(pause->cause), -9);
 		cell_known(out, pause->collected, 12);
 		fputs("  ", out);
-		cell_time(out, start_ns, recording->realtime_offset_ns);
-		start_ns = start_ns > recording->start_ns ? start_ns - recording->start_ns : 0;
-		fprintf(out, " (+%.3f s)  %s%s\n", (double)start_ns / 1e9, VERDICT_NAME(process),
-			pause->flags & PAUSE_SLEPT ? "; the thread slept in it" : "");
-		put_stack(
-			out, stacks, pause->stack < stacks->node_count ? pause->stack : STACK_NONE);
+		put_moment(out, recording, pause);
+		fputs(pause->flags & PAUSE_SLEPT ? "; the thread slept in it\n" : "\n", out);
+		text_stack(out, stacks, pause->stack);
 	}
+}
+
+void text_worst(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct summary *summary)
+{
+	uint32_t safepoints = 0;
+
+	for (uint32_t i = 0; i < summary->worst_count; i++)
+		safepoints += pause_is_safepoint(&summary->worst[i]);
+	if (safepoints < summary->worst_count)
+		worst_pauses(out, recording, stacks, summary);
+	if (safepoints)
+		text_worst_safepoints(out, recording, stacks, summary);
 }
 
 static struct trigger {

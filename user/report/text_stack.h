@@ -19,3 +19,9 @@ void text_triggers(FILE *out, const struct stack_table *stacks, const struct sum
  * long.
  */
 void text_frame(FILE *out, const struct stack_table *stacks, uint32_t index, int width);
+
+/* The same in little room, for the live view: "Trainer.step:41" of Java's "org.example.Trainer.step". */
+void text_frame_short(FILE *out, const struct stack_table *stacks, uint32_t index);
+
+/* A stack's frames, innermost first, a line each; what is deeper than is of use is counted. */
+void text_stack(FILE *out, const struct stack_table *stacks, uint32_t node);

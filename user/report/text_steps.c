@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "parse.h"
+#include "safepoint_words.h"
 #include "text_cell.h"
 #include "text_stack.h"
 #include "text_steps.h"
@@ -83,6 +84,11 @@ static void put_cost(FILE *out, const struct step_track *track, const struct tra
 		fprintf(out, "  in its worker processes: %llu pause%s, %s, of which it waited for %s\n",
 			(unsigned long long)cost->worker_pauses, cost->worker_pauses == 1 ? "" : "s",
 			FORMAT_DURATION(cost->worker_ns), FORMAT_DURATION(cost->worker_waited_ns));
+	if (cost->stalls)
+		fprintf(out, "  its own threads waited for the collector: %llu stall%s, %s in steps, %s of it beside "
+			     "pauses and in none of these figures\n",
+			(unsigned long long)cost->stalls, cost->stalls == 1 ? "" : "s",
+			FORMAT_DURATION(cost->stall_ns), FORMAT_DURATION(cost->stall_alone_ns));
 }
 
 /* RSS where the recording has it: what a later advice to collect less is weighed against. */
@@ -155,7 +161,11 @@ static void put_worst_step(FILE *out, const struct report_input *input,
 	cell_count(out, paid->pauses, 8);
 	cell_duration(out, paid->overlap_ns, 11);
 	cell_duration(out, paid->cost_ns, 11);
-	cell_known(out, paid->pauses ? paid->generation : UNKNOWN, 5);
+	if (process_is_jvm(input->recording, track->process))
+		cell_text(out, paid->pauses && paid->generation >= 0
+			? safepoint_generation(paid->generation) : "-", 7);
+	else
+		cell_known(out, paid->pauses ? paid->generation : UNKNOWN, 5);
 	fputs("  ", out);
 	if (frame)
 		text_frame(out, input->stacks, frame, FUNCTION_COLUMNS);
@@ -171,7 +181,8 @@ static void put_worst(FILE *out, const struct report_input *input, const struct 
 	size_t count = find_worst(track, worst, WORST_SHOWN);
 
 	fprintf(out, "\n  Worst steps\n"
-		     "        STEP   DURATION   MEDIAN  PAUSES     PAUSED       COST  GEN  TRIGGERED IN\n");
+		     "        STEP   DURATION   MEDIAN  PAUSES     PAUSED       COST  %sTRIGGERED IN\n",
+		process_is_jvm(input->recording, track->process) ? "   GC  " : "GEN  ");
 	for (size_t i = 0; i < count; i++)
 		put_worst_step(out, input, track, cost, worst[i].index);
 }
@@ -210,15 +221,30 @@ void text_steps(FILE *out, const struct report_input *input)
 			FORMAT_DURATION(attribution->elsewhere_ns));
 }
 
+static const char *no_stack(enum runtime_kinds kinds)
+{
+	switch (kinds) {
+	case RUNTIMES_JVM:
+		return "no Java stack: short safepoints, or asked for by a thread of the JVM itself";
+	case RUNTIMES_BOTH:
+		return "no stack: short pauses, a thread of the JVM itself, or an interpreter's exit";
+	default:
+		return "no Python stack: short pauses, or the interpreter was exiting";
+	}
+}
+
 void text_costs(FILE *out, const struct report_input *input)
 {
 	const struct attribution *attribution = input->attribution;
 	size_t count = attribution && attribution->tracks.count ? attribution->triggers.count : 0;
 
+	enum runtime_kinds kinds = recording_kinds(input->recording);
+
 	if (!count)
 		return;
-	fprintf(out, "\nCost by the line that triggered the collections (innermost outside installed libraries)\n"
-		     "        COST     PAUSED    PAUSES  COLLECTED  LINE\n");
+	fprintf(out, "\nCost by the line that %s (innermost outside installed libraries)\n"
+		     "        COST     PAUSED    PAUSES  COLLECTED  LINE\n",
+		kinds == RUNTIMES_JVM ? "asked for the safepoints" : "triggered the collections");
 	for (size_t i = 0; i < count && i < TRIGGERS_SHOWN; i++) {
 		const struct trigger_cost *trigger = &attribution->triggers.items[i];
 
@@ -231,7 +257,7 @@ void text_costs(FILE *out, const struct report_input *input)
 		if (trigger->frame)
 			text_frame(out, input->stacks, trigger->frame, FUNCTION_COLUMNS);
 		else
-			fputs("no Python stack: short pauses, or the interpreter was exiting", out);
+			fputs(no_stack(kinds), out);
 		fputc('\n', out);
 	}
 	if (count > TRIGGERS_SHOWN)

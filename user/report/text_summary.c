@@ -9,6 +9,7 @@
 #include "parse.h"
 #include "text.h"
 #include "text_cell.h"
+#include "text_safepoints.h"
 #include "text_stack.h"
 #include "text_steps.h"
 #include "utf8.h"
@@ -149,6 +150,10 @@ static void put_row(FILE *out, const struct recording *recording, const struct s
 		8);
 	cell_duration(out, row->sum.max_ns, 11);
 	fputs("  ", out);
+	if (*runtime->collector) {
+		show_field(out, runtime->collector, sizeof(runtime->collector));
+		fputs(", ", out);
+	}
 	show_field(out, runtime->tier, sizeof(runtime->tier));
 	if (runtime->detail && *runtime->detail) {
 		fputs(": ", out);
@@ -194,10 +199,11 @@ static void put_class(FILE *out, const char *name, const struct summary_class *c
 static void put_generations(FILE *out, const struct summary *summary, uint64_t traced_ns)
 {
 	static const char *const names[SUMMARY_GENERATIONS] = {"0", "1", "2", "unknown"};
+	struct summary_sum sum = summary_of_generations(summary);
 	struct summary_class all = {
-		.count = summary->count,
-		.total_ns = summary->total_ns,
-		.max_ns = summary->max_ns,
+		.count = sum.count,
+		.total_ns = sum.total_ns,
+		.max_ns = sum.max_ns,
 		.collected = UNKNOWN,
 		.uncollectable = UNKNOWN,
 	};
@@ -215,8 +221,8 @@ static void put_generations(FILE *out, const struct summary *summary, uint64_t t
 		all.collected = summary_add_known(all.collected, class->collected);
 		all.uncollectable = summary_add_known(all.uncollectable, class->uncollectable);
 	}
-	put_class(out, "all", &all, traced_ns, summary_quantile_all(summary, 0.5),
-		summary_quantile_all(summary, 0.99));
+	put_class(out, "all", &all, traced_ns, summary_quantile_generations(summary, 0.5),
+		summary_quantile_generations(summary, 0.99));
 }
 
 static void put_causes(FILE *out, const struct summary *summary, uint64_t traced_ns)
@@ -276,14 +282,21 @@ void text_summary(FILE *out, const struct report_input *input, struct summary *s
 
 	fprintf(out, "%s\n", verdict_paragraph(input, summary, paragraph, sizeof(paragraph)));
 	put_incomplete(out, recording, summary);
+	if (input->left_out)
+		fprintf(out, "Left out everywhere (--gc-only): %llu safepoint%s in which nothing was collected.\n",
+			(unsigned long long)*input->left_out, *input->left_out == 1 ? "" : "s");
 	text_steps(out, input);
 	text_costs(out, input);
 	text_advice(out, input);
 	put_processes(out, recording, summary);
+	if (summary->count > summary->safepoints.count) {
+		put_generations(out, summary, traced_ns);
+		put_causes(out, summary, traced_ns);
+	}
+	text_safepoints(out, input, summary, traced_ns);
+	text_stalls(out, input);
 	if (!summary->count)
 		return;
-	put_generations(out, summary, traced_ns);
-	put_causes(out, summary, traced_ns);
 	put_histogram(out, summary);
 	text_worst(out, recording, input->stacks, summary);
 	if (!input->attribution || !input->attribution->tracks.count)

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "parse.h"
+#include "safepoint_words.h"
+#include "stall_sums.h"
 #include "utf8.h"
 #include "verdict.h"
 
@@ -148,29 +150,101 @@ static const char *blind(const struct recording *recording, char *text, size_t s
 	return text;
 }
 
-static const char *no_pause(const struct recording *recording, const char *who, const char *span,
-	char *text, size_t size)
+const char *verdict_subject(const struct recording *recording)
 {
-	if (verdict_complete(recording))
-		snprintf(
-			text, size, "GC did not pause %s at all in %s: look elsewhere.", who, span);
-	else
+	switch (recording_kinds(recording)) {
+	case RUNTIMES_JVM:
+		return "Safepoints";
+	case RUNTIMES_BOTH:
+		return "GC and safepoints";
+	default:
+		return "GC";
+	}
+}
+
+const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, char *text, size_t size)
+{
+	struct stall_sums sums = {0};
+
+	*text = '\0';
+	if (recording->stalls.count && !stall_sums_make(&sums, recording) &&
+		(sums.max_ns >= HARMLESS_PAUSE_NS ||
+			(double)sums.total_ns >= HARMLESS_SHARE * (double)time_ns))
 		snprintf(text, size,
-			"No pause of %s was seen in %s, but the recording is incomplete: that "
-			"proves nothing.",
-			who, span);
+			" Not in these figures: %llu stall%s in which a thread waited for the collector, "
+			"%s in all, longest %s (%s).",
+			(unsigned long long)sums.count, sums.count == 1 ? "" : "s",
+			FORMAT_DURATION(sums.total_ns), FORMAT_DURATION(sums.max_ns),
+			stall_kind_name(sums.max_kind));
+	stall_sums_release(&sums);
 	return text;
 }
 
-const char *verdict_sentence(const struct recording *recording, const struct summary *summary,
-	char *text, size_t size)
+static const char *no_pause(const struct recording *recording, const char *who, const char *span,
+	const char *stalls, char *text, size_t size)
+{
+	bool jvm = recording_kinds(recording) == RUNTIMES_JVM;
+
+	if (!verdict_complete(recording))
+		snprintf(
+			text, size, "No %s of %s was seen in %s, but the recording is incomplete: that "
+			"proves nothing.",
+			jvm ? "safepoint" : "pause", who, span);
+	else if (jvm)
+		snprintf(text, size, "No safepoint stopped %s in %s%s.%s", who, span,
+			*stalls ? "" : ": look elsewhere", stalls);
+	else
+		snprintf(text, size, "GC did not pause %s at all in %s%s.%s", who, span,
+			*stalls ? "" : ": look elsewhere", stalls);
+	return text;
+}
+
+/* "generation 2, automatic", "full, System.gc()" of the longest pause. */
+static void say_worst(const struct stack_table *stacks, const struct pause *worst, char *text, size_t size)
+{
+	char reason[128] = "", generation[24] = "generation unknown";
+	uint32_t string = safepoint_reason(worst);
+
+	if (!pause_is_safepoint(worst)) {
+		if (worst->generation >= 0)
+			snprintf(generation, sizeof(generation), "generation %d", worst->generation);
+		snprintf(text, size, "%s%s%s", generation, worst->cause ? ", " : "",
+			worst->cause ? pause_cause_name(worst->cause) : "");
+		return;
+	}
+	if (stacks && string)
+		utf8_show(reason, sizeof(reason), strtab_get(stacks->strings, string),
+			strtab_len(stacks->strings, string), 40);
+	snprintf(text, size, "%s%s%s", safepoint_kind_name(safepoint_kind(worst)), *reason ? ", " : "",
+		reason);
+}
+
+/* ", 93.1 % of it to collect", of the safepoints. */
+static void say_collecting(const struct safepoints *safepoints, char *text, size_t size)
+{
+	*text = '\0';
+	if (!safepoints->count || !safepoints->total_ns)
+		return;
+	if (safepoints->collecting == safepoints->count)
+		snprintf(text, size, ", all of it to collect");
+	else if (!safepoints->collecting && !safepoints->unsure)
+		snprintf(text, size, ", none of it to collect");
+	else
+		snprintf(text, size, ", %s%s of it to collect", safepoints->unsure ? "at least " : "",
+			VERDICT_SHARE(safepoints->collecting_ns, safepoints->total_ns));
+}
+
+const char *verdict_sentence(const struct recording *recording, const struct stack_table *stacks,
+	const struct summary *summary, char *text, size_t size)
 {
 	uint64_t span_ns = verdict_span_ns(recording, summary);
 	struct traced traced = find_traced(recording, summary);
 	uint64_t traced_ns = traced.total_ns;
-	bool complete = verdict_complete(recording);
-	const struct pause *worst = &summary->worst[0];
-	char who[112], generation[24] = "generation unknown", share[40] = "";
+	bool complete = verdict_complete(recording), jvm = recording_kinds(recording) == RUNTIMES_JVM;
+	char who[112], share[40] = "", collecting[64] = "", worst[160];
+	char stalls[VERDICT_STALLS_BYTES];
+	bool harmless = complete && traced_ns && summary->max_ns < HARMLESS_PAUSE_NS &&
+		(double)summary->total_ns < HARMLESS_SHARE * (double)traced_ns;
 
 	if (traced.count == 1)
 		verdict_process_name(traced.one, who, sizeof(who));
@@ -178,25 +252,25 @@ const char *verdict_sentence(const struct recording *recording, const struct sum
 		snprintf(who, sizeof(who), "%zu processes", traced.count);
 	if (!recording->runtimes.count && !summary->count)
 		return blind(recording, text, size);
+	verdict_stalls(recording, traced_ns, stalls, sizeof(stalls));
 	if (!summary->count)
-		return no_pause(recording, who, FORMAT_DURATION(span_ns), text, size);
+		return no_pause(recording, who, FORMAT_DURATION(span_ns), stalls, text, size);
 	if (traced.count == 1 && traced_ns) /* as for the share: it may have begun later, ended sooner */
 		span_ns = traced_ns;
 	if (traced_ns)
 		snprintf(share, sizeof(share), " (%s%s)",
 			VERDICT_SHARE(summary->total_ns, traced_ns),
 			traced.count > 1 ? " of their time" : "");
-	if (worst->generation >= 0)
-		snprintf(generation, sizeof(generation), "generation %d", worst->generation);
-	snprintf(text, size, "GC paused %s for %s%s %s %s%s: %llu pause%s, longest %s (%s%s%s)%s",
-		who, complete ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
-		traced.count > 1 ? "in all within" : "of", FORMAT_DURATION(span_ns), share,
-		(unsigned long long)summary->count, summary->count == 1 ? "" : "s",
-		FORMAT_DURATION(summary->max_ns), generation, worst->cause ? ", " : "",
-		worst->cause ? pause_cause_name(worst->cause) : "",
-		complete && traced_ns && summary->max_ns < HARMLESS_PAUSE_NS &&
-				(double)summary->total_ns < HARMLESS_SHARE * (double)traced_ns
-			? ": look elsewhere."
-			: ".");
+	if (jvm)
+		say_collecting(&summary->safepoints, collecting, sizeof(collecting));
+	say_worst(stacks, &summary->worst[0], worst, sizeof(worst));
+	snprintf(text, size, "%s %s %s for %s%s %s %s%s%s: %llu %s%s, longest %s (%s)%s%s",
+		verdict_subject(recording),
+		recording_kinds(recording) & RUNTIMES_JVM ? "stopped" : "paused", who,
+		complete ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
+		traced.count > 1 ? "in all within" : "of", FORMAT_DURATION(span_ns), share, collecting,
+		(unsigned long long)summary->count, jvm ? "safepoint" : "pause",
+		summary->count == 1 ? "" : "s", FORMAT_DURATION(summary->max_ns), worst,
+		harmless && !*stalls ? ": look elsewhere." : ".", stalls);
 	return text;
 }

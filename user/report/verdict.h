@@ -23,9 +23,22 @@ uint64_t verdict_traced_ns(const struct recording *recording, const struct summa
 /* Nothing that was to be recorded is missing. */
 bool verdict_complete(const struct recording *recording);
 
-/* "GC paused python3 (1234) for …": safe for a terminal, always terminated. Returns @text. */
-const char *verdict_sentence(const struct recording *recording, const struct summary *summary,
-	char *text, size_t size);
+/*
+ * "GC paused python3 (1234) for …", "Safepoints stopped java (4711) for …": safe for a terminal, always
+ * terminated. @stacks NULL: without causes in a JVM's own words. Returns @text.
+ */
+const char *verdict_sentence(const struct recording *recording, const struct stack_table *stacks,
+	const struct summary *summary, char *text, size_t size);
+
+/*
+ * What stalls of single threads add to the answer, a sentence after a blank; "" without stalls that
+ * matter: none is longer than what a pause may harmlessly be, and all of them are a thousandth of @time_ns.
+ */
+const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, char *text, size_t size);
+#define VERDICT_STALLS_BYTES 192
+
+/* "Safepoints", "GC", "GC and safepoints": what stops the processes of @recording. */
+const char *verdict_subject(const struct recording *recording);
 
 /* What is missing of an incomplete recording, in one clause without a full stop: "3 events were lost (ring-full)". */
 void verdict_missing(const struct recording *recording, char *text, size_t size);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "parse.h"
+#include "safepoint_words.h"
 #include "utf8.h"
 #include "verdict.h"
 
@@ -130,8 +131,19 @@ static void say_cost(struct paragraph *paragraph, const struct track_cost *cost)
 		? "; every step has pauses, so against the lighter ones less their pauses" : "");
 }
 
+/* "generation-2 collections", "full collections", "collections", "safepoints" */
+static void say_kind(struct paragraph *paragraph, int generation, bool jvm)
+{
+	if (generation < 0)
+		say(paragraph, "%s", jvm ? "safepoints" : "collections");
+	else if (jvm)
+		say(paragraph, "%s collections", safepoint_generation(generation));
+	else
+		say(paragraph, "generation-%d collections", generation);
+}
+
 static void say_slow(struct paragraph *paragraph, const struct report_input *input,
-	const struct track_cost *cost)
+	const struct track_cost *cost, bool jvm)
 {
 	const struct slow_pattern *slow = &cost->slow;
 	uint32_t frame;
@@ -147,10 +159,7 @@ static void say_slow(struct paragraph *paragraph, const struct report_input *inp
 		say(paragraph, "%" PRIu64 " step%s", slow->chief, slow->chief == 1 ? " is" : "s are");
 	}
 	say(paragraph, " %.1f × the median because of ", slow->ratio);
-	if (slow->generation >= 0)
-		say(paragraph, "generation-%d collections", slow->generation);
-	else
-		say(paragraph, "collections");
+	say_kind(paragraph, slow->generation, jvm);
 	frame = attrib_trigger(input->stacks, slow->stack);
 	if (frame) {
 		say(paragraph, " triggered in ");
@@ -176,11 +185,31 @@ static void say_steps(struct paragraph *paragraph, const struct report_input *in
 }
 
 /* Slow steps that no pause explains are an answer too. */
-static void say_exonerated(struct paragraph *paragraph, const struct track_cost *cost)
+static void say_exonerated(struct paragraph *paragraph, const struct track_cost *cost, bool jvm)
 {
 	if (cost->slow.other)
-		say(paragraph, " %" PRIu64 " step%s %.1f × the median or slower for another reason than GC.",
-			cost->slow.other, cost->slow.other == 1 ? " was" : "s were", SLOW_RATIO);
+		say(paragraph, " %" PRIu64 " step%s %.1f × the median or slower for another reason than %s.",
+			cost->slow.other, cost->slow.other == 1 ? " was" : "s were", SLOW_RATIO,
+			jvm ? "safepoints" : "GC");
+	if (cost->slow.stalled)
+		say(paragraph, " %" PRIu64 " of them %s: the thread that makes the steps waited for the "
+			       "collector by itself.",
+			cost->slow.stalled, cost->slow.stalled == 1 ? "was a stall" : "were stalls");
+}
+
+/* Of a JVM, what part of its safepoints was to collect, and what they do not show. */
+static void say_jvm(struct paragraph *paragraph, const struct report_input *input,
+	const struct summary *summary)
+{
+	const struct safepoints *safepoints = &summary->safepoints;
+	char stalls[VERDICT_STALLS_BYTES];
+
+	if (safepoints->total_ns && safepoints->collecting < safepoints->count)
+		say(paragraph, " Of the time at safepoints %s%s was to collect.",
+			safepoints->unsure ? "at least " : "",
+			VERDICT_SHARE(safepoints->collecting_ns, safepoints->total_ns));
+	say(paragraph, "%s", verdict_stalls(input->recording, verdict_traced_ns(input->recording, summary),
+		stalls, sizeof(stalls)));
 }
 
 const char *verdict_paragraph(const struct report_input *input, const struct summary *summary,
@@ -188,12 +217,13 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 {
 	struct paragraph paragraph = {text, size, 0};
 	const struct attribution *attribution = input->attribution;
-	bool complete = verdict_complete(input->recording), harmless;
+	bool complete = verdict_complete(input->recording), harmless, jvm;
+	char stalls[VERDICT_STALLS_BYTES];
 	const struct step_track *track;
 	const struct track_cost *cost;
 
 	if (!attribution || !attribution->tracks.count) {
-		verdict_sentence(input->recording, summary, text, size);
+		verdict_sentence(input->recording, input->stacks, summary, text, size);
 		paragraph.used = strlen(text);
 		if (attribution && *attribution->steps->note && input->recording->runtimes.count) {
 			say(&paragraph, " ");
@@ -205,16 +235,20 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 	}
 	track = &attribution->steps->tracks.items[dearest(attribution)];
 	cost = &attribution->tracks.items[dearest(attribution)];
-	harmless = complete && is_harmless(attribution);
-	say(&paragraph, "GC cost %s", complete ? "" : "at least ");
+	jvm = process_is_jvm(input->recording, track->process);
+	harmless = complete && is_harmless(attribution) &&
+		!*verdict_stalls(input->recording, verdict_traced_ns(input->recording, summary), stalls,
+			sizeof(stalls));
+	say(&paragraph, "%s cost %s", jvm ? "Safepoints" : "GC", complete ? "" : "at least ");
 	say_cost(&paragraph, cost);
 	if (attribution->tracks.count > 1)
 		say(&paragraph, " of %s, of %zu processes that train the one that paid most",
 			NAME_OF(input, track), (size_t)attribution->tracks.count);
 	if (harmless)
 		say(&paragraph, ": look elsewhere");
-	say_slow(&paragraph, input, cost);
+	say_slow(&paragraph, input, cost, jvm);
 	say_steps(&paragraph, input, track);
-	say_exonerated(&paragraph, cost);
+	say_exonerated(&paragraph, cost, jvm);
+	say_jvm(&paragraph, input, summary);
 	return text;
 }

@@ -1,0 +1,152 @@
+/* What a safepoint's flags and counts mean, in words. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "safepoint_words.h"
+
+enum safepoint_kind safepoint_kind(const struct pause *pause)
+{
+	if (pause->flags & PAUSE_NO_COLLECTION)
+		return SAFEPOINT_OTHER;
+	if (pause->flags & PAUSE_FULL || pause->safepoint.full > 0)
+		return SAFEPOINT_FULL;
+	if (pause->safepoint.young > 0)
+		return SAFEPOINT_YOUNG;
+	if (pause->flags & PAUSE_CONCURRENT)
+		return SAFEPOINT_STEP;
+	return pause->generation ? SAFEPOINT_UNKNOWN : SAFEPOINT_YOUNG;
+}
+
+const char *safepoint_kind_name(enum safepoint_kind kind)
+{
+	static const char *const names[] = {
+		[SAFEPOINT_YOUNG] = "young",
+		[SAFEPOINT_STEP] = "concurrent step",
+		[SAFEPOINT_FULL] = "full",
+		[SAFEPOINT_OTHER] = "not GC",
+		[SAFEPOINT_UNKNOWN] = "unknown",
+	};
+
+	return kind < SAFEPOINT_KINDS ? names[kind] : "unknown";
+}
+
+const char *safepoint_kind_cell(enum safepoint_kind kind)
+{
+	static const char *const cells[] = {
+		[SAFEPOINT_YOUNG] = "young",
+		[SAFEPOINT_STEP] = "conc",
+		[SAFEPOINT_FULL] = "full",
+		[SAFEPOINT_OTHER] = "-",
+		[SAFEPOINT_UNKNOWN] = "?",
+	};
+
+	return kind < SAFEPOINT_KINDS ? cells[kind] : "?";
+}
+
+int safepoint_collects(const struct pause *pause)
+{
+	enum safepoint_kind kind = safepoint_kind(pause);
+
+	if (kind == SAFEPOINT_UNKNOWN && !pause->safepoint.cause)
+		return UNKNOWN;
+	return kind != SAFEPOINT_OTHER;
+}
+
+int64_t safepoint_freed(const struct safepoint *safepoint)
+{
+	if (safepoint->heap_before < 0 || safepoint->heap_after < 0 ||
+		safepoint->heap_after > safepoint->heap_before)
+		return UNKNOWN;
+	return safepoint->heap_before - safepoint->heap_after;
+}
+
+const char *safepoint_generation(int generation)
+{
+	return generation < 0 ? "" : generation ? "full" : "young";
+}
+
+uint32_t safepoint_reason(const struct pause *pause)
+{
+	const struct safepoint *safepoint = &pause->safepoint;
+	enum safepoint_kind kind = safepoint_kind(pause);
+
+	if (kind == SAFEPOINT_OTHER || kind == SAFEPOINT_STEP)
+		return safepoint->operation ? safepoint->operation : safepoint->cause;
+	return safepoint->cause ? safepoint->cause : safepoint->operation;
+}
+
+bool safepoint_reach_matters(const struct pause *pause)
+{
+	int64_t ttsp_ns = pause->safepoint.ttsp_ns;
+
+	return ttsp_ns >= 1000000 || (ttsp_ns > 0 && (uint64_t)ttsp_ns >= pause_duration(pause) / 10);
+}
+
+const char *safepoint_bytes(int64_t bytes, char *text, size_t size)
+{
+	static const char units[] = "KMGT";
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	if (bytes < 0) {
+		snprintf(text, size, "-");
+		return text;
+	}
+	for (; value >= 1023.5 && unit < sizeof(units) - 2; unit++)
+		value /= 1024;
+	snprintf(text, size, "%.*f%c", value < 9.95 && unit > 1 ? 1 : 0, value, units[unit]);
+	return text;
+}
+
+const char *stall_words(const struct stall *stall, char *text, size_t size)
+{
+	if (stall->kind != STALL_EXPLICIT)
+		snprintf(text, size, "%s", stall_kind_name(stall->kind));
+	else if (stall->collections < 0)
+		snprintf(text, size, "System.gc()");
+	else if (!stall->collections)
+		snprintf(text, size, "System.gc(), no collection");
+	else
+		snprintf(text, size, "System.gc(), %" PRId64 " collection%s", stall->collections,
+			stall->collections == 1 ? "" : "s");
+	return text;
+}
+
+bool runtime_is_jvm(const struct runtime *runtime)
+{
+	return runtime && !strcmp(runtime->kind, "hotspot");
+}
+
+enum runtime_kinds recording_kinds(const struct recording *recording)
+{
+	enum runtime_kinds kinds = RUNTIMES_NONE;
+
+	for (size_t i = 0; i < recording->runtimes.count && kinds != RUNTIMES_BOTH; i++)
+		kinds |= runtime_is_jvm(&recording->runtimes.items[i]) ? RUNTIMES_JVM : RUNTIMES_OTHER;
+	return kinds;
+}
+
+bool process_is_jvm(const struct recording *recording, uint32_t process)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		const struct runtime *runtime = &recording->runtimes.items[i];
+
+		if (runtime->process == process && !runtime_is_jvm(runtime))
+			return false;
+		any |= runtime->process == process;
+	}
+	return any;
+}
+
+const char *runtime_thread(const struct recording *recording, uint32_t id, int64_t tid)
+{
+	const struct runtime *runtime = recording_runtime(recording, id);
+	const struct thread *thread = runtime && tid > 0 && tid <= UINT32_MAX
+		? recording_thread(recording, runtime->process, (uint32_t)tid)
+		: NULL;
+
+	return thread && *thread->name ? thread->name : NULL;
+}

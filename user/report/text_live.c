@@ -1,0 +1,162 @@
+/* Pauses and stalls as they end; the lines of the live view out. */
+#include <string.h>
+
+#include "attrib.h"
+#include "parse.h"
+#include "safepoint_words.h"
+#include "text.h"
+#include "text_cell.h"
+#include "text_stack.h"
+#include "utf8.h"
+
+#define STALL_SHOWN_NS 1000000
+#define REASON_COLUMNS 26
+
+void text_pause_header(FILE *out)
+{
+	fprintf(out, "%-12s %7s %-15s %3s %-9s %10s %10s  %s\n", "TIME", "PID", "COMM", "GEN",
+		"REASON", "DURATION", "COLLECTED", "FRAME");
+}
+
+void text_safepoint_header(FILE *out)
+{
+	fprintf(out, "%-12s %7s %-8s %-5s %9s %9s %12s  %-*s  %s\n", "TIME", "PID", "COMM", "GC",
+		"DURATION", "REACH", "HEAP", REASON_COLUMNS, "REASON", "FRAME");
+}
+
+void text_live_header(FILE *out, const struct recording *recording, const struct pause *pause,
+	unsigned int *shown)
+{
+	unsigned int needed = !pause			 ? recording_kinds(recording)
+		: pause->flags & PAUSE_SAFEPOINT ? RUNTIMES_JVM
+						 : RUNTIMES_OTHER;
+
+	needed &= ~*shown;
+	if (needed & RUNTIMES_OTHER)
+		text_pause_header(out);
+	if (needed & RUNTIMES_JVM)
+		text_safepoint_header(out);
+	*shown |= needed;
+}
+
+static const struct process *process_of(const struct recording *recording, uint32_t id)
+{
+	const struct runtime *runtime = recording_runtime(recording, id);
+
+	return runtime ? recording_process(recording, runtime->process) : NULL;
+}
+
+/* Time, pid and comm, which all lines begin with. */
+static void put_origin(FILE *out, const struct recording *recording, uint64_t start_ns,
+	uint32_t runtime, int comm_columns)
+{
+	const struct process *process = process_of(recording, runtime);
+	const char *comm = process ? process->comm : "?";
+
+	cell_time(out, start_ns, recording->realtime_offset_ns);
+	cell_known(out, process ? process->pid : UNKNOWN, 8);
+	fputc(' ', out);
+	cell_bytes(out, comm, strnlen(comm, sizeof(process->comm)), -comm_columns);
+}
+
+static void put_thread(FILE *out, const char *what, const struct recording *recording,
+	uint32_t runtime, int64_t tid)
+{
+	const char *name = runtime_thread(recording, runtime, tid);
+	char shown[64];
+
+	utf8_show(shown, sizeof(shown), name ? name : "", name ? strlen(name) : 0, 16);
+	if (name)
+		fprintf(out, "%s%s", what, shown);
+	else
+		fprintf(out, "%sthread %lld", what, (long long)tid);
+}
+
+/* "512M→98M", right-aligned. */
+static void put_heap(FILE *out, const struct safepoint *safepoint, int width)
+{
+	char text[40];
+	int columns = snprintf(text, sizeof(text), "%s→%s", SAFEPOINT_BYTES(safepoint->heap_before),
+		SAFEPOINT_BYTES(safepoint->heap_after)) - 2; /* the arrow is one column of 3 bytes */
+
+	if (safepoint->heap_before < 0 && safepoint->heap_after < 0)
+		cell_text(out, "", width);
+	else
+		fprintf(out, "%*s%s", width > columns ? width - columns : 0, "", text);
+}
+
+static void put_safepoint(FILE *out, const struct recording *recording,
+	const struct stack_table *stacks, const struct pause *pause)
+{
+	const struct safepoint *safepoint = &pause->safepoint;
+	uint32_t frame = attrib_trigger(stacks, pause->stack);
+
+	put_origin(out, recording, pause->start_ns, pause->runtime, 8);
+	fputc(' ', out);
+	cell_text(out, safepoint_kind_cell(safepoint_kind(pause)), -5);
+	cell_duration(out, pause_duration(pause), 10);
+	if (safepoint_reach_matters(pause))
+		cell_duration(out, (uint64_t)safepoint->ttsp_ns, 10);
+	else
+		cell_text(out, "", 10);
+	put_heap(out, safepoint, 13);
+	fputs("  ", out);
+	cell_string(out, stacks->strings, safepoint_reason(pause), -REASON_COLUMNS);
+	fputs("  ", out);
+	if (frame)
+		text_frame_short(out, stacks, frame);
+	else
+		fputc('-', out);
+	if (safepoint->late_tid > 0)
+		put_thread(out, "  late: ", recording, pause->runtime, safepoint->late_tid);
+	fputc('\n', out);
+}
+
+void text_pause_line(FILE *out, const struct recording *recording,
+	const struct stack_table *stacks, const struct pause *pause)
+{
+	if (pause_is_safepoint(pause)) {
+		put_safepoint(out, recording, stacks, pause);
+		return;
+	}
+	put_origin(out, recording, pause->start_ns, pause->runtime, 15);
+	cell_known(out, pause->generation, 4);
+	fputc(' ', out);
+	cell_text(out, pause_cause_name(pause->cause), -9);
+	cell_duration(out, pause_duration(pause), 11);
+	cell_known(out, pause->collected, 11);
+	fputs("  ", out);
+	if (pause->stack && pause->stack < stacks->node_count)
+		text_frame(out, stacks, stacks->nodes[pause->stack].frame, 0);
+	else
+		fputc('-', out);
+	fputc('\n', out);
+}
+
+bool text_stall_shown(const struct stall *stall)
+{
+	return stall->kind == STALL_EXPLICIT ||
+		(stall->end_ns > stall->start_ns && stall->end_ns - stall->start_ns >= STALL_SHOWN_NS);
+}
+
+void text_stall_line(FILE *out, const struct recording *recording,
+	const struct stack_table *stacks, const struct stall *stall)
+{
+	uint32_t frame = explicit_asked(stacks, stall->stack);
+
+	if (!frame)
+		frame = attrib_trigger(stacks, stall->stack);
+	put_origin(out, recording, stall->start_ns, stall->runtime, 8);
+	fputs(" stall", out);
+	cell_duration(out, stall->end_ns > stall->start_ns ? stall->end_ns - stall->start_ns : 0, 10);
+	cell_text(out, "", 23);
+	fputs("  ", out);
+	cell_text(out, STALL_WORDS(stall), -REASON_COLUMNS);
+	fputs("  ", out);
+	if (frame)
+		text_frame_short(out, stacks, frame);
+	else
+		fputc('-', out);
+	put_thread(out, "  in ", recording, stall->runtime, stall->tid);
+	fputc('\n', out);
+}
