@@ -17,6 +17,20 @@ struct source {
 	size_t size, at;
 };
 
+static void make_safepoint(const uint8_t *bytes, struct pause *ret)
+{
+	ret->flags = (uint32_t)bytes[3] << 1 | PAUSE_SAFEPOINT;
+	ret->tid = bytes[4] & 3;
+	ret->safepoint = (struct safepoint){
+		.operation = bytes[4] & 15,
+		.cause = bytes[4] >> 4,
+		.ttsp_ns = ((int64_t)bytes[5] << (bytes[6] & 55)) - 1,
+		.heap_before = ((int64_t)bytes[6] << (bytes[5] & 55)) - 1,
+		.heap_after = ((int64_t)bytes[7] << (bytes[5] & 55)) - 1,
+		.late_stack = bytes[7] & 15,
+	};
+}
+
 static int next_pause(void *source, struct pause *ret, struct err *err)
 {
 	struct source *state = source;
@@ -43,7 +57,53 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 		.stack = bytes[7] & 7,
 	};
 	ret->end_ns = ret->start_ns + ((uint64_t)bytes[6] << (bytes[7] & 63));
+	if (state->size & 16)
+		make_safepoint(bytes, ret);
 	return 1;
+}
+
+/* Functions, innermost first, of stacks 1 …; and causes, whose string ids follow. */
+static const char *const names[] = {"java.lang.System.gc", "org.nd4j.X.invokeGc",
+	"org.bytedeco.javacpp.Pointer.deallocator", "org.example.Trainer.fit", "hex.Y.z",
+	"Main.main", "System.gc()", "Allocation Failure", "Metadata GC Threshold", "Exit"};
+
+#define FRAMES 6
+
+static void make_stacks(struct stack_table *stacks)
+{
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct frame frame = {.lang = i == 4 ? LANG_NATIVE : LANG_JAVA};
+
+		frame.function = strtab_add(stacks->strings, names[i], strlen(names[i]));
+		assert(frame.function == i + 1);
+		if (i < FRAMES)
+			stack_table_node(stacks, i ? i - 1 : 0, stack_table_frame(stacks, &frame));
+	}
+}
+
+/* Of some JVM or other; calls of System.gc() and waits from bytes, 8 each. */
+static void make_jvm(struct recording *recording, const uint8_t *data, size_t size)
+{
+	static const char *const collectors[] = {"G1", "Parallel", "ZGC", ""};
+
+	strcpy(recording->runtimes.items[0].kind, "hotspot");
+	strcpy(recording->runtimes.items[0].collector, collectors[size >> 5 & 3]);
+	for (size_t i = 0; i + 8 <= size && i < 8192; i += 8) {
+		struct stall *stall = vec_add(&recording->stalls);
+		const uint8_t *bytes = data + i;
+
+		assert(stall);
+		memcpy(&stall->start_ns, bytes, 3);
+		if (bytes[7] == 254)
+			stall->start_ns <<= 40;
+		stall->id = i / 8 + 1;
+		stall->end_ns = stall->start_ns + ((uint64_t)bytes[6] << (bytes[7] & 63));
+		stall->runtime = bytes[3] & 1 ? 1 : bytes[3] & 3;
+		stall->tid = bytes[4] & 3;
+		stall->kind = bytes[5] & 7;
+		stall->collections = (bytes[5] >> 3) - 1;
+		stall->stack = bytes[4] >> 4;
+	}
 }
 
 static void make_steps(struct steps *steps, const uint8_t *data, size_t size)
@@ -53,6 +113,8 @@ static void make_steps(struct steps *steps, const uint8_t *data, size_t size)
 
 	assert(track);
 	track->process = 1;
+	track->tid = 1;
+	strcpy(track->signal, size & 128 ? "dl4j:update:adam" : "x");
 	track->measured = size & 2;
 	track->confidence = size & 4 ? 1 : 0.5;
 	for (size_t i = 0; i < size && i < 4096; i++) {
@@ -101,6 +163,10 @@ static void analyse(const char *text, const uint8_t *data, size_t size)
 		*process = (struct process){.id = i, .pid = (pid_t)i, .ppid = (pid_t)i - 1};
 		*runtime = (struct runtime){
 			.id = i, .process = i, .kind = "cpython", .version = "3.12.1"};
+	}
+	if (size & 16) {
+		make_jvm(&recording, data, size);
+		make_stacks(&stacks);
 	}
 	if (size & 8)
 		make_steps(&steps, data, size);

@@ -11,12 +11,50 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static volatile uint8_t sink;
+
+/* Reads all that a decoded event points to: the sanitizer says whether it is the record's. */
+static void touch(const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		sink ^= ((const uint8_t *)bytes)[i];
+}
+
+static void touch_stack(const struct event_java_stack *stack)
+{
+	touch(stack->frames, stack->count * sizeof(*stack->frames));
+}
+
+static void touch_jvm(const struct event *event)
+{
+	switch (event->type) {
+	case EVENT_SAFEPOINT:
+		touch(event->safepoint.name, event->safepoint.name_bytes);
+		touch(event->safepoint.statics, event->safepoint.statics_bytes);
+		touch(event->safepoint.perf, event->safepoint.perf_bytes);
+		touch_stack(&event->safepoint.stack);
+		break;
+	case EVENT_LATE:
+		touch_stack(&event->late.stack);
+		break;
+	case EVENT_STALL:
+		touch_stack(&event->stall.stack);
+		break;
+	case EVENT_PHASE:
+		touch(event->phase.name, event->phase.name_bytes);
+		break;
+	default:
+		break;
+	}
+}
+
 static void take(const struct event *event, struct python_codes *codes, struct stack_table *stacks)
 {
 	if (event->type == EVENT_CODE || event->type == EVENT_TABLE)
 		python_codes_add(codes, event, (int)(event->pid % 8) + 8, stacks);
 	else if (event->type == EVENT_PAUSE)
 		python_stack(codes, event, stacks);
+	touch_jvm(event);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

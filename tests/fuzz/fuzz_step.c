@@ -31,6 +31,9 @@ static const struct {
 	{"blas:gemm", NULL, INT64_MAX},
 	{"user:libfoo:bar", NULL, UNKNOWN},
 	{"xgboost:update", NULL, UNKNOWN},
+	{"dl4j:update", "adam", UNKNOWN},
+	{"dl4j:update", "sgd", UNKNOWN},
+	{"dl4j:loss", NULL, UNKNOWN},
 };
 
 #define CALLS	(sizeof(calls) / sizeof(*calls))

@@ -18,6 +18,26 @@ static FILE *nowhere;
 static char path[] = "/dev/shm/gctrace-fuzz-store-XXXXXX";
 static unsigned long opened; /* inputs that were a recording at all */
 
+static void check_safepoint(const struct pause *pause, const struct stack_table *stacks)
+{
+	const struct safepoint *facts = &pause->safepoint;
+	uint64_t parts = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		int64_t part = (&facts->ttsp_ns)[i];
+
+		if (part < UNKNOWN)
+			abort();
+		parts += part > 0 ? (uint64_t)part : 0;
+	}
+	if (parts > pause_duration(pause) || facts->operation >= strtab_count(stacks->strings) ||
+		facts->cause >= strtab_count(stacks->strings) ||
+		facts->late_stack >= stacks->node_count || facts->late_tid > UINT32_MAX)
+		abort();
+	if (!(pause->flags & PAUSE_SAFEPOINT) && (facts->operation || parts || facts->late_stack))
+		abort();
+}
+
 static int next(void *source, struct pause *ret, struct err *err)
 {
 	int r = store_next_pause(source, ret, err);
@@ -25,7 +45,38 @@ static int next(void *source, struct pause *ret, struct err *err)
 	if (r > 0 && (ret->end_ns < ret->start_ns || !ret->id || ret->heap_objects < UNKNOWN ||
 			     ret->waited_ns > (int64_t)pause_duration(ret)))
 		abort();
+	if (r > 0)
+		check_safepoint(ret, store_stacks(source, NULL));
 	return r;
+}
+
+/* What store.h promises of stalls, phases and threads. */
+static void check_lists(const struct recording *recording, const struct stack_table *stacks)
+{
+	for (size_t i = 0; i < recording->stalls.count; i++) {
+		const struct stall *stall = &recording->stalls.items[i];
+
+		if (stall->end_ns < stall->start_ns || stall->stack >= stacks->node_count ||
+			!recording_runtime(recording, stall->runtime) || !stall->id ||
+			(i && stall[-1].id >= stall->id))
+			abort();
+	}
+	for (size_t i = 0; i < recording->phases.count; i++) {
+		const struct phase *phase = &recording->phases.items[i];
+
+		if (phase->end_ns < phase->start_ns || !phase->name ||
+			phase->name >= strtab_count(stacks->strings) ||
+			!recording_runtime(recording, phase->runtime) || !phase->id ||
+			(i && phase[-1].id >= phase->id))
+			abort();
+	}
+	for (size_t i = 0; i < recording->threads.count; i++) {
+		const struct thread *thread = &recording->threads.items[i];
+
+		if (recording_thread(recording, thread->process, thread->tid) != thread ||
+			!recording_process(recording, thread->process))
+			abort();
+	}
 }
 
 static uint64_t read_marks(struct store_reader *reader)
@@ -68,6 +119,7 @@ static void read_all(struct store_reader *reader)
 		if (input.stacks->nodes[i].parent >= i ||
 			input.stacks->nodes[i].frame >= input.stacks->frame_count)
 			abort();
+	check_lists(input.recording, input.stacks);
 	report_text.write(&input, nowhere, &err);
 	store_rewind(reader);
 	report_json.write(&input, nowhere, &err);

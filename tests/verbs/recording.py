@@ -37,8 +37,8 @@ class Recording:
         )
         if runtime:
             self.db.execute(
-                "INSERT INTO runtime VALUES"
-                " (1, 1, 'cpython', '3.11.2', 'symbol', NULL, 'gc_collect_main', ?, 0)",
+                "INSERT INTO runtime (id, process, kind, version, tier, path, detail, attached_ns, missed)"
+                " VALUES (1, 1, 'cpython', '3.11.2', 'symbol', NULL, 'gc_collect_main', ?, 0)",
                 (BEGIN,),
             )
         self.db.executescript(

@@ -7,14 +7,23 @@
 #include "log.h"
 #include "verdict.h"
 
-static int next_pause(void *reader, struct pause *ret, struct err *err)
+static int next_pause(void *arg, struct pause *ret, struct err *err)
 {
-	return store_next_pause(reader, ret, err);
+	struct analysis *analysis = arg;
+	int r;
+
+	while ((r = store_next_pause(analysis->reader, ret, err)) > 0 && analysis->gc_only &&
+		!pause_collects(ret))
+		analysis->left_out++;
+	return r;
 }
 
-static int rewind_pauses(void *reader)
+static int rewind_pauses(void *arg)
 {
-	return store_rewind(reader);
+	struct analysis *analysis = arg;
+
+	analysis->left_out = 0;
+	return store_rewind(analysis->reader);
 }
 
 /* Damage ends the marks as it ends the pauses: what could be read is used, the report says the rest. */
@@ -87,23 +96,22 @@ static int compute(struct analysis *analysis, const struct step_spec *spec,
 		return r;
 	step_marks_release(&analysis->marks);
 	r = attrib_build(store_recording(analysis->reader), stacks, &analysis->steps, next_pause,
-		analysis->reader, &analysis->attribution, err);
+		analysis, &analysis->attribution, err);
 	if (r == -EBADMSG) /* a damaged file: go on with what could be read */
 		r = 0;
 	if (r || depth < ANALYSIS_ADVICE)
 		return r;
-	store_rewind(analysis->reader);
-	r = advice_compute(&analysis->attribution, next_pause, analysis->reader, &analysis->advices,
-		err);
+	rewind_pauses(analysis);
+	r = advice_compute(&analysis->attribution, next_pause, analysis, &analysis->advices, err);
 	return r == -EBADMSG ? 0 : r;
 }
 
 int analysis_open(struct analysis *analysis, const char *path, const struct step_spec *spec,
-	enum analysis_depth depth, struct err *err)
+	enum analysis_depth depth, bool gc_only, struct err *err)
 {
 	int r;
 
-	*analysis = (struct analysis){};
+	*analysis = (struct analysis){.gc_only = gc_only};
 	r = store_open(path, &analysis->reader, err);
 	return r || depth == ANALYSIS_NONE ? r : compute(analysis, spec, depth, err);
 }
@@ -125,15 +133,16 @@ int analysis_input(struct analysis *analysis, const struct pause_filter *filter,
 
 	if (!stacks)
 		return -ENOMEM;
-	store_rewind(analysis->reader);
+	rewind_pauses(analysis);
 	*ret = (struct report_input){
 		.recording = store_recording(analysis->reader),
 		.stacks = stacks,
 		.next = next_pause,
 		.rewind = rewind_pauses,
-		.source = analysis->reader,
+		.source = analysis,
 		.title = title,
 		.filter = filter,
+		.left_out = analysis->gc_only ? &analysis->left_out : NULL,
 		.attribution = analysis->attribution.recording ? &analysis->attribution : NULL,
 		.advices = analysis->attribution.recording ? &analysis->advices : NULL,
 	};

@@ -17,6 +17,8 @@ struct analysis {
 	struct steps steps;
 	struct attribution attribution;
 	struct advices advices;
+	bool gc_only;	   /* safepoints without a collection are passed over */
+	uint64_t left_out; /* of them, since the pauses were last rewound */
 };
 
 /* How much of it is wanted. */
@@ -27,11 +29,13 @@ enum analysis_depth {
 };
 
 /*
+ * @gc_only: as though safepoints without a collection were not in it. The input's pauses are read through
+ * @analysis, which must stay where it is.
  * Opens the recording at @path, takes @spec for --step (NULL: what was asked for when it was recorded,
  * else automatic) and computes. 0 or -errno with a sentence. Released in every case by analysis_close().
  */
 int analysis_open(struct analysis *analysis, const char *path, const struct step_spec *spec,
-	enum analysis_depth depth, struct err *err);
+	enum analysis_depth depth, bool gc_only, struct err *err);
 void analysis_close(struct analysis *analysis);
 
 /* What a format needs, pauses from the first on. 0 or -errno with a sentence. */

@@ -1,6 +1,5 @@
 /* The loop behind live, record and run: drain, show, store, until it is over. */
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 #include <unistd.h>
 
 #include "analysis.h"
-#include "capture.h"
+#include "capture_priv.h"
 #include "cleanup.h"
 #include "json.h"
 #include "log.h"
@@ -26,96 +25,6 @@
 #define FIRST_TICK_NS 5000000ull   /* what collects all the time shows at once */
 #define COMMIT_NS    1000000000ull /* what SIGKILL can take from a recording */
 #define LONG_PAUSE_NS 1000000000ull /* shown while it still runs */
-
-struct capture {
-	const struct capture_options *options;
-	struct capture_child *child;
-	FILE *out;
-	bool lines; /* show each pause: not between the lines that a workload prints */
-	struct trace *trace;
-	struct store_writer *store;
-	char path[PATH_MAX]; /* of the recording */
-	bool temporary;	     /* nobody asked for it: it goes when the report is written */
-	bool headed;	     /* the lines' header has been written */
-	uint64_t deadline_ns, commit_ns;
-	struct trace_open_pause shown; /* the running pause last shown */
-	int signals, timer, poll;
-	bool stop;
-};
-
-static int on_process(void *arg, const struct process *process)
-{
-	struct capture *capture = arg;
-
-	return store_put_process(capture->store, process);
-}
-
-static int on_runtime(void *arg, const struct runtime *runtime)
-{
-	struct capture *capture = arg;
-	const struct recording *recording = trace_recording(capture->trace);
-
-	if (capture->lines && capture->options->json && !recording->end_ns)
-		json_runtime(capture->out, recording, runtime);
-	return store_put_runtime(capture->store, runtime);
-}
-
-static int on_signal_probe(void *arg, const struct signal *signal)
-{
-	struct capture *capture = arg;
-
-	if (signal->let_go_ns)
-		log_info("%s was let go for now: it is called too often to watch (%llu calls)",
-			signal->name, (unsigned long long)signal->hits);
-	return store_put_signal(capture->store, signal);
-}
-
-static int on_series(void *arg, const struct series *series)
-{
-	struct capture *capture = arg;
-
-	return store_put_series(capture->store, series);
-}
-
-static int on_mark(void *arg, const struct mark *mark)
-{
-	struct capture *capture = arg;
-
-	return store_put_mark(capture->store, mark);
-}
-
-/* Pauses may come while targets are still being looked at. */
-static void show_header(struct capture *capture)
-{
-	if (capture->lines && !capture->options->json && !capture->headed)
-		text_pause_header(capture->out);
-	capture->headed = true;
-}
-
-static void show_pause(struct capture *capture, const struct pause *pause)
-{
-	const struct recording *recording = trace_recording(capture->trace);
-	const struct stack_table *stacks = trace_stacks(capture->trace);
-
-	show_header(capture);
-	if (capture->options->json)
-		json_pause(capture->out, recording, stacks, pause, NULL, 0);
-	else
-		text_pause_line(capture->out, recording, stacks, pause);
-}
-
-static int on_pause(void *arg, const struct pause *pause)
-{
-	struct capture *capture = arg;
-	int r = 0;
-
-	if (capture->lines && pause_passes(pause, &capture->options->filter))
-		show_pause(capture, pause);
-	/* The stack before the pause that names it: the store may commit at any time. */
-	if (pause->stack)
-		r = store_put_stacks(capture->store, trace_stacks(capture->trace));
-	return r ? r : store_put_pause(capture->store, pause);
-}
 
 static int commit(struct capture *capture)
 {
@@ -363,7 +272,8 @@ static int show_end(struct capture *capture)
 	struct analysis analysis;
 	struct err err = {};
 	int status = EXIT_OK;
-	int r = analysis_open(&analysis, capture->path, step, ANALYSIS_ADVICE, &err);
+	int r = analysis_open(&analysis, capture->path, step, ANALYSIS_ADVICE,
+		options->filter.gc_only, &err);
 
 	if (!r && capture->out) {
 		r = analysis_input(&analysis, &options->filter, capture->path, &input, &err);
@@ -420,7 +330,7 @@ static int capture_session(struct capture *capture)
 		}
 	}
 	announce(capture);
-	show_header(capture);
+	capture_show_header(capture, NULL);
 	if (capture->options->duration_ns)
 		capture->deadline_ns = now_ns() + capture->options->duration_ns;
 	if (loop(capture)) {
@@ -439,11 +349,12 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 {
 	struct capture capture = {.options = options, .child = child, .out = out, .signals = -1,
 		.timer = -1, .poll = -1};
-	const struct trace_sink sink = {&capture, on_process, on_runtime, on_pause, on_signal_probe,
-		on_series, on_mark};
+	struct trace_sink sink = capture_sink;
 	struct err err = {};
-	int r = trace_open(&options->trace, &sink, &capture.trace, &err), status;
+	int r, status;
 
+	sink.arg = &capture;
+	r = trace_open(&options->trace, &sink, &capture.trace, &err);
 	capture.lines = out && !options->candidates && (!child || options->json);
 	if (r)
 		return cmd_blind(&err);

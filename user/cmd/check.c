@@ -6,12 +6,13 @@
 #include "cmd.h"
 #include "log.h"
 
-enum { OPT_BUDGET = 256, OPT_JUNIT, OPT_JSON, OPT_STEP };
+enum { OPT_BUDGET = 256, OPT_JUNIT, OPT_JSON, OPT_GC_ONLY, OPT_STEP };
 
 static const struct option long_options[] = {
 	{"budget", required_argument, NULL, OPT_BUDGET},
 	{"junit", required_argument, NULL, OPT_JUNIT},
 	{"json", no_argument, NULL, OPT_JSON},
+	{"gc-only", no_argument, NULL, OPT_GC_ONLY},
 	{"step", required_argument, NULL, OPT_STEP},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
@@ -22,7 +23,7 @@ struct check_options {
 	struct budgets budgets;
 	const char *input;
 	struct step_spec step;
-	bool step_given, json, help;
+	bool step_given, gc_only, json, help;
 };
 
 static int take_option(int option, void *arg)
@@ -40,6 +41,9 @@ static int take_option(int option, void *arg)
 		break;
 	case OPT_JSON:
 		options->json = true;
+		break;
+	case OPT_GC_ONLY:
+		options->gc_only = true;
 		break;
 	case OPT_STEP:
 		r = step_spec_parse(optarg, &options->step, &err);
@@ -75,7 +79,7 @@ static int check(const struct check_options *options)
 	const struct step_spec *step = options->step_given ? &options->step : NULL;
 	struct analysis analysis;
 	struct err err = {};
-	int r = analysis_open(&analysis, options->input, step, ANALYSIS_COSTS, &err);
+	int r = analysis_open(&analysis, options->input, step, ANALYSIS_COSTS, options->gc_only, &err);
 	int status = r ? cmd_fail(r, &err)
 		       : budgets_judge(&options->budgets, &analysis, options->input, options->json,
 				 stdout);
@@ -111,6 +115,7 @@ const struct command cmd_check = {
 		"sure); 4 none is broken, but the recording is incomplete. A blind run never passes.\n"
 		"\n"
 		"      --budget BUDGET       METRIC<LIMIT; several separated by commas; repeats\n"
+		"      --gc-only             pass over a JVM's safepoints that hold no collection\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
 		"      --junit FILE          also write a JUnit test report\n"
 		"      --json                one JSON object a line instead of a table\n"

@@ -12,11 +12,12 @@
 
 #define DEFAULT_TOLERANCE 0.05
 
-enum { OPT_TOLERANCE = 256, OPT_JSON, OPT_STEP };
+enum { OPT_TOLERANCE = 256, OPT_JSON, OPT_GC_ONLY, OPT_STEP };
 
 static const struct option long_options[] = {
 	{"tolerance", required_argument, NULL, OPT_TOLERANCE},
 	{"json", no_argument, NULL, OPT_JSON},
+	{"gc-only", no_argument, NULL, OPT_GC_ONLY},
 	{"step", required_argument, NULL, OPT_STEP},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
@@ -27,7 +28,7 @@ struct diff_options {
 	const char *before, *after;
 	double tolerance; /* relative */
 	struct step_spec step;
-	bool step_given, json, help;
+	bool step_given, gc_only, json, help;
 };
 
 /* "5%" or "0.05". 0 or -EINVAL. */
@@ -58,6 +59,9 @@ static int take_option(int option, void *arg)
 		break;
 	case OPT_JSON:
 		options->json = true;
+		break;
+	case OPT_GC_ONLY:
+		options->gc_only = true;
 		break;
 	case OPT_STEP:
 		r = step_spec_parse(optarg, &options->step, &err);
@@ -134,10 +138,10 @@ static int diff(const struct diff_options *options)
 	struct comparisons comparisons = {};
 	struct analysis before, after = {};
 	struct err err = {};
-	int status, r = analysis_open(&before, options->before, step, ANALYSIS_COSTS, &err);
+	int status, r = analysis_open(&before, options->before, step, ANALYSIS_COSTS, options->gc_only, &err);
 
 	if (!r)
-		r = analysis_open(&after, options->after, step, ANALYSIS_COSTS, &err);
+		r = analysis_open(&after, options->after, step, ANALYSIS_COSTS, options->gc_only, &err);
 	if (!r)
 		r = compare(&before.attribution, &after.attribution, &comparisons, &err);
 	if (r) {
@@ -180,6 +184,7 @@ const struct command cmd_diff = {
 		"3 or 4 when a recording is blind or incomplete.\n"
 		"\n"
 		"      --tolerance SHARE     5% (the default) or 0.05\n"
+		"      --gc-only             pass over a JVM's safepoints that hold no collection\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
 		"      --json                one JSON object a line instead of a table\n"
 		"  -v, --verbose             say more on stderr\n"

@@ -199,19 +199,25 @@ static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_ima
 	}
 	if (!any)
 		answer(ask(doctor, "a way to probe it", false, true), "none",
-			"install the runtime's debug symbols (Debian: pythonX.Y-dbg), or use a build "
-			"that keeps .symtab");
+			"install the runtime's debug symbols (Debian: pythonX.Y-dbg, openjdk-NN-dbg), or use "
+			"a build that keeps .symtab");
 	free(plan);
 }
 
 static void describe_runtime(pid_t pid, const struct probe_image *image, struct finding *finding)
 {
 	struct probe_plan *plan = malloc(sizeof(*plan));
+	char version[96] = "";
 	size_t tier = 0;
 	bool known = plan && !probe_plan(pid, image, NULL, &tier, plan, NULL);
 
+	if (known && image->ops->describe)
+		image->ops->describe(pid, image, plan, version, sizeof(version), finding->remedy,
+			sizeof(finding->remedy));
+	else if (known)
+		snprintf(version, sizeof(version), "%s", plan->version);
 	snprintf(finding->answer, sizeof(finding->answer), "%s%s%s: %s", image->ops->kind,
-		known ? " " : "", known ? plan->version : "", image->map.path);
+		version[0] ? " " : "", version, image->map.path);
 	free(plan);
 }
 
@@ -341,7 +347,7 @@ static int show_steps(const struct doctor *doctor)
 		options.json = doctor->json;
 		return capture_run(&options, NULL, stdout);
 	}
-	status = analysis_open(&analysis, doctor->recording, NULL, ANALYSIS_COSTS, &err)
+	status = analysis_open(&analysis, doctor->recording, NULL, ANALYSIS_COSTS, false, &err)
 		? cmd_fail(-EBADMSG, &err) : EXIT_OK;
 	if (!status)
 		(doctor->json ? step_report_json : step_report_text)(

@@ -9,7 +9,7 @@
 #include "signal_table.h"
 
 enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_NO_CHILDREN, OPT_JSON, OPT_BUFFER,
-	OPT_STACK_MIN, OPT_WAIT, OPT_STEP, OPT_BUDGET, OPT_JUNIT };
+	OPT_STACK_MIN, OPT_WAIT, OPT_GC_ONLY, OPT_LATE_MIN, OPT_STEP, OPT_BUDGET, OPT_JUNIT };
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
@@ -24,6 +24,8 @@ static const struct option long_options[] = {
 	{"buffer", required_argument, NULL, OPT_BUFFER},
 	{"stack-min", required_argument, NULL, OPT_STACK_MIN},
 	{"wait", no_argument, NULL, OPT_WAIT},
+	{"gc-only", no_argument, NULL, OPT_GC_ONLY},
+	{"late-min", required_argument, NULL, OPT_LATE_MIN},
 	{"step", required_argument, NULL, OPT_STEP},
 	{"budget", required_argument, NULL, OPT_BUDGET},
 	{"junit", required_argument, NULL, OPT_JUNIT},
@@ -104,6 +106,11 @@ static int take_option(int option, const char *value, struct capture_options *op
 	case OPT_WAIT:
 		options->wait = true;
 		return 0;
+	case OPT_GC_ONLY:
+		options->filter.gc_only = true;
+		return 0;
+	case OPT_LATE_MIN:
+		return parse_duration(value, &options->trace.late_ns, err);
 	case OPT_STEP:
 		return take_step(value, options, err);
 	case OPT_BUDGET:
@@ -123,6 +130,7 @@ void capture_options_init(struct capture_options *options)
 			.steps = true,
 			.min_stack_ns = TRACE_DEFAULT_STACK_NS,
 			.buffer_bytes = TRACE_DEFAULT_BUFFER_BYTES,
+			.late_ns = TRACE_DEFAULT_LATE_NS,
 			/* For tests: see CONTRIBUTING.md. */
 			.only_tier = getenv("GCTRACE_TIER"),
 			.no_session = getenv("GCTRACE_NO_SESSION"),

@@ -17,7 +17,8 @@ static int run(int argc, char **argv)
 			"budgets are judged by gctrace run and gctrace check: record, then check FILE");
 	else if (!status && !options.pids.count)
 		status = cmd_usage(&cmd_record, "no process given: -p PID");
-	else if (!status && (options.filter.min_duration_ns || options.filter.min_generation))
+	else if (!status && (options.filter.min_duration_ns || options.filter.min_generation ||
+				    options.filter.gc_only))
 		status = cmd_usage(&cmd_record,
 			"a recording holds every pause: gctrace report FILE --min-duration …");
 	else if (!status && options.json)
@@ -46,6 +47,7 @@ const struct command cmd_record = {
 		"  -d, --duration TIME       stop after this long: 30s, 5m; a bare number is seconds\n"
 		"      --no-children         leave out what the processes fork or have forked\n"
 		"      --wait                accept a process with no runtime yet: one may be loaded later\n"
+		"      --late-min TIME       JVM: name the thread that a safepoint waited for so long (1ms)\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"
 		"      --buffer SIZE         of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"

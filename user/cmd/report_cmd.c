@@ -9,13 +9,14 @@
 #include "log.h"
 #include "parse.h"
 
-enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_STEP };
+enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_GC_ONLY, OPT_STEP };
 
 static const struct option long_options[] = {
 	{"format", required_argument, NULL, 'f'},
 	{"output", required_argument, NULL, 'o'},
 	{"min-duration", required_argument, NULL, OPT_MIN_DURATION},
 	{"min-generation", required_argument, NULL, OPT_MIN_GENERATION},
+	{"gc-only", no_argument, NULL, OPT_GC_ONLY},
 	{"step", required_argument, NULL, OPT_STEP},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
@@ -62,6 +63,9 @@ static int take_option(int option, void *arg)
 		break;
 	case OPT_MIN_GENERATION:
 		r = parse_int(optarg, "a generation", 0, 2, &options->filter.min_generation, &err);
+		break;
+	case OPT_GC_ONLY:
+		options->filter.gc_only = true;
 		break;
 	case OPT_STEP:
 		r = step_spec_parse(optarg, &options->step, &err);
@@ -125,6 +129,8 @@ static void make_title(const struct report_options *options, char *title, size_t
 	if (filter->min_duration_ns)
 		used += snprintf(title + used, size - (size_t)used, ", pauses of %s or longer",
 			FORMAT_DURATION(filter->min_duration_ns));
+	if (filter->gc_only && (size_t)used < size)
+		used += snprintf(title + used, size - (size_t)used, ", collections only");
 	if (filter->min_generation && (size_t)used < size)
 		snprintf(title + used, size - (size_t)used, ", generation %ld and older",
 			filter->min_generation);
@@ -138,7 +144,7 @@ static int report(const struct report_options *options)
 	struct err err = {};
 	char title[512];
 	int r = analysis_open(&analysis, options->input, step,
-		options->format->steps ? ANALYSIS_ADVICE : ANALYSIS_NONE, &err);
+		options->format->steps ? ANALYSIS_ADVICE : ANALYSIS_NONE, options->filter.gc_only, &err);
 
 	make_title(options, title, sizeof(title));
 	if (!r)
@@ -178,6 +184,7 @@ const struct command cmd_report = {
 		"  -o, --output OUTPUT       write there; - is stdout\n"
 		"      --min-duration TIME   list and draw no shorter pauses: 1ms, 50us\n"
 		"      --min-generation N    list and draw no younger collections; totals cover all\n"
+		"      --gc-only             leave out a JVM's safepoints that hold no collection, in totals too\n"
 		"      --step SIGNAL         what marks a training step, of the signals recorded:\n"
 		"                            auto, none, window:5s, or a name: torch:backward/2\n"
 		"                            (gctrace doctor --steps FILE lists them)\n"

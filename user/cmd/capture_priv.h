@@ -1,0 +1,29 @@
+/* A capture while it runs, shared by the files of it. */
+#pragma once
+
+#include <limits.h>
+
+#include "capture.h"
+#include "store.h"
+
+struct capture {
+	const struct capture_options *options;
+	struct capture_child *child;
+	FILE *out;
+	bool lines; /* show each pause: not between the lines that a workload prints */
+	struct trace *trace;
+	struct store_writer *store;
+	char path[PATH_MAX]; /* of the recording */
+	bool temporary;	     /* nobody asked for it: it goes when the report is written */
+	unsigned int headed; /* which headers of the lines have been written: text_live_header()'s */
+	uint64_t deadline_ns, commit_ns;
+	struct trace_open_pause shown; /* the running pause last shown */
+	int signals, timer, poll;
+	bool stop;
+};
+
+/* What the session tells: stored, and shown if lines are wanted. arg of it is the struct capture. */
+extern const struct trace_sink capture_sink;
+
+/* The header of the lines for @pause's runtime, once; NULL: for the runtimes found. */
+void capture_show_header(struct capture *capture, const struct pause *pause);

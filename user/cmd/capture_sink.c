@@ -1,0 +1,126 @@
+/* What a session tells → the recording, and a line each for who watches. */
+#include "capture_priv.h"
+#include "json.h"
+#include "log.h"
+#include "text.h"
+
+static int on_process(void *arg, const struct process *process)
+{
+	struct capture *capture = arg;
+
+	return store_put_process(capture->store, process);
+}
+
+static int on_runtime(void *arg, const struct runtime *runtime)
+{
+	struct capture *capture = arg;
+	const struct recording *recording = trace_recording(capture->trace);
+
+	if (capture->lines && capture->options->json && !recording->end_ns)
+		json_runtime(capture->out, recording, runtime);
+	return store_put_runtime(capture->store, runtime);
+}
+
+static int on_signal_probe(void *arg, const struct signal *signal)
+{
+	struct capture *capture = arg;
+
+	if (signal->let_go_ns)
+		log_info("%s was let go for now: it is called too often to watch (%llu calls)",
+			signal->name, (unsigned long long)signal->hits);
+	return store_put_signal(capture->store, signal);
+}
+
+static int on_series(void *arg, const struct series *series)
+{
+	struct capture *capture = arg;
+
+	return store_put_series(capture->store, series);
+}
+
+static int on_mark(void *arg, const struct mark *mark)
+{
+	struct capture *capture = arg;
+
+	return store_put_mark(capture->store, mark);
+}
+
+static int on_thread(void *arg, const struct thread *thread)
+{
+	struct capture *capture = arg;
+
+	return store_put_thread(capture->store, thread);
+}
+
+void capture_show_header(struct capture *capture, const struct pause *pause)
+{
+	if (capture->lines && !capture->options->json)
+		text_live_header(capture->out, trace_recording(capture->trace), pause,
+			&capture->headed);
+}
+
+static void show_pause(struct capture *capture, const struct pause *pause)
+{
+	const struct recording *recording = trace_recording(capture->trace);
+	const struct stack_table *stacks = trace_stacks(capture->trace);
+
+	capture_show_header(capture, pause);
+	if (capture->options->json)
+		json_pause(capture->out, recording, stacks, pause, NULL, 0);
+	else
+		text_pause_line(capture->out, recording, stacks, pause);
+}
+
+static int on_pause(void *arg, const struct pause *pause)
+{
+	struct capture *capture = arg;
+	int r = 0;
+
+	if (capture->lines && pause_passes(pause, &capture->options->filter))
+		show_pause(capture, pause);
+	/* Stack and words before the pause that names them: the store may commit at any time. */
+	if (pause->stack || pause->flags & PAUSE_SAFEPOINT)
+		r = store_put_stacks(capture->store, trace_stacks(capture->trace));
+	return r ? r : store_put_pause(capture->store, pause);
+}
+
+static int on_stall(void *arg, const struct stall *stall)
+{
+	struct capture *capture = arg;
+	const struct recording *recording = trace_recording(capture->trace);
+	const struct stack_table *stacks = trace_stacks(capture->trace);
+	int r;
+
+	if (capture->lines && capture->options->json) {
+		json_stall(capture->out, recording, stacks, stall);
+	} else if (capture->lines && text_stall_shown(stall)) {
+		capture_show_header(capture, NULL);
+		text_stall_line(capture->out, recording, stacks, stall);
+	}
+	r = store_put_stacks(capture->store, stacks);
+	return r ? r : store_put_stall(capture->store, stall);
+}
+
+static int on_phase(void *arg, const struct phase *phase)
+{
+	struct capture *capture = arg;
+	const struct stack_table *stacks = trace_stacks(capture->trace);
+	int r;
+
+	if (capture->lines && capture->options->json)
+		json_phase(capture->out, trace_recording(capture->trace), stacks, phase);
+	r = store_put_stacks(capture->store, stacks);
+	return r ? r : store_put_phase(capture->store, phase);
+}
+
+const struct trace_sink capture_sink = {
+	.process = on_process,
+	.runtime = on_runtime,
+	.pause = on_pause,
+	.signal = on_signal_probe,
+	.series = on_series,
+	.mark = on_mark,
+	.thread = on_thread,
+	.stall = on_stall,
+	.phase = on_phase,
+};
