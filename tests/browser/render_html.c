@@ -47,6 +47,7 @@ static double real(void)
 /* Decoded in place, terminated; *ret_len: bytes before the terminator. */
 static char *string(size_t *ret_len)
 {
+	static char empty[1];
 	char *hex = strtok_r(NULL, " \n", &rest);
 	size_t len = hex && strcmp(hex, "-") ? strlen(hex) / 2 : 0;
 
@@ -59,7 +60,7 @@ static char *string(size_t *ret_len)
 	if (hex)
 		hex[len] = '\0';
 	*ret_len = len;
-	return hex ? hex : (char[1]){""};
+	return hex ? hex : empty;
 }
 
 static void field(char *to, size_t size)

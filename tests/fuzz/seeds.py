@@ -1,6 +1,6 @@
 """Makes the fuzzers' first inputs: valid bytes to start from.
 
-usage: seeds.py FOLDER SCHEMA.sql GOLDEN_FOLDER; writes FOLDER/{budget,elf,event,step,store}/*.
+usage: seeds.py FOLDER SCHEMA.sql GOLDEN_FOLDER; writes FOLDER/{budget,elf,event,perfdata,step,store,vmstructs,…}/*.
 """
 
 import glob

@@ -168,6 +168,7 @@ static void counters_are_copied(void **state)
 	assert_int_equal(jvm_read_u64(jvm, plan.safepoint_time_address, NULL), 2003);
 	assert_int_equal(jvm_read_u64(jvm, plan.wire.collections[1], NULL), 11);
 	assert_int_equal(jvm_read_u64(jvm, plan.wire.unloaded[0], NULL), 7);
+	assert_int_equal(jvm_read_u64(jvm, plan.wire.unloaded[1], NULL), 3);
 	assert_int_equal(plan.wire.collections[2], 0);
 
 	/* A record that is shorter than the plan says, or whose text is no text. */

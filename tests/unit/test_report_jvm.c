@@ -287,7 +287,8 @@ static void test_words(void **state)
 	} sizes[] = {{UNKNOWN, "-"}, {0, "0K"}, {1023, "1K"}, {98ll << 20, "98M"}, {3ll << 29, "1.5G"},
 		{1023ll << 20, "1023M"}, {1ll << 30, "1.0G"}, {INT64_MAX, "8388608T"}};
 	struct pause pause = {.flags = PAUSE_SAFEPOINT, .generation = UNKNOWN, .end_ns = 100000,
-		.safepoint = {.young = UNKNOWN, .full = UNKNOWN, .ttsp_ns = 9999}};
+		.safepoint = {.young = UNKNOWN, .full = UNKNOWN, .ttsp_ns = 9999,
+			.heap_before = UNKNOWN, .heap_after = UNKNOWN}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 		assert_string_equal(SAFEPOINT_BYTES(sizes[i].bytes), sizes[i].text);

@@ -183,13 +183,10 @@ static void add_explicit(struct probe_plan *plan, const struct elf_file *file)
 static int add_functions(const struct elf_file *file, const struct findings *found,
 	struct probe_plan *plan, struct err *err)
 {
-	char mnemonic[16];
-
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
 		const struct function *function = &functions[i];
 		struct probe_site *site;
 		enum elf_step step;
-		uint64_t place;
 
 		if (!found->functions[i])
 			continue;
@@ -203,18 +200,36 @@ static int add_functions(const struct elf_file *file, const struct findings *fou
 		site->optional = !function->needed;
 		/* Before 17 the counters are what tells the time, and they are moved within. */
 		site->at_return = function->kind == SITE_SAFEPOINT_END && !found->arguments;
-		if (!function->needed && function->kind != SITE_SAFEPOINT_SYNC)
-			continue;
-		plan->single_stepped |= step == ELF_STEP_SINGLE;
-		place = plan->layout.site_address[plan->site_count - 1];
-		describe(plan, "%s%s+%" PRIu64 " (%s, %s)", plan->detail[0] ? ", " : "",
-			function->kind == SITE_SAFEPOINT_BEGIN ? "record_safepoint_begin"
-				: function->kind == SITE_SAFEPOINT_END ? "_end" : "_synchronized",
-			place - found->functions[i],
-			elf_code_mnemonic(file, place, mnemonic, sizeof(mnemonic)),
-			step == ELF_STEP_EMULATED ? "emulated" : "single-stepped");
+		/* The others are hit too seldom to care, or sit on a push in every build. */
+		if (function->needed || function->kind == SITE_SAFEPOINT_SYNC)
+			plan->single_stepped |= step == ELF_STEP_SINGLE;
 	}
 	return 0;
+}
+
+/* "record_safepoint_begin+0 (nop), _synchronized+10 (je), _end+0 (nop)" */
+static void describe_functions(const struct elf_file *file, const struct findings *found,
+	struct probe_plan *plan)
+{
+	static const struct {
+		enum site_kind kind;
+		const char *name;
+	} shown[] = {{SITE_SAFEPOINT_BEGIN, "record_safepoint_begin"},
+		{SITE_SAFEPOINT_SYNC, ", _synchronized"}, {SITE_SAFEPOINT_END, ", _end"}};
+	char mnemonic[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+		for (size_t j = 0; j < plan->site_count; j++) {
+			uint64_t place = plan->layout.site_address[j], entry = place;
+
+			if (plan->sites[j].kind != shown[i].kind)
+				continue;
+			for (size_t k = 0; k < ARRAY_SIZE(functions); k++)
+				if (functions[k].kind == shown[i].kind)
+					entry = found->functions[k];
+			describe(plan, "%s+%" PRIu64 " (%s)", shown[i].name, place - entry,
+				elf_code_mnemonic(file, place, mnemonic, sizeof(mnemonic)));
+		}
 }
 
 /* @symbols: the file itself or its debug file. */
@@ -222,6 +237,7 @@ static int plan_symbols(const struct elf_file *symbols, const struct elf_file *f
 	struct probe_plan *plan, struct err *err)
 {
 	struct findings found = {};
+	int r;
 
 	elf_file_symbols(symbols, true, note_symbol, &found);
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
@@ -232,7 +248,10 @@ static int plan_symbols(const struct elf_file *symbols, const struct elf_file *f
 	plan->hotspot.operation_names = found.operation_names;
 	plan->hotspot.arguments = found.arguments;
 	add_explicit(plan, file);
-	return add_functions(file, &found, plan, err);
+	r = add_functions(file, &found, plan, err);
+	if (!r)
+		describe_functions(file, &found, plan);
+	return r;
 }
 
 static int plan_debugfile(pid_t pid, const struct probe_image *image, const struct elf_file *file,

@@ -48,7 +48,8 @@ int safepoint_collects(const struct pause *pause)
 {
 	enum safepoint_kind kind = safepoint_kind(pause);
 
-	if (kind == SAFEPOINT_UNKNOWN && !pause->safepoint.cause)
+	if (kind == SAFEPOINT_UNKNOWN && !pause->safepoint.cause &&
+		pause->safepoint.heap_after < 0)
 		return UNKNOWN;
 	return kind != SAFEPOINT_OTHER;
 }

@@ -9,7 +9,9 @@
 #include "log.h"
 #include "mem.h"
 
-#define LEARN_PAUSE_NS 20000000ull /* between two tries while a JVM starts */
+/* Between two tries while a JVM starts: twice as long each time, as one that lies never gets ready. */
+#define FIRST_WAIT_NS 10000000ull
+#define LAST_WAIT_NS  5000000000ull
 
 static void instance_free(struct jvm_instance *instance)
 {
@@ -79,7 +81,10 @@ static void learn(struct trace *trace, struct jvm_instance *instance)
 	uint64_t counts[3] = {};
 	int r = hotspot_learn(instance->hotspot, &err);
 
-	instance->retry_ns = now_ns() + LEARN_PAUSE_NS;
+	instance->wait_ns = instance->wait_ns ? 2 * instance->wait_ns : FIRST_WAIT_NS;
+	if (instance->wait_ns > LAST_WAIT_NS)
+		instance->wait_ns = LAST_WAIT_NS;
+	instance->retry_ns = now_ns() + instance->wait_ns;
 	instance->settled = r != -EAGAIN;
 	if (put_plan(trace, instance, false))
 		trace->unprobed++;

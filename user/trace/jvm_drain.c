@@ -144,8 +144,8 @@ static void judge(struct pause *pause, const char *operation, const struct event
 		return;
 	}
 	/* ZGC and Shenandoah sum up their heap while the program runs, also on its way to a safepoint. */
-	if (!step && !(counts_collections(runtime) && event->safepoint.summaries) &&
-		!may_collect(operation))
+	if (operation[0] && !step && !may_collect(operation) &&
+		!(counts_collections(runtime) && event->safepoint.summaries))
 		pause->flags |= PAUSE_NO_COLLECTION;
 }
 

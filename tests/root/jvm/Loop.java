@@ -15,9 +15,9 @@ final class Loop {
 	}
 
 	private static void loops(int rounds, int n, Spans spans) {
-		for (int i = 0; i < rounds; i++) {
+		for (int i = 0; i < rounds; i++) { // mark: loops
 			long start = System.nanoTime();
-			result = count(n, result);
+			result = count(n, result); // mark: loop-call
 			spans.add(start, System.nanoTime());
 			done++;
 		}

@@ -1,0 +1,186 @@
+"""Who was late for a safepoint, and who waited for the collector outside of any."""
+
+import time
+from collections import Counter
+
+import pytest
+
+import jvm_check
+import jvm_harness
+from harness import wait_until
+from jvm_check import check_clean
+
+ROUNDS = 23
+LATE_NS = 1_000_000
+LOOPS = {
+    ("Loop." + function, "Loop.java", jvm_harness.line_of("Loop.java", mark))
+    for function, mark in (
+        ("count", "counted-loop"),
+        ("count", "loop-body"),
+        ("loops", "loop-call"),
+        ("loops", "loops"),
+    )
+}
+# Names of the last moments before an exit cannot be read any more: the JVM lives a little longer.
+LINGER_S = 0.3
+
+
+def loop(bench, jdk, collector, *args):
+    """Traces counted loops; returns what was seen and the tid of the thread that ran them."""
+    jvm = jvm_check.start(
+        bench, jdk, "Loop", collector=collector, heap="64m", args=["--rounds", ROUNDS]
+    )
+    tracer, (watched,) = jvm_check.trace(bench, [jvm], *args)
+    jvm.start()
+    wait_until(lambda: "counted-loop" in jvm.threads().values(), what="the thread")
+    tid = jvm.tid_of("counted-loop")
+    jvm.done()
+    time.sleep(LINGER_S)
+    assert jvm.quit() == 0
+    tracer.finish()
+    watched.take(bench.report())
+    check_clean(watched.records)
+    if jdk.feature >= 17:
+        jvm_check.check_exact(watched.pairs())
+    else:
+        jvm_check.check_near(watched.pairs())
+    return watched, tid
+
+
+@pytest.mark.parametrize("collector", ["serial", "parallel"])
+@jvm_check.each("jdk", jvm_check.newest() if jvm_check.QUICK else jvm_check.spread((11, 17, 25)))
+def test_counted_loop(bench, jdk, collector):
+    """A loop without a poll in it keeps all others waiting; it is named, with its line."""
+    watched, tid = loop(bench, jdk, collector)
+    late = [p for p in watched.pauses if p["ttsp_ns"] >= LATE_NS]
+    blamed = [p for p in late if p["late_tid"] == tid]
+    assert len(blamed) >= 11
+    # a thread that lost its processor may be the last now and then
+    assert len(late) - len(blamed) <= len(late) // 4
+    median = sorted(p["ttsp_ns"] for p in blamed)[len(blamed) // 2]
+    assert median >= 2 * LATE_NS, median
+    for pause in blamed:
+        assert pause["late_thread"] == "counted-loop"
+        assert jvm_check.frames(pause["late_stack"])[0] in LOOPS, pause["late_stack"]
+    for pause in watched.pauses:
+        assert pause["ttsp_ns"] >= LATE_NS or pause["late_tid"] is None
+
+
+@jvm_check.full_only
+@jvm_check.each("jdk", jvm_check.spread((17, 25)))
+def test_polled_loop(bench, jdk):
+    """G1 has polls in such loops."""
+    watched, _ = loop(bench, jdk, "g1")
+    times = sorted(p["ttsp_ns"] for p in watched.pauses)
+    assert times[len(times) // 2] < LATE_NS, times
+
+
+@jvm_check.full_only
+@jvm_check.each("jdk", jvm_check.newest())
+def test_late_threshold(bench, jdk):
+    watched, _ = loop(bench, jdk, "serial", "--late-min", "10s")
+    assert max(p["ttsp_ns"] for p in watched.pauses) >= LATE_NS
+    assert {p["late_tid"] for p in watched.pauses} == {None}
+
+
+def allocate(bench, jdk, collector, program, *args, heap="96m"):
+    jvm = jvm_check.start(bench, jdk, program, collector=collector, heap=heap, args=args)
+    tracer, (watched,) = jvm_check.trace(bench, [jvm])
+    jvm.go()
+    time.sleep(LINGER_S)
+    assert jvm.quit() == 0
+    tracer.finish()
+    watched.take(bench.report())
+    check_clean(watched.records)
+    jvm_check.check_apart(watched)
+    watched.pairs()
+    return watched
+
+
+def per_thread(stalls):
+    return Counter(s["thread"] for s in stalls)
+
+
+def check_line(stalls, source, function, mark):
+    """The innermost frame that is of the program, where a stack was taken."""
+    wanted = jvm_check.expected_frame(source, function, mark)
+    found = [jvm_check.frames(s["stack"]) for s in stalls if s["stack"]]
+    assert len(found) >= len(stalls) // 2
+    for stack in found:
+        assert [f for f in stack if f[1] == source][0] == wanted, stack
+
+
+def zgcs():
+    cases = [(r, "zgc") for r in jvm_check.spread((11, 17, 21, 25, 27))]
+    cases += [(r, "zgc-generational") for r in jvm_check.spread((21,))]
+    return cases
+
+
+@jvm_check.full_only
+@pytest.mark.parametrize("case", zgcs(), ids=lambda case: "%s-%s" % case)
+def test_allocation_stall(bench, case):
+    """Each thread's stalls as the log counts and times them."""
+    watched = allocate(bench, *case, "AllocStall", "--ms", 500)
+    stalls = watched.of_kind("allocation stall")
+    logged = [s for s in watched.log.stalls if s.kind == "allocation" and s.thread != "main"]
+    assert len(logged) >= 23
+    assert per_thread(s for s in stalls if s["thread"] != "java") == Counter(
+        s.thread for s in logged
+    )
+    differences = []
+    for thread in {s.thread for s in logged}:
+        ours = [s["duration_ns"] for s in stalls if s["thread"] == thread]
+        differences += [a - s.duration_ns for a, s in zip(ours, (s for s in logged if s.thread == thread))]
+    jvm_check.check_bound(differences, 200_000, what="stalls")
+    check_line(stalls, "Allocators.java", "Allocators.allocate", "stalled")
+    for stall in stalls:
+        assert stall["collections"] is None
+
+
+@jvm_check.full_only
+@jvm_check.each("jdk", [r for r in jvm_check.spread((11, 17, 21, 25)) if r.has("shenandoah")])
+def test_pacing(bench, jdk):
+    """Threads that are slowed down; what the log sums up for a cycle, it does not always say."""
+    watched = allocate(bench, jdk, "shenandoah", "AllocStall", "--ms", 500)
+    stalls = watched.of_kind("pacing")
+    assert {s["thread"] for s in stalls} >= {"allocator-0", "allocator-1", "allocator-2"}
+    check_line(stalls, "Allocators.java", "Allocators.allocate", "stalled")
+    told = {t["thread"]: 0 for t in watched.truth("slow")}
+    for stall in stalls:
+        if stall["thread"] in told and stall["duration_ns"] >= 2_000_000:
+            within = [
+                t
+                for t in watched.truth("slow")
+                if t["thread"] == stall["thread"]
+                and t["start_ns"] <= stall["start_ns"]
+                and stall["end_ns"] <= t["end_ns"]
+            ]
+            assert len(within) == 1, stall
+
+
+def critical():
+    cases = [(r, "parallel") for r in jvm_check.spread((11, 17, 21, 25))]
+    return cases + [(r, "g1") for r in jvm_check.spread((17, 21))]
+
+
+@jvm_check.full_only
+@pytest.mark.parametrize("case", critical(), ids=lambda case: "%s-%s" % case)
+def test_critical(bench, case):
+    """A JNI critical section keeps the collector away, or from 25 on, waits for it."""
+    watched = allocate(
+        bench, *case, "Critical", "--rounds", 13, "--hold-kb", 1024, heap="64m"
+    )
+    stalls = watched.of_kind("GC locker")
+    waits = [s for s in watched.log.stalls if s.kind == "gclocker-gc" and s.thread != "main"]
+    assert waits
+    if case[0].feature < 25:
+        assert per_thread(stalls) == Counter(s.thread for s in waits)
+        check_line(stalls, "Allocators.java", "Allocators.allocate", "stalled")
+        return
+    # 25 logs every collection so, and mostly 0 ms: of those only what took a while is a stall
+    long = Counter(s.thread for s in waits if s.duration_ns > 1_000_000)
+    enter = Counter(s.thread for s in watched.log.stalls if s.kind == "gclocker-enter")
+    assert not (long + enter) - per_thread(stalls)
+    assert not per_thread(stalls) - Counter(
+        s.thread for s in watched.log.stalls if s.kind.startswith("gclocker")
+    )
