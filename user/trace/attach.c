@@ -226,12 +226,56 @@ int trace_attach_hook(struct trace *trace, const char *path, uint64_t offset)
 	return *slot ? 0 : -errno;
 }
 
+/* One probe of an image, to be taken away. */
+struct parting {
+	struct bpf_link *link; /* or, if NULL, */
+	int fd;
+	pthread_t thread;
+	bool threaded;
+};
+
+static void *part(void *arg)
+{
+	struct parting *parting = arg;
+
+	if (parting->link)
+		bpf_link__destroy(parting->link);
+	else
+		close(parting->fd);
+	return NULL;
+}
+
+#define PARTINGS 32 /* at a time */
+
+static void part_all(struct parting *partings, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		partings[i].threaded = i + 1 < count &&
+			!pthread_create(&partings[i].thread, NULL, part, &partings[i]);
+		if (!partings[i].threaded)
+			part(&partings[i]);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (partings[i].threaded)
+			pthread_join(partings[i].thread, NULL);
+}
+
+/*
+ * For each probe that goes the kernel waits, some 100 ms, until no CPU can still be in it. They wait
+ * together.
+ */
 void trace_detach(struct image *image)
 {
-	for (size_t i = 0; i < image->links.count; i++)
-		bpf_link__destroy(image->links.items[i]);
-	for (size_t i = 0; i < image->fds.count; i++)
-		close(image->fds.items[i]);
+	size_t links = image->links.count, count = links + image->fds.count;
+	struct parting partings[PARTINGS];
+
+	for (size_t i = 0; i < count; i++) {
+		partings[i % PARTINGS] = i < links
+			? (struct parting){.link = image->links.items[i]}
+			: (struct parting){.fd = image->fds.items[i - links]};
+		if (i % PARTINGS == PARTINGS - 1 || i + 1 == count)
+			part_all(partings, i % PARTINGS + 1);
+	}
 	vec_free(&image->links);
 	vec_free(&image->fds);
 }
