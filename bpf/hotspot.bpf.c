@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * HotSpot's VM Thread stops the world and lets it go → one gc_safepoint record at the end, before it a
- * gc_late one if a thread kept it waiting. Nobody else writes a JVM's state, save who came last.
+ * HotSpot's VM Thread stops the world and lets it go → one gc_safepoint record at the end, before
+ * it a gc_late one if a thread kept it waiting.
  */
 #include "java_stack.bpf.h"
+#include "vm_register.bpf.h"
 
 #define COMERS 256 /* of CPUs: two that share an entry may lose who was late */
 
-/* Who came to the safepoint on this CPU last. In order of writing: torn where @tid and @again differ. */
+/* Who came to the safepoint on this CPU last. Torn where @tid, written first, is not @again, last. */
 struct comer {
 	__u32 tid, again;
 	__u64 thread, time_ns;
@@ -20,16 +21,9 @@ struct request {
 	__u32 tid, pad;
 };
 
-/* Of one JVM. User space makes the entry, all zeros, when it plans the JVM. */
+/* What threads of a JVM tell its VM Thread. User space makes the entry, zeros, with the plan. */
 struct jvm_state {
-	__u64 begin_ns; /* of the safepoint in progress; 0: none */
-	__u64 late_ns;	/* of the plan, when it began */
-	__u32 sent;
-	__u32 pad;
 	struct request request;
-	struct gc_safepoint record;
-	struct gc_late late;
-	struct java_walk walk;
 	struct comer comers[COMERS];
 };
 
@@ -40,6 +34,28 @@ struct {
 	__type(key, __u32); /* tgid */
 	__type(value, struct jvm_state);
 } jvm_states SEC(".maps");
+
+/* Of one VM Thread. */
+struct vm_thread {
+	__u64 begin_ns; /* of the safepoint in progress; 0: none */
+	__u32 sent, op_thread;
+	__u64 current_op, late_ns; /* these and op_thread: the plan's; 0: not known yet */
+	struct gc_safepoint record;
+	struct gc_late late;
+	struct java_walk walk;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct vm_thread);
+} vm_threads SEC(".maps");
+
+static __always_inline struct vm_thread *vm_thread(__u64 flags)
+{
+	return bpf_task_storage_get(&vm_threads, bpf_get_current_task_btf(), NULL, flags);
+}
 
 static __always_inline struct jvm_state *jvm_state(void)
 {
@@ -55,7 +71,7 @@ static __always_inline const struct gc_jvm *jvm_plan(void)
 	return bpf_map_lookup_elem(&jvm_plans, &tgid);
 }
 
-/* A safepoint in progress shows in a slot that user space sees; a collision hides one of the two. */
+/* A safepoint in progress shows in a slot that user space sees; a collision hides one of two. */
 static __always_inline void show_open(__u64 start_ns)
 {
 	__u64 id = bpf_get_current_pid_tgid();
@@ -73,45 +89,66 @@ static __always_inline void show_open(__u64 start_ns)
 #define OP_WORDS 4 /* of a VM_Operation, in which its vtable and its calling thread are */
 
 /* Before the safepoint's end the operation may be gone (11). */
-static __always_inline void note_operation(const struct gc_jvm *plan, struct gc_safepoint *record)
+static __always_inline void note_operation(struct vm_thread *vm)
 {
-	__u64 op = plan->current_op ? read_u64(plan->current_op) : 0, words[OP_WORDS];
+	__u64 op = vm->current_op ? read_u64(vm->current_op) : 0, words[OP_WORDS];
+	struct gc_safepoint *record = &vm->record;
 
 	record->op_vtable = record->thread = 0;
 	if (!op || bpf_probe_read_user(words, sizeof(words), (void *)op))
 		return;
 	record->op_vtable = words[0];
-	if (plan->op_thread < sizeof(words))
-		record->thread = words[plan->op_thread >> 3 & (OP_WORDS - 1)];
+	if (vm->op_thread < sizeof(words))
+		record->thread = words[vm->op_thread >> 3 & (OP_WORDS - 1)];
+}
+
+/* The state of a VM Thread whose JVM is planned; NULL for any other. */
+static __always_inline struct vm_thread *planned_thread(void)
+{
+	struct vm_thread *vm = vm_thread(0);
+	const struct gc_jvm *plan;
+	__u32 tgid = current_tgid();
+
+	if (vm && vm->current_op)
+		return vm; /* what is known of the plan stays true */
+	if (!bpf_map_lookup_elem(&targets, &tgid))
+		return NULL;
+	plan = jvm_plan();
+	if (!plan) {
+		count_drop(GC_DROP_UNREADY);
+		return NULL;
+	}
+	vm = vm_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!vm) {
+		count_drop(GC_DROP_THREAD);
+		return NULL;
+	}
+	vm->current_op = plan->current_op;
+	vm->op_thread = plan->op_thread;
+	vm->late_ns = plan->late_ns;
+	return vm;
 }
 
 static __always_inline void begin(__u64 now, __u64 argument)
 {
-	struct jvm_state *state = jvm_state();
-	__u32 tgid = current_tgid();
+	struct vm_thread *vm = planned_thread();
 	struct gc_safepoint *record;
-	const struct gc_jvm *plan;
 
-	plan = state ? jvm_plan() : NULL;
-	if (!plan) {
-		if (bpf_map_lookup_elem(&targets, &tgid))
-			count_drop(GC_DROP_UNREADY);
+	if (!vm)
 		return;
-	}
-	record = &state->record;
-	state->late_ns = plan->late_ns;
-	state->begin_ns = record->begin_ns = now;
+	record = &vm->record;
+	vm->begin_ns = record->begin_ns = now;
 	record->begin_argument = argument;
 	record->sync_ns = record->sync_argument = 0;
 	record->requester_tid = record->requester_host_tid = record->late_tid = 0;
 	record->heap_before = record->heap_after = 0;
 	record->summaries = record->name_bytes = record->stack_flags = 0;
-	note_operation(plan, record);
+	note_operation(vm);
 	show_open(now);
 }
 
 struct last_comer {
-	struct jvm_state *state;
+	const struct jvm_state *state;
 	__u64 from_ns, until_ns; /* the latest one so far, and the latest that counts */
 	__u64 thread;
 	__u32 tid;
@@ -131,48 +168,50 @@ static long take_later(__u32 i, struct last_comer *last)
 	return 0;
 }
 
-#define NOTICE_NS 1500000ull /* that the VM Thread may need to notice the last arrival: it naps for 1 ms */
+/* What the VM Thread may need to notice the last arrival: it naps for 1 ms (17+). */
+#define NOTICE_NS 1500000ull
 
 /*
- * Who came last is who was waited for, if the wait ended with that: a thread in native code or in the VM
- * is safe without coming. A global function: verified once.
+ * Who came last is who was waited for, if the wait ended with that: a thread in native code or in
+ * the VM is safe without coming. A global function: verified once.
  */
-__noinline int tell_late(struct jvm_state *state, __u64 begin_ns, __u64 sync_ns)
+__noinline int tell_late(struct vm_thread *vm, __u64 begin_ns, __u64 sync_ns)
 {
-	struct last_comer last = {.state = state, .from_ns = begin_ns, .until_ns = sync_ns};
+	struct last_comer last = {.from_ns = begin_ns, .until_ns = sync_ns};
 	__u64 waited_ns = sync_ns - begin_ns, count;
 	struct gc_late *late;
 
-	if (!state)
+	last.state = jvm_state();
+	if (!vm || !last.state)
 		return 0;
 	bpf_loop(COMERS, take_later, &last, 0);
 	if (!last.tid ||
 		(sync_ns - last.from_ns > NOTICE_NS && sync_ns - last.from_ns > waited_ns / 2))
 		return 0;
-	late = &state->late;
-	walk_java((struct java_frames *)late->frames, &state->walk, last.thread, true);
-	count = at_most(state->walk.count, GC_JAVA_FRAMES);
+	late = &vm->late;
+	walk_java((struct java_frames *)late->frames, &vm->walk, last.thread, true);
+	count = at_most(vm->walk.count, GC_JAVA_FRAMES);
 	fill_header(&late->header, GC_EVENT_LATE, GC_LATE_SIZE(count), sync_ns);
 	late->begin_ns = begin_ns;
 	late->arrived_ns = last.from_ns;
 	late->late_tid = last.tid;
-	late->stack_flags = state->walk.flags;
+	late->stack_flags = vm->walk.flags;
 	late->frame_count = count;
-	send_record(late, GC_LATE_SIZE(count), &state->sent);
-	state->record.late_tid = last.tid;
+	send_record(late, GC_LATE_SIZE(count), &vm->sent);
+	vm->record.late_tid = last.tid;
 	return 0;
 }
 
 static __always_inline void synchronized(__u64 now, __u64 argument)
 {
-	struct jvm_state *state = jvm_state();
+	struct vm_thread *vm = vm_thread(0);
 
-	if (!state || !state->begin_ns)
+	if (!vm || !vm->begin_ns)
 		return;
-	state->record.sync_ns = now;
-	state->record.sync_argument = argument;
-	if (now - state->begin_ns > state->late_ns)
-		tell_late(state, state->begin_ns, now);
+	vm->record.sync_ns = now;
+	vm->record.sync_argument = argument;
+	if (now - vm->begin_ns > vm->late_ns)
+		tell_late(vm, vm->begin_ns, now);
 }
 
 /* How many windows of counters are worth their copy. */
@@ -233,7 +272,8 @@ static __always_inline void note_requester(const struct gc_jvm *plan, struct gc_
 	__u64 os_thread;
 	__u32 tid;
 
-	if (!record->thread || !plan->thread_osthread)
+	if (!record->thread || !plan->thread_osthread || plan->thread_osthread == GC_NO_FIELD ||
+		plan->osthread_tid == GC_NO_FIELD)
 		return;
 	os_thread = read_u64(record->thread + plan->thread_osthread);
 	tid = os_thread ? read_u64(os_thread + plan->osthread_tid) : 0;
@@ -241,17 +281,19 @@ static __always_inline void note_requester(const struct gc_jvm *plan, struct gc_
 }
 
 /* @has_arguments: they were given to the probes. A global function: verified once. */
-__noinline int send_safepoint(struct jvm_state *state, __u64 now, bool has_arguments)
+__noinline int send_safepoint(struct vm_thread *vm, __u64 now, bool has_arguments)
 {
 	const struct gc_jvm *plan = jvm_plan();
 	struct gc_safepoint *record;
 	__u64 count, size;
 
-	if (!state || !plan)
+	if (!vm || !plan)
 		return 0;
-	record = &state->record;
-	state->walk.count = state->walk.flags = 0;
+	record = &vm->record;
+	vm->walk.count = vm->walk.flags = 0;
 	record->flags = has_arguments && plan->arguments ? GC_SAFEPOINT_ARGUMENTS : 0;
+	if (!record->flags)
+		record->begin_argument = record->sync_argument = record->end_argument = 0;
 	copy_statics(plan, record);
 	copy_perf(plan, record, now);
 	note_requester(plan, record);
@@ -259,27 +301,27 @@ __noinline int send_safepoint(struct jvm_state *state, __u64 now, bool has_argum
 	if (record->thread && now - record->begin_ns >= min_stack_ns)
 		record->thread_vtable = read_u64(record->thread);
 	if (record->thread_vtable && record->thread_vtable == plan->java_vtable)
-		walk_java((struct java_frames *)record->frames, &state->walk, record->thread, false);
-	count = at_most(state->walk.count, GC_JAVA_FRAMES);
+		walk_java((struct java_frames *)record->frames, &vm->walk, record->thread, false);
+	count = at_most(vm->walk.count, GC_JAVA_FRAMES);
 	record->frame_count = count;
-	record->stack_flags = state->walk.flags;
+	record->stack_flags = vm->walk.flags;
 	size = count ? GC_SAFEPOINT_SIZE(count)
 		     : GC_SAFEPOINT_SHORT_SIZE(at_most(record->perf_bytes, GC_PERF_BYTES));
 	fill_header(&record->header, GC_EVENT_SAFEPOINT, size, now);
-	send_record(record, at_most(size, sizeof(*record)), &state->sent);
+	send_record(record, at_most(size, sizeof(*record)), &vm->sent);
 	return 0;
 }
 
 static __always_inline void end(__u64 now, __u64 argument, bool has_arguments)
 {
-	struct jvm_state *state = jvm_state();
+	struct vm_thread *vm = vm_thread(0);
 
-	if (!state || !state->begin_ns)
+	if (!vm || !vm->begin_ns)
 		return; /* not planned, or its begin was before us */
-	state->begin_ns = 0;
+	vm->begin_ns = 0;
 	show_open(0);
-	state->record.end_argument = argument;
-	send_safepoint(state, now, has_arguments);
+	vm->record.end_argument = argument;
+	send_safepoint(vm, now, has_arguments);
 }
 
 SEC("uprobe")
@@ -344,55 +386,25 @@ int on_safepoint_block(struct pt_regs *ctx)
 	return 0;
 }
 
-#define SUMMARY_USED 32 /* GCHeapSummary::_used: behind a vtable and a VirtualSpaceSummary of 3 words (11 to 27) */
+/* GCHeapSummary::_used: behind a vtable and a VirtualSpaceSummary of three words (11 to 27). */
+#define SUMMARY_USED 32
 
-/* GCTracer::report_gc_heap_summary(this, when, summary). Others than the VM Thread tell of their own cycles. */
+/*
+ * GCTracer::report_gc_heap_summary(this, when, summary). Others than the VM Thread tell of cycles of
+ * theirs, which are no safepoint's.
+ */
 SEC("uprobe")
 int on_heap_summary(struct pt_regs *ctx)
 {
-	struct jvm_state *state = jvm_state();
-	__u64 used;
+	__u64 summary = PT_REGS_PARM3(ctx), used;
+	struct vm_thread *vm = vm_thread(0);
 
-	if (!state || !state->begin_ns ||
-		bpf_probe_read_user(&used, sizeof(used), (void *)(PT_REGS_PARM3(ctx) + SUMMARY_USED)))
+	if (!vm || !vm->begin_ns ||
+		bpf_probe_read_user(&used, sizeof(used), (void *)(summary + SUMMARY_USED)))
 		return 0;
-	if (!state->record.summaries++)
-		state->record.heap_before = used;
-	state->record.heap_after = used;
-	return 0;
-}
-
-/* The verifier takes no computed offset into the registers: each load stays where it is written. */
-#define LOADED(value)                                                                              \
-	({                                                                                         \
-		__u64 loaded_ = (value);                                                           \
-		asm volatile("" : "+r"(loaded_));                                                  \
-		loaded_;                                                                           \
-	})
-#define REGISTER(number, name)                                                                     \
-	case number:                                                                               \
-		return LOADED(ctx->name)
-
-/* As GC_VM_COOKIE() numbers them. */
-static __noinline __u64 vm_register(struct pt_regs *ctx, __u32 number)
-{
-	switch (number) {
-		REGISTER(0, rax);
-		REGISTER(1, rdx);
-		REGISTER(2, rcx);
-		REGISTER(3, rbx);
-		REGISTER(4, rsi);
-		REGISTER(5, rdi);
-		REGISTER(6, rbp);
-		REGISTER(8, r8);
-		REGISTER(9, r9);
-		REGISTER(10, r10);
-		REGISTER(11, r11);
-		REGISTER(12, r12);
-		REGISTER(13, r13);
-		REGISTER(14, r14);
-		REGISTER(15, r15);
-	}
+	if (!vm->record.summaries++)
+		vm->record.heap_before = used;
+	vm->record.heap_after = used;
 	return 0;
 }
 
@@ -423,17 +435,19 @@ SEC("uprobe")
 int on_vm_begin(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx), name, length;
-	struct jvm_state *state = jvm_state();
+	struct vm_thread *vm = vm_thread(0);
 	struct gc_safepoint *record;
+	struct jvm_state *state;
 
-	if (!state || !state->begin_ns || state->record.name_bytes || !is_stop(ctx, cookie))
+	if (!vm || !vm->begin_ns || vm->record.name_bytes || !is_stop(ctx, cookie))
 		return 0;
-	record = &state->record;
+	record = &vm->record;
 	name = vm_register(ctx, GC_VM_NAME(cookie));
 	length = at_most(vm_register(ctx, GC_VM_LENGTH(cookie)), GC_VM_NAME_BYTES);
 	if (name && length && !bpf_probe_read_user(record->name, length, (void *)name))
 		record->name_bytes = length;
-	if (!name || state->request.name != name)
+	state = jvm_state();
+	if (!state || !name || state->request.name != name)
 		return 0;
 	state->request.name = 0;
 	record->requester_host_tid = state->request.tid;

@@ -119,8 +119,8 @@ __noinline int send_stall(struct wait_state *state, __u32 kind, __u64 start_ns, 
 }
 
 /*
- * All but System.gc() are functions that are also called when there is nothing to wait for, some for
- * each allocation: a stall is one in which the thread has slept.
+ * All but System.gc() are functions that are also called when there is nothing to wait for, some
+ * for each allocation: a stall is a call in which the thread has slept.
  */
 static __always_inline void wait_ends(__u32 kind, __u64 now)
 {

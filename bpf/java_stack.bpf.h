@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The Java stack of a thread that stands still: its anchor → physical frames, innermost first. What a
- * frame looks like: HotSpot's frame_x86.hpp, the same from JDK 8 to 27 (interpreter_bcp apart); codeBlob.hpp,
- * heap.hpp for the code heap. Nothing read is trusted: each read is bounded, each turn moves up the stack.
+ * The Java stack of a thread that stands still: its anchor → physical frames, innermost first. What
+ * a frame looks like: HotSpot's frame_x86.hpp, the same from JDK 8 to 27 (interpreter_bcp apart);
+ * codeBlob.hpp and heap.hpp for the code heap. Nothing read is trusted: each read is bounded, each
+ * turn moves up the stack.
  */
 #pragma once
 
@@ -20,7 +21,7 @@ static __always_inline __u64 own_thread(const struct gc_jvm *jvm)
 #define SEGMENT_FREE 0xff
 #define SEGMENT_HOPS 64
 
-#define SHORT_BLOCK   120	/* what every block has, and all that is looked at in one without a method */
+#define SHORT_BLOCK   120	/* bytes that every block has, all that a stub's are looked at */
 #define MOST_WORDS    (1 << 20) /* of one frame */
 #define MOST_BYTECODE 65536	/* of one method */
 
@@ -29,8 +30,8 @@ struct java_frames {
 };
 
 /*
- * Where a walk is. In memory of a map, so that to the verifier its values are unknown: it then follows
- * each function below once, not once for all that may have come before.
+ * Where a walk is. In a map's memory, so that to the verifier its values are unknown: it then follows
+ * each function below once, not once for each way that may have led there.
  */
 struct java_walk {
 	__u64 sp, fp, pc;
@@ -127,8 +128,8 @@ static __always_inline bool is_nmethod(const struct gc_jvm *jvm, const struct ja
 /* Copies the block that holds walk->pc. BLOCK_NONE: it does not, or cannot be read. */
 __noinline __weak int read_block(const struct gc_jvm *jvm, struct java_walk *walk)
 {
+	bool whole, wide;
 	__u64 segments;
-	bool whole;
 
 	if (!jvm || !walk)
 		return BLOCK_NONE;
@@ -140,17 +141,18 @@ __noinline __weak int read_block(const struct gc_jvm *jvm, struct java_walk *wal
 	/* The last block of the heap may be shorter than that. */
 	if (!whole && bpf_probe_read_user(walk->block, SHORT_BLOCK, (void *)walk->start))
 		return BLOCK_NONE;
-	/* The header: a length in segments, of 32 bits where it has 8 bytes (25+), and whether it is used. */
-	segments = jvm->block_header >= 16 ? walk->block[0] : (__u32)walk->block[0];
+	/* The header: a length in segments, 32 bits where it has 8 bytes (25+); is it used? */
+	wide = jvm->block_header >= 16;
+	segments = wide ? walk->block[0] : (__u32)walk->block[0];
 	walk->bytes = segments << (jvm->segment_shift & 31);
-	if (!block_u8(walk, jvm->block_header >= 16 ? 8 : 4) || walk->pc - walk->start >= walk->bytes)
+	if (!block_u8(walk, wide ? 8 : 4) || walk->pc - walk->start >= walk->bytes)
 		return BLOCK_NONE;
 	if (!is_nmethod(jvm, walk))
 		return BLOCK_STUB;
 	return whole ? BLOCK_NMETHOD : BLOCK_NONE;
 }
 
-/* Whether walk->pc is the handler that a deoptimised frame returns to, by this field of the nmethod. */
+/* Whether walk->pc is the handler that a deoptimised frame returns to, by a field of the nmethod. */
 static __always_inline bool is_handler(const struct gc_jvm *jvm, const struct java_walk *walk,
 	__u16 field)
 {
@@ -193,11 +195,12 @@ static __always_inline bool keep_code(const struct gc_jvm *jvm, struct java_fram
 	return keep_frame(frames, walk, &frame);
 }
 
-/* A deoptimised frame returns to a handler, and has the pc where it was elsewhere. False ends the walk. */
+/* A deoptimised frame returns to a handler, and keeps its pc elsewhere. False ends the walk. */
 static __always_inline bool keep_compiled(const struct gc_jvm *jvm, struct java_frames *frames,
 	struct java_walk *walk)
 {
-	if (is_handler(jvm, walk, jvm->nmethod_deopt) || is_handler(jvm, walk, jvm->nmethod_deopt_mh)) {
+	if (is_handler(jvm, walk, jvm->nmethod_deopt) ||
+		is_handler(jvm, walk, jvm->nmethod_deopt_mh)) {
 		walk->pc = read_u64(walk->sp +
 			block_u32(walk, jvm->block_header + jvm->nmethod_orig_pc));
 		if (walk->pc - walk->start >= walk->bytes)
@@ -207,7 +210,7 @@ static __always_inline bool keep_compiled(const struct gc_jvm *jvm, struct java_
 }
 
 /*
- * Code in the code heap: an nmethod is a frame to keep, a stub is passed over. 0 ends the walk, like
+ * Code in the code heap: an nmethod is a frame to keep, a stub is passed over. 0 ends the walk, as
  * of the two functions below; walk->flags then says whether all was well.
  */
 __noinline __weak int pass_compiled(const struct gc_jvm *jvm, struct java_frames *frames,
@@ -295,7 +298,7 @@ static __always_inline int start_at(struct java_walk *walk, __u64 anchor, __u32 
 
 #define ENTRY_WRAPPER 48 /* below the fp of call_stub's frame: the JavaCallWrapper's address */
 
-/* The VM has called Java here: above are frames of the VM, above these those of its caller in Java. */
+/* The VM has called Java here: above are frames of the VM, above these those of Java that called it. */
 static __always_inline int pass_entry(const struct gc_jvm *jvm, struct java_walk *walk)
 {
 	__u64 wrapper = read_u64(walk->fp - ENTRY_WRAPPER);
@@ -338,22 +341,23 @@ static __always_inline bool is_poll_handler(const struct gc_jvm *jvm, const stru
 }
 
 /*
- * A compiled method sees most polls as it returns, with its frame gone: a thread that was late for its
- * long loop would show its caller only. Where it was, the thread has saved.
+ * A compiled method sees most polls as it returns, with its frame gone: a thread that was late for
+ * its long loop would show its caller only. Where it was, the thread has saved.
  */
 __noinline __weak int keep_poll(const struct gc_jvm *jvm, struct java_frames *frames,
 	struct java_walk *walk, __u64 thread)
 {
-	__u64 pc, poll_pc;
+	__u64 pc, poll_pc, bytes;
 
 	if (!jvm || !frames || !walk || !jvm->thread_poll_pc)
 		return 0;
 	pc = walk->pc;
 	poll_pc = read_u64(thread + jvm->thread_poll_pc);
-	if (read_block(jvm, walk) != BLOCK_STUB || !is_poll_handler(jvm, walk) ||
-		read_u64(walk->sp + block_u32(walk, jvm->block_header + jvm->blob_frame_size) * 8ull -
-			8) == poll_pc)
-		return 0; /* it came otherwise, or its frame is still there */
+	if (read_block(jvm, walk) != BLOCK_STUB || !is_poll_handler(jvm, walk))
+		return 0; /* it came otherwise */
+	bytes = block_u32(walk, jvm->block_header + jvm->blob_frame_size) * 8ull;
+	if (read_u64(walk->sp + bytes - 8) == poll_pc)
+		return 0; /* its frame is still there */
 	walk->pc = poll_pc;
 	if (read_block(jvm, walk) == BLOCK_NMETHOD)
 		keep_code(jvm, frames, walk);
@@ -364,8 +368,8 @@ __noinline __weak int keep_poll(const struct gc_jvm *jvm, struct java_frames *fr
 #define STEPS (3 * GC_JAVA_FRAMES) /* with stubs and entries */
 
 /*
- * Fills @frames with those of the JavaThread at @thread in the current process; their number is left in
- * walk->count, GC_STACK_… in walk->flags. @at_poll: it has come to a safepoint.
+ * Fills @frames with those of the JavaThread at @thread in the current process; their number is left
+ * in walk->count, GC_STACK_… in walk->flags. @at_poll: it has come to a safepoint.
  */
 __noinline __weak int walk_java(struct java_frames *frames, struct java_walk *walk, __u64 thread,
 	bool at_poll)

@@ -12,6 +12,8 @@ from jvm_check import check_clean
 
 ROUNDS = 23
 LATE_NS = 1_000_000
+# The shortest wait that cannot have been without sleep, seen on this and other machines.
+SLEPT_NS = 100_000
 LOOPS = {
     ("Loop." + function, "Loop.java", jvm_harness.line_of("Loop.java", mark))
     for function, mark in (
@@ -21,6 +23,8 @@ LOOPS = {
         ("loops", "loops"),
     )
 }
+# It sees the poll as it returns, for which compiled code keeps no line; its caller has one.
+LOOPS.add(("Loop.count", "Loop.java", None))
 # Names of the last moments before an exit cannot be read any more: the JVM lives a little longer.
 LINGER_S = 0.3
 
@@ -47,6 +51,10 @@ def loop(bench, jdk, collector, *args):
     return watched, tid
 
 
+def own_frame(stack):
+    return [f for f in jvm_check.frames(stack) if f[1] == "Loop.java"][0]
+
+
 @pytest.mark.parametrize("collector", ["serial", "parallel"])
 @jvm_check.each("jdk", jvm_check.newest() if jvm_check.QUICK else jvm_check.spread((11, 17, 25)))
 def test_counted_loop(bench, jdk, collector):
@@ -59,9 +67,12 @@ def test_counted_loop(bench, jdk, collector):
     assert len(late) - len(blamed) <= len(late) // 4
     median = sorted(p["ttsp_ns"] for p in blamed)[len(blamed) // 2]
     assert median >= 2 * LATE_NS, median
+    # now and then it comes from reading the clock between two loops
+    own = [own_frame(p["late_stack"]) for p in blamed]
+    assert {function for function, _, _ in own} <= {"Loop.count", "Loop.loops"}
+    assert sum(frame in LOOPS for frame in own) >= len(own) * 3 // 4, own
     for pause in blamed:
         assert pause["late_thread"] == "counted-loop"
-        assert jvm_check.frames(pause["late_stack"])[0] in LOOPS, pause["late_stack"]
     for pause in watched.pauses:
         assert pause["ttsp_ns"] >= LATE_NS or pause["late_tid"] is None
 
@@ -101,6 +112,10 @@ def per_thread(stalls):
     return Counter(s["thread"] for s in stalls)
 
 
+def of_allocators(stalls):
+    return [s for s in stalls if (s["thread"] or "").startswith("allocator-")]
+
+
 def check_line(stalls, source, function, mark):
     """The innermost frame that is of the program, where a stack was taken."""
     wanted = jvm_check.expected_frame(source, function, mark)
@@ -119,20 +134,34 @@ def zgcs():
 @jvm_check.full_only
 @pytest.mark.parametrize("case", zgcs(), ids=lambda case: "%s-%s" % case)
 def test_allocation_stall(bench, case):
-    """Each thread's stalls as the log counts and times them."""
+    """Each thread's stalls, as the log counts and times them; one without sleep is none."""
     watched = allocate(bench, *case, "AllocStall", "--ms", 500)
     stalls = watched.of_kind("allocation stall")
     logged = [s for s in watched.log.stalls if s.kind == "allocation" and s.thread != "main"]
-    assert len(logged) >= 23
-    assert per_thread(s for s in stalls if s["thread"] != "java") == Counter(
-        s.thread for s in logged
-    )
+    long = [s for s in logged if s.duration_ns >= SLEPT_NS]
+    assert len(long) >= 23
+    ours = per_thread(s for s in stalls if s["thread"] != "java")
+    missing = Counter(s.thread for s in long) - ours
+    # one that found its page at once may have lost its processor
+    assert sum(missing.values()) <= 1 + len(long) // 100, missing
+    if case[0].feature > 11:
+        # 11 stalls in a function that also waits for a lock
+        assert not ours - Counter(s.thread for s in logged)
     differences = []
-    for thread in {s.thread for s in logged}:
-        ours = [s["duration_ns"] for s in stalls if s["thread"] == thread]
-        differences += [a - s.duration_ns for a, s in zip(ours, (s for s in logged if s.thread == thread))]
+    for stall in long:
+        start_ns = stall.logged_ns - stall.duration_ns
+        within = [
+            s
+            for s in stalls
+            if s["thread"] == stall.thread
+            and start_ns < s["end_ns"]
+            and s["start_ns"] < stall.logged_ns
+        ]
+        differences.append(
+            min(abs(s["duration_ns"] - stall.duration_ns) for s in within) if within else 1e9
+        )
     jvm_check.check_bound(differences, 200_000, what="stalls")
-    check_line(stalls, "Allocators.java", "Allocators.allocate", "stalled")
+    check_line(of_allocators(stalls), "Allocators.java", "Allocators.allocate", "stalled")
     for stall in stalls:
         assert stall["collections"] is None
 
@@ -144,7 +173,7 @@ def test_pacing(bench, jdk):
     watched = allocate(bench, jdk, "shenandoah", "AllocStall", "--ms", 500)
     stalls = watched.of_kind("pacing")
     assert {s["thread"] for s in stalls} >= {"allocator-0", "allocator-1", "allocator-2"}
-    check_line(stalls, "Allocators.java", "Allocators.allocate", "stalled")
+    check_line(of_allocators(stalls), "Allocators.java", "Allocators.allocate", "stalled")
     told = {t["thread"]: 0 for t in watched.truth("slow")}
     for stall in stalls:
         if stall["thread"] in told and stall["duration_ns"] >= 2_000_000:
@@ -168,14 +197,14 @@ def critical():
 def test_critical(bench, case):
     """A JNI critical section keeps the collector away, or from 25 on, waits for it."""
     watched = allocate(
-        bench, *case, "Critical", "--rounds", 13, "--hold-kb", 1024, heap="64m"
+        bench, *case, "Critical", "--rounds", 29, "--hold-kb", 1024, heap="64m"
     )
     stalls = watched.of_kind("GC locker")
     waits = [s for s in watched.log.stalls if s.kind == "gclocker-gc" and s.thread != "main"]
     assert waits
     if case[0].feature < 25:
         assert per_thread(stalls) == Counter(s.thread for s in waits)
-        check_line(stalls, "Allocators.java", "Allocators.allocate", "stalled")
+        check_line(of_allocators(stalls), "Allocators.java", "Allocators.allocate", "stalled")
         return
     # 25 logs every collection so, and mostly 0 ms: of those only what took a while is a stall
     long = Counter(s.thread for s in waits if s.duration_ns > 1_000_000)

@@ -267,7 +267,8 @@ static struct gc_safepoint sample_safepoint(void)
 		.statics = "stati",
 		.perf = "per",
 		.frames = {{.code = 41, .check = 43, .at = 3, .kind = GC_JAVA_INTERPRETED},
-			{.code = 47, .check = 53, .compile_id = 59, .at = -1, .kind = GC_JAVA_COMPILED}},
+			{.code = 47, .check = 53, .compile_id = 59, .at = -1,
+				.kind = GC_JAVA_COMPILED}},
 	};
 }
 

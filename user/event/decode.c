@@ -1,4 +1,4 @@
-/* Wire bytes → struct event: this room is the only one outside trace/ and probe/ that knows the records. */
+/* Wire bytes → struct event. Outside trace/ and probe/, this room alone knows the wire. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>

@@ -73,7 +73,8 @@ static int decode_safepoint(const void *bytes, size_t size, struct event *event)
 {
 	const struct gc_safepoint *wire = bytes;
 
-	if (size < GC_SAFEPOINT_SHORT_SIZE(0) || size < safepoint_size(wire) || wire->begin_ns > wire->header.time_ns ||
+	if (size < GC_SAFEPOINT_SHORT_SIZE(0) || size < safepoint_size(wire) ||
+		wire->begin_ns > wire->header.time_ns ||
 		(wire->sync_ns && (wire->sync_ns < wire->begin_ns ||
 			wire->sync_ns > wire->header.time_ns)) ||
 		wire->statics_bytes > GC_STATICS_BYTES || wire->perf_bytes > GC_PERF_BYTES ||
@@ -89,7 +90,8 @@ static int decode_safepoint(const void *bytes, size_t size, struct event *event)
 	event->safepoint.name = wire->name;
 	event->safepoint.name_bytes = wire->name_bytes;
 	event->safepoint.statics = wire->statics;
-	event->safepoint.statics_bytes = wire->flags & GC_SAFEPOINT_STATICS ? wire->statics_bytes : 0;
+	event->safepoint.statics_bytes =
+		wire->flags & GC_SAFEPOINT_STATICS ? wire->statics_bytes : 0;
 	event->safepoint.perf = wire->perf;
 	event->safepoint.perf_bytes = wire->flags & GC_SAFEPOINT_PERF ? wire->perf_bytes : 0;
 	decode_facts(wire, event);

@@ -75,6 +75,9 @@ static void layout_threads(const struct jvm *jvm, struct gc_jvm *wire)
 	wire->thread_osthread =
 		FIRST_FIELD(jvm, {"Thread", "_osthread"}, {"JavaThread", "_osthread"});
 	wire->osthread_tid = plan_field(jvm, "OSThread", "_thread_id");
+	wire->thread_poll_pc = plan_field(jvm, "JavaThread", "_saved_exception_pc");
+	if (wire->thread_poll_pc == GC_NO_FIELD)
+		wire->thread_poll_pc = 0;
 	wire->anchor_sp = in_anchor(jvm, anchor, "_last_Java_sp");
 	wire->anchor_fp = in_anchor(jvm, anchor, "_last_Java_fp");
 	wire->anchor_pc = in_anchor(jvm, anchor, "_last_Java_pc");

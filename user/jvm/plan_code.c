@@ -129,6 +129,8 @@ static int plan_nmethod(
 	if (wire->blob_kind != GC_NO_FIELD && !jvm_constant(jvm, "CodeBlobKind::Nmethod", &kind) &&
 		kind >= 0 && kind < 256) {
 		wire->nmethod_kind = (uint16_t)kind;
+		if (!jvm_constant(jvm, "CodeBlobKind::Safepoint", &kind) && kind >= 0 && kind < 256)
+			wire->safepoint_kind = (uint16_t)kind;
 		return 0;
 	}
 	wire->blob_kind = GC_NO_FIELD;

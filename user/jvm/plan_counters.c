@@ -108,6 +108,28 @@ static void cover(const struct perfdata_entry *const entries[JVM_COUNTERS], size
 		;
 }
 
+static bool holds(const struct window *window, const struct perfdata_entry *entry)
+{
+	return entry && entry->offset >= window->start && entry->offset < window->end;
+}
+
+/* A window with the books of safepoints goes first: it is all that is sent of a short one. */
+static bool books_first(const struct perfdata_entry *const entries[JVM_COUNTERS], struct windows *windows)
+{
+	for (size_t w = 0; w < windows->count; w++) {
+		const struct window window = windows->items[w];
+
+		if (!holds(&window, entries[JVM_SAFEPOINTS]) ||
+			!holds(&window, entries[JVM_SAFEPOINT_TIME]) ||
+			!holds(&window, entries[JVM_SYNC_TIME]))
+			continue;
+		memmove(&windows->items[1], windows->items, w * sizeof(window));
+		windows->items[0] = window;
+		return true;
+	}
+	return false;
+}
+
 /* Writes the windows and the counters' places in their copy into the plan. */
 static void place(const struct perfdata_entry *const entries[JVM_COUNTERS], size_t wanted,
 	const struct windows *windows, struct jvm_plan *plan)
@@ -122,7 +144,7 @@ static void place(const struct perfdata_entry *const entries[JVM_COUNTERS], size
 		for (size_t i = 0; i < wanted; i++) {
 			const struct perfdata_entry *entry = entries[i];
 
-			if (!entry || entry->offset < window->start || entry->offset >= window->end)
+			if (!holds(window, entry))
 				continue;
 			plan->counters[i].offset =
 				(uint16_t)(offset + entry->offset - window->start);
@@ -151,6 +173,7 @@ static void plan_entries(const struct jvm *jvm, const struct perfdata *perf, str
 	do
 		cover(entries, wanted, &windows);
 	while ((windows.count > GC_PERF_WINDOWS || bytes_of(&windows) > GC_PERF_BYTES) && wanted--);
+	plan->wire.short_windows = books_first(entries, &windows) ? 1 : 0;
 	place(entries, wanted, &windows, plan);
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
 		if (entries[i])

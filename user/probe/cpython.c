@@ -184,13 +184,9 @@ static int plan_debugfile(pid_t pid, const struct probe_image *image, const stru
 	int minor, struct probe_plan *plan, struct err *err)
 {
 	_cleanup_(cleanup_elf_file_free) struct elf_file *debug = NULL;
-	char root[32];
+	int r = probe_open_debug(pid, &image->map, file, &debug, err);
 
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	if (elf_file_open_debug(file, root, image->map.path, &debug, err) &&
-		elf_file_open_debug(file, "", image->map.path, &debug, err))
-		return -ENOENT;
-	return plan_symbols(debug, file, minor, plan, err);
+	return r ? r : plan_symbols(debug, file, minor, plan, err);
 }
 
 static int add_usdt(const struct elf_file *file, const char *name, enum site_kind kind,
@@ -263,18 +259,6 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor
 	return 0;
 }
 
-/* The address in the file at which @map begins; the segment may begin within the map's first page. */
-static int first_page(const struct elf_file *file, const struct proc_map *map, uint64_t *ret)
-{
-	const uint64_t inside = 4095;
-	uint64_t vaddr;
-	int r = elf_file_vaddr(file, map->offset + inside, &vaddr);
-
-	if (!r)
-		*ret = vaddr - inside;
-	return r;
-}
-
 static int plan(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 	const char *tier, struct probe_plan *ret, struct err *err)
 {
@@ -291,7 +275,7 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 						    : "update gctrace");
 	if (elf_file_symbol(file, "_PyRuntime", true, &runtime))
 		return err_set(err, ENOENT, "no symbol _PyRuntime");
-	if (first_page(file, &image->map, &ret->page_vaddr))
+	if (probe_first_page(file, &image->map, &ret->page_vaddr))
 		return err_set(err, ENOENT, "the load address of %s is unclear", image->map.path);
 	cpython_layout(file, minor, &runtime, &ret->layout, &free_threaded);
 	ret->minor = minor;

@@ -258,13 +258,9 @@ static int plan_debugfile(pid_t pid, const struct probe_image *image, const stru
 	struct probe_plan *plan, struct err *err)
 {
 	_cleanup_(cleanup_elf_file_free) struct elf_file *debug = NULL;
-	char root[32];
+	int r = probe_open_debug(pid, &image->map, file, &debug, err);
 
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	if (elf_file_open_debug(file, root, image->map.path, &debug, err) &&
-		elf_file_open_debug(file, "", image->map.path, &debug, err))
-		return -ENOENT;
-	return plan_symbols(debug, file, plan, err);
+	return r ? r : plan_symbols(debug, file, plan, err);
 }
 
 /* Adds each site of a USDT probe. Returns how many. */
@@ -339,24 +335,13 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, const str
 	return 0;
 }
 
-static int first_page(const struct elf_file *file, const struct proc_map *map, uint64_t *ret)
-{
-	const uint64_t inside = 4095; /* the segment may begin within the map's first page */
-	uint64_t vaddr;
-	int r = elf_file_vaddr(file, map->offset + inside, &vaddr);
-
-	if (!r)
-		*ret = vaddr - inside;
-	return r;
-}
-
 static int plan(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 	const char *tier, struct probe_plan *ret, struct err *err)
 {
 	ret->site_count = 0;
 	ret->detail[0] = '\0';
 	ret->hotspot = (struct hotspot_file){};
-	if (first_page(file, &image->map, &ret->page_vaddr))
+	if (probe_first_page(file, &image->map, &ret->page_vaddr))
 		return err_set(err, ENOENT, "the load address of %s is unclear", image->map.path);
 	if (!strcmp(tier, "symbol"))
 		return plan_symbols(file, file, ret, err);

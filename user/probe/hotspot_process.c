@@ -48,7 +48,7 @@ int hotspot_open(pid_t pid, const struct proc_map *map, const struct probe_plan 
 	struct hotspot **ret, struct err *err)
 {
 	_cleanup_(cleanup_hotspot_free) struct hotspot *hotspot = calloc(1, sizeof(*hotspot));
-	char path[PATH_MAX], root[32];
+	char path[PATH_MAX];
 	struct proc_info info;
 	struct err why;
 	int fd, r;
@@ -69,10 +69,8 @@ int hotspot_open(pid_t pid, const struct proc_map *map, const struct probe_plan 
 	r = elf_file_open(fd, map->path, &hotspot->file, err);
 	if (r)
 		return r;
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	if (!elf_file_has_symtab(hotspot->file) &&
-		elf_file_open_debug(hotspot->file, root, map->path, &hotspot->debug, &why))
-		elf_file_open_debug(hotspot->file, "", map->path, &hotspot->debug, &why);
+	if (!elf_file_has_symtab(hotspot->file))
+		probe_open_debug(pid, map, hotspot->file, &hotspot->debug, &why);
 	*ret = steal_ptr(hotspot);
 	return 0;
 }
@@ -94,8 +92,10 @@ int hotspot_learn(struct hotspot *hotspot, struct err *err)
 		plan->wire.statics_bytes = hotspot->symbols.statics_bytes;
 	}
 	plan->wire.arguments = hotspot->symbols.arguments;
-	if (!r)
+	if (!r) {
 		hotspot_counters_now(hotspot);
+		hotspot_read_names(hotspot);
+	}
 	hotspot->learned = !r;
 	return r;
 }

@@ -162,13 +162,20 @@ void hotspot_read(struct hotspot *hotspot, const struct event *event,
 		ret->collections[i] = counted ? (int64_t)(now.collections[i] - before->collections[i])
 					      : HOTSPOT_UNKNOWN;
 	}
+	/* A short safepoint that cannot have collected does not bring these: they are as they were. */
+	for (int i = 0; follows && i < EVENT_COLLECTORS; i++) {
+		if (now.has_collections[i] || !before->has_collections[i])
+			continue;
+		now.has_collections[i] = true;
+		now.collections[i] = before->collections[i];
+	}
 	ret->number = now.known ? (int64_t)now.safepoints : HOTSPOT_UNKNOWN;
 	if (!times_by_statics(hotspot, event, &ret->times))
 		times_by_counters(hotspot, event, sync_ns, total_ns, &ret->times);
 	hotspot->before = now;
 }
 
-/* VM_Operation::_names[@number], read once each. */
+/* VM_Operation::_names[@number], read once each; "": cannot be read. */
 static const char *name_by_number(struct hotspot *hotspot, uint32_t number)
 {
 	uint64_t table = hotspot->bias + hotspot->symbols.operation_names, text;
@@ -186,10 +193,69 @@ static const char *name_by_number(struct hotspot *hotspot, uint32_t number)
 	return hotspot->names[number];
 }
 
+/* Operations that never collect; all others may, known or not. */
+static bool is_harmless(const char *operation)
+{
+	static const char *const names[] = {"None", "Cleanup", "ThreadDump", "PrintThreads",
+		"FindDeadlocks", "ForceSafepoint", "ForceAsyncSafepoint", "ICBufferFull", "Deoptimize",
+		"DeoptimizeFrame", "DeoptimizeAll", "EnableBiasedLocking", "RevokeBias",
+		"BulkRevokeBias", "CleanClassLoaderDataMetaspaces", "GetStackTrace",
+		"GetThreadListStackTraces", "GetAllStackTraces", "GetOrSetLocal", "ChangeBreakpoints",
+		"ChangeSingleStep", "SetFramePop", "RedefineClasses", "JFRCheckpoint", "JFROldObject",
+		"HandshakeAllThreads", "RendezvousGCThreads"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(operation, names[i]))
+			return true;
+	return false;
+}
+
+void hotspot_read_names(struct hotspot *hotspot)
+{
+	struct gc_jvm *wire = &hotspot->plan.wire;
+	bool named = false;
+
+	for (uint32_t i = 0; i < MAX_NAMES / 4; i++) {
+		const char *name = name_by_number(hotspot, i);
+
+		named |= name[0] != '\0';
+		if (!is_harmless(name))
+			wire->gc_types[i >> 6 & 1] |= 1ull << (i & 63);
+	}
+	wire->statics_type = hotspot->symbols.at[HOTSPOT_TYPE];
+	if (!named || wire->statics_type == 0xff)
+		memset(wire->gc_types, 0, sizeof(wire->gc_types));
+}
+
 struct vtable_search {
 	uint64_t vaddr;
 	char name[NAME_BYTES];
 };
+
+/* Classes of 11 whose operations are called otherwise; the first is a template: what begins so. */
+static const struct {
+	const char *class, *operation;
+	bool prefix;
+} renamed[] = {
+	{"JfrVMOperationI", "JFRCheckpoint", true},
+	{"StartOperation", "JFROldObject", false},
+	{"StopOperation", "JFROldObject", false},
+	{"PathToGcRootsOperation", "JFROldObject", false},
+	{"ClassLoaderStatsVMOperation", "ClassLoaderStatsOperation", false},
+	{"JfrClassLoaderStatsVMOperation", "ClassLoaderStatsOperation", false},
+	{"ClassLoaderHierarchyVMOperation", "ClassLoaderHierarchyOperation", false},
+	{"VM_HandshakeFallbackOperation", "HandshakeFallback", false},
+};
+
+/* "VM_GenCollectForAllocation" is GenCollectForAllocation; a class of no such name is not known. */
+static const char *operation_of_class(const char *class)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(renamed); i++)
+		if (renamed[i].prefix ? !strncmp(class, renamed[i].class, strlen(renamed[i].class))
+				      : !strcmp(class, renamed[i].class))
+			return renamed[i].operation;
+	return strncmp(class, "VM_", 3) ? "" : class + 3;
+}
 
 /* "_ZTV26VM_GenCollectForAllocation" at the address wanted, less the 16 bytes before the first entry. */
 static int note_vtable(const struct elf_symbol *symbol, void *arg)
@@ -201,12 +267,7 @@ static int note_vtable(const struct elf_symbol *symbol, void *arg)
 		return 0;
 	name += 4;
 	name += strspn(name, "0123456789");
-	if (!strncmp(name, "VM_", 3))
-		name += 3;
-	snprintf(search->name, sizeof(search->name), "%s", name);
-	/* The one class of 11 whose operation is called otherwise. */
-	if (!strcmp(search->name, "HandshakeFallbackOperation"))
-		search->name[strlen("HandshakeFallback")] = '\0';
+	snprintf(search->name, sizeof(search->name), "%s", operation_of_class(name));
 	return 1;
 }
 

@@ -191,6 +191,28 @@ int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *
 	return plan->ops->books ? plan->ops->books(pid, bias, &plan->layout, ret) : -ENOTSUP;
 }
 
+int probe_first_page(const struct elf_file *file, const struct proc_map *map, uint64_t *ret)
+{
+	const uint64_t inside = 4095; /* the segment may begin within the map's first page */
+	uint64_t vaddr;
+	int r = elf_file_vaddr(file, map->offset + inside, &vaddr);
+
+	if (!r)
+		*ret = vaddr - inside;
+	return r;
+}
+
+int probe_open_debug(pid_t pid, const struct proc_map *map, const struct elf_file *file,
+	struct elf_file **ret, struct err *err)
+{
+	char root[32];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	if (!elf_file_open_debug(file, root, map->path, ret, err))
+		return 0;
+	return elf_file_open_debug(file, "", map->path, ret, err);
+}
+
 int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, size_t size,
 	uint64_t *ret_offset)
 {

@@ -145,6 +145,13 @@ struct probe_books {
 int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,
 	struct probe_books *ret);
 
+/* For runtimes: the address in the file at which @map begins. 0 or -ENOENT. */
+int probe_first_page(const struct elf_file *file, const struct proc_map *map, uint64_t *ret);
+
+/* For runtimes: the debug file of @file, as @pid sees the file system, else as we do. 0 or -ENOENT. */
+int probe_open_debug(pid_t pid, const struct proc_map *map, const struct elf_file *file,
+	struct elf_file **ret, struct err *err);
+
 /* The dynamic linker's r_brk hook of @pid: told when libraries come and go. 0, or -ENOENT. */
 int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, size_t size,
 	uint64_t *ret_offset);

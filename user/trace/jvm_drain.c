@@ -159,7 +159,8 @@ static bool shares_cause(const char *operation, const struct runtime *runtime)
 
 	if (!len)
 		return !strcmp(runtime->collector, "Generational ZGC");
-	return operation[0] == 'Z' && len > 3 && !strcmp(operation + len - 3, "Old");
+	return operation[0] == 'Z' && len > 3 && !strcmp(operation + len - 3, "Old") &&
+		strcmp(operation, "ZMarkStartYoungAndOld");
 }
 
 static void take_heap(struct pause *pause, const struct runtime *runtime,
@@ -279,6 +280,10 @@ void trace_on_safepoint(struct trace *trace, const struct event *event)
 
 		runtime->missed += books_pause(&trace->books, instance->process, 0, 0, counts);
 	}
+	if (pause_collects(&pause))
+		instance->collected_ns = pause.end_ns;
+	else if (!pause.safepoint.operation)
+		instance->unsure_ns = pause.end_ns;
 	put_pause(trace, &pause);
 }
 
@@ -298,17 +303,23 @@ void trace_on_late(struct trace *trace, const struct event *event)
 
 /*
  * Collections between the call and its return, whoever asked for them; 1 for any number of them where
- * only the pauses of a cycle are counted.
+ * only the pauses of a cycle are seen.
  */
-static int64_t count_collections(const struct runtime *runtime, const struct event *event)
+static int64_t count_collections(const struct jvm_instance *instance, const struct runtime *runtime,
+	const struct event *event)
 {
 	int64_t sum = 0;
 
-	if (event->stall.kind != EVENT_STALL_EXPLICIT || !event->stall.collectors)
+	if (event->stall.kind != EVENT_STALL_EXPLICIT)
 		return UNKNOWN;
+	if (!counts_collections(runtime)) {
+		if (instance->collected_ns > event->stall.start_ns)
+			return 1;
+		return instance->unsure_ns > event->stall.start_ns ? UNKNOWN : 0;
+	}
 	for (size_t i = 0; i < event->stall.collectors; i++)
 		sum += (int64_t)(event->stall.collections_end[i] - event->stall.collections_start[i]);
-	return counts_collections(runtime) || !sum ? sum : 1;
+	return event->stall.collectors ? sum : UNKNOWN;
 }
 
 void trace_on_stall(struct trace *trace, const struct event *event)
@@ -328,7 +339,7 @@ void trace_on_stall(struct trace *trace, const struct event *event)
 		.runtime = runtime->id,
 		.tid = event->tid,
 		.kind = event->stall.kind,
-		.collections = count_collections(runtime, event),
+		.collections = count_collections(instance, runtime, event),
 		.stack = name_stack(trace, instance, &event->stall.stack, event->stall.unloaded),
 	};
 	r = trace->sink.stall ? trace->sink.stall(trace->sink.arg, &stall) : 0;

@@ -23,6 +23,8 @@ struct jvm_instance {
 		uint32_t tid, stack;
 	} late;
 	VEC(struct open_phase) phases;
+	/* Ends of the last safepoint that collected, and of the last that may have. */
+	uint64_t collected_ns, unsure_ns;
 };
 
 struct jvm_instance *trace_jvm_find(const struct trace *trace, pid_t pid); /* NULL: none */
