@@ -109,7 +109,7 @@ class Watched:
         self.stalls = [s for s in records.of("stall") if s["pid"] == pid]
         self.phases = [p for p in records.of("phase") if p["pid"] == pid]
         self.log = self.jvm.log() if self.jvm.logged else None
-        self.told = self.jvm.truth()
+        self.told = self.jvm.truth() if (self.jvm.outside / "truth").exists() else []
         return self
 
     def truth(self, event):
@@ -125,7 +125,22 @@ class Watched:
         """Each pause with the log's safepoint; none may be missing between attach and the end."""
         points = self.log.safepoints
         seen, least = len(self.pauses), len(points) - self.after
-        assert least <= seen <= len(points) - self.before, (seen, self.before, self.after)
+        if not points:  # XXX
+            import subprocess
+
+            shutil.copy(self.jvm.outside / "gc.log", "/tmp/roottests/failed.log")
+            subprocess.run("ls -la %s > /tmp/roottests/failed.ls; date >> /tmp/roottests/failed.ls; df -h / >> /tmp/roottests/failed.ls" % self.jvm.outside, shell=True)
+        assert least <= seen <= len(points) - self.before, (
+            "%d pauses; safepoints: %d before the attach, %d after it, %d at the end; missed %s; %s"
+            % (
+                seen,
+                self.before,
+                self.after,
+                len(points),
+                self.process["missed"],
+                self.records.drops,
+            )
+        )
         return list(zip(self.pauses, points[len(points) - seen :]))
 
 
@@ -150,11 +165,11 @@ def run(bench, jvm, *args, rounds=1, **options):
 
 
 def check_clean(records):
-    assert records.recording["complete"] is True, records.drops
-    assert records.recording["drops"] == 0
-    assert records.drops == []
     for process in records.processes:
         assert not process["missed"], process
+    assert records.drops == []
+    assert records.recording["drops"] == 0
+    assert records.recording["complete"] is True
 
 
 PARTS = (
@@ -224,8 +239,10 @@ def check_near(pairs):
             assert pause["start_ns"] + pause["ttsp_ns"] <= point.logged_ns
     check_bound([p["duration_ns"] - s.total_ns for p, s in pairs], what="durations")
     check_bound([p["ttsp_ns"] - s.reaching_ns for p, s in pairs], what="reaching")
-    # between the two lies a line of the log
-    entering = [s.entering_ns - p["start_ns"] for p, s in pairs if s.entering_ns]
+    # the line is written once all threads stand still
+    entering = [
+        s.entering_ns - p["start_ns"] - p["ttsp_ns"] for p, s in pairs if s.entering_ns
+    ]
     check_bound(entering, 500_000, 0.5, "starts")
 
 
@@ -235,7 +252,7 @@ def check_operations(pairs):
         if pause["operation"] is None:
             assert point.operation in NO_OPERATION, point
         else:
-            assert pause["operation"] == point.operation
+            assert pause["operation"] == point.operation, (brief(pause), point)
 
 
 def check_collections(watched, pairs):
@@ -284,7 +301,9 @@ def check_cycles(watched, pairs):
     causes = {p.gc_id: p.cause for p in watched.log.phases if p.cycle}
     explicit = 0
     for pause, point in pairs:
-        assert pause["gc"] is bool(point.collections), (brief(pause), point)
+        # without a name and a counter that moved, it may have been a step of a cycle
+        unsure = pause["gc"] is None and pause["operation"] is None and not point.collections
+        assert unsure or pause["gc"] is bool(point.collections), (brief(pause), point)
         full = any(c.generation == "full" for c in point.collections)
         assert pause["full"] is full or (pause["full"] is None and not full), (brief(pause), point)
         if not point.collections:

@@ -1,5 +1,8 @@
 """DL4J's own training under gctrace: its steps against its listener, its System.gc() against who calls."""
 
+import bisect
+import re
+import statistics
 import sys
 
 import pytest
@@ -11,8 +14,13 @@ sys.path.insert(0, str(training.WORKLOADS))
 
 import dl4j_table
 
-# How long before the listener's call a step is marked, pauses apart: usually, and in 99 of 100 steps.
+# How long before the listener's call a step is marked, pauses apart: in half and in 90 % of the steps.
+# (In the others the thread may lose its processor between the two.)
 USUAL_NS, LATE_NS = 1_000_000, 10_000_000
+# As short as lets the calls, some ten of ms long, come regularly.
+WINDOW_MS = 401
+# Distances whose quartiles are so near to the median are regular, whoever judges.
+REGULAR = 0.15
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +37,10 @@ def check_listener(trained):
     trained.check_sums()
     assert trained.track["signal"] == "dl4j:update:adam"
     assert trained.track["per_step"] == 1 and trained.track["confidence"] >= 0.7
-    late = sorted(trained.late_ns())
+    assert {s["tid"] for s in trained.steps} == {trained.tid}
+    late = trained.late_ns()
     assert late[len(late) // 2] <= USUAL_NS, late[len(late) // 2]
-    assert late[len(late) * 99 // 100] <= LATE_NS, late[-len(late) // 50 :]
+    assert late[len(late) * 9 // 10] <= LATE_NS, late[-len(late) // 5 :]
 
 
 def check_collections(trained):
@@ -41,65 +50,140 @@ def check_collections(trained):
         name: count[0] - begin["collectors"][name][0] for name, count in end["collectors"].items()
     }
     seen = trained.in_training()
-    assert sum(p["full"] is True for p in seen) == wanted["G1 Old Generation"]
-    assert sum(p["young"] or 0 for p in seen) == wanted["G1 Young Generation"]
+    assert sum(p["full_collections"] or 0 for p in seen) == wanted["G1 Old Generation"]
+    assert sum(p["young_collections"] or 0 for p in seen) == wanted["G1 Young Generation"]
+    assert all(p["exact"] for p in seen)
     assert trained.records.recording["complete"] is True
     assert trained.records.drops == []
 
 
+def check_call(trained, span, call):
+    """One call of System.gc(): when, who, from where."""
+    caller = trained.truth.notes["gc_caller"]
+    assert span[0] <= call["start_ns"] < call["end_ns"] <= span[1]
+    assert (span[1] - span[0]) - call["duration_ns"] < LATE_NS
+    assert call["tid"] == caller["tid"] and caller["thread"].startswith(call["thread"])
+    beside = [p for p in trained.pauses if p["gc"] and p["start_ns"] < call["end_ns"]
+              and p["end_ns"] > call["start_ns"]]
+    inside = [p for p in beside if p["start_ns"] >= call["start_ns"] and not p["concurrent"]]
+    assert len(inside) <= call["collections"] <= len(beside)
+    stack = [f for f in call["stack"] if f["lang"] == "java"]
+    asked = next(i for i, f in enumerate(stack) if f["function"].endswith(".invokeGc"))
+    assert stack[asked]["function"].endswith("BasicMemoryManager.invokeGc")
+    assert stack[asked]["file"] == "BasicMemoryManager.java" and stack[asked]["line"]
+    line = trained.truth.line_of("dl4j/PeriodicManager.java", "super.invokeGc();")
+    assert stack[asked + 1]["function"] == "PeriodicManager.invokeGc"
+    assert stack[asked + 1]["line"] == line
+    assert stack[asked + 2]["function"].endswith("DeallocatorServiceThread.run")
+
+
+def check_caller(trained):
+    """All calls together, as the report sums them up."""
+    (caller,) = trained.callers()
+    begins = [begin for begin, _ in trained.true_calls()]
+    low, period, high = statistics.quantiles(b - a for a, b in zip(begins, begins[1:]))
+    assert caller["calls"] == len(trained.calls) and caller["training"] is False
+    assert caller["collected"] == sum(c["collections"] > 0 for c in trained.calls)
+    assert caller["idle"] == caller["calls"] - caller["collected"] and caller["unknown"] == 0
+    assert abs(caller["period_ns"] - period) < 0.05 * period
+    if (1 - REGULAR) * period <= low and high <= (1 + REGULAR) * period:
+        assert caller["regular"]
+    assert caller["who"]["function"] == "PeriodicManager.invokeGc"
+    assert caller["caller"]["function"].endswith("BasicMemoryManager.invokeGc")
+    assert caller["blocked_ns"] == sum(c["duration_ns"] for c in trained.calls)
+
+
+def check_charged(trained):
+    """A collection that ND4J's service thread asks for is charged to the step that it stopped."""
+    starts = [s["start_ns"] for s in trained.steps]
+    charged = 0
+    for pause in (p for p in trained.in_training() if p["full"]):
+        assert pause["tid"] == trained.truth.notes["gc_caller"]["tid"] != trained.tid
+        held = bisect.bisect_right(starts, pause["start_ns"]) - 1
+        if held < 0 or pause["end_ns"] > trained.steps[held]["end_ns"]:
+            continue
+        step = trained.steps[held]
+        assert pause["step"] == step["index"] and step["tid"] == trained.tid
+        assert pause["overlap_ns"] == pause["duration_ns"] <= step["pause_ns"]
+        assert 0 <= pause["cost_ns"] <= step["cost_ns"]
+        charged += 1
+    full = [p for p in trained.in_training() if p["full"]]
+    assert charged >= len(full) - 3  # the first may come before the first step
+    lost = sum(p["cost_ns"] for p in full)
+    assert lost >= 0.5 * sum(p["overlap_ns"] for p in full), lost
+
+
+def check_advice(trained):
+    """What to change about the calls, in numbers that rest on them."""
+    advice = {a["advice"]: a for a in trained.records.of("advice")}
+    window = advice["gc-window"]
+    told = int(re.search(r"setAutoGcWindow\((\d+)\)", window["line"]).group(1))
+    (caller,) = trained.callers()
+    assert 5 * WINDOW_MS <= told <= 30 * WINDOW_MS, window
+    assert 0 <= window["saves_low_ns"] <= window["saves_ns"] <= window["saves_high_ns"]
+    assert window["saves_high_ns"] <= trained.track["overlap_ns"]
+    assert "%d calls in BasicMemoryManager.invokeGc" % caller["calls"] in window["estimate"]
+    assert caller["thread"] in window["estimate"] and window["risk"]
+
+
+def check_evaluations(trained):
+    """No step in one, but for the guessed end of the last before it."""
+    spans = [(s["start_ns"], s["end_ns"]) for s in trained.steps]
+    assert len(trained.truth.phases["evaluation"]) == 3
+    for phase in trained.truth.phases["evaluation"]:
+        covered = sum(training.shared(phase, span) for span in spans)
+        assert covered <= 3 * trained.track["p50_ns"] < 0.5 * (phase[1] - phase[0]), covered
+
+
 def test_perceptron(bench):
     """A short step, evaluations in between, which are no steps."""
-    trained = dl4j_table.attach(bench, ["-XX:+UseG1GC"], "--steps", 1501, "--epoch", 311)
+    trained = dl4j_table.attach(bench, [dl4j_table.G1], "--steps", 1009, "--epoch", 311)
     check_listener(trained)
-    trained.check_evaluation()
+    check_evaluations(trained)
     check_collections(trained)
-    assert trained.explicit() == []
+    assert trained.calls == [] and trained.callers() == []
 
 
 def test_documented_settings(bench):
     """An LSTM without workspaces, told to collect every 500 ms: DL4J's own manager never does."""
     trained = dl4j_table.attach(
-        bench, ["-XX:+UseG1GC"], "--model", "lstm", "--workspaces", "off", "--steps", 211,
+        bench, [dl4j_table.G1], "--model", "lstm", "--workspaces", "off", "--steps", 151,
         "--periodic", "true", "--window", 500,
     )
     check_listener(trained)
     check_collections(trained)
-    assert trained.explicit() == []
+    assert trained.calls == []
+    assert "gc-window" not in {a["advice"] for a in trained.records.of("advice")}
     assert trained.truth.steps[-1][1] - trained.truth.steps[0][0] > 3_000_000_000
 
 
 def test_two_updaters(bench):
     """Two updaters in each step make one step."""
-    trained = dl4j_table.attach(bench, ["-XX:+UseG1GC"], "--steps", 503, "--updater", "mixed")
+    trained = dl4j_table.attach(bench, [dl4j_table.G1], "--steps", 503, "--updater", "mixed")
     trained.check_steps()
     assert trained.track["signal"].startswith("dl4j:update:")
 
 
 def test_periodic_manager(bench):
-    """Each call of a manager that collects every 500 ms: its caller's line, its thread, its time."""
+    """A manager that does collect: each call, its line, its thread, its steps, and what to do."""
     trained = dl4j_table.attach(
-        bench, ["-XX:+UseG1GC", dl4j_table.MANAGER], "--steps", 2503, "--periodic", "true",
-        "--window", 500,
+        bench, [dl4j_table.G1, dl4j_table.MANAGER], "--steps", 1811, "--periodic", "true",
+        "--window", WINDOW_MS,
     )
     check_listener(trained)
     check_collections(trained)
-    calls, seen = trained.true_calls(), trained.explicit()
+    calls, seen = trained.true_calls(), trained.calls_in_training()
     assert len(calls) >= 5 and len(seen) == len(calls)
-    caller = trained.truth.notes["gc_caller"]
-    line = trained.truth.line_of("dl4j/PeriodicManager.java", "super.invokeGc();")
-    for (begin, end), call in zip(calls, sorted(seen, key=lambda s: s["start_ns"])):
-        assert begin <= call["start_ns"] < call["end_ns"] <= end
-        assert (end - begin) - call["duration_ns"] < LATE_NS
-        assert call["tid"] == caller["tid"] and caller["thread"].startswith(call["thread"])
-        assert call["collections"] >= 1
-        stack = [f for f in call["stack"] if f["lang"] == "java"]
-        asked = next(i for i, f in enumerate(stack) if f["function"].endswith(".invokeGc"))
-        assert stack[asked]["function"].endswith("BasicMemoryManager.invokeGc")
-        assert stack[asked]["file"] == "BasicMemoryManager.java" and stack[asked]["line"]
-        ours = stack[asked + 1]
-        assert ours["function"] == "PeriodicManager.invokeGc" and ours["line"] == line
-        assert stack[asked + 2]["function"].endswith("DeallocatorServiceThread.run")
+    for span, call in zip(calls, seen):
+        check_call(trained, span, call)
     full = [p for p in trained.in_training() if p["full"]]
-    assert len(full) == len(calls) and {p["cause"] for p in full} == {"System.gc()"}
-    # asked for by a thread of ND4J's, charged to the steps of the training thread
-    assert sum(p["overlap_ns"] or 0 for p in full) >= 0.9 * sum(p["duration_ns"] for p in full[:-1])
+    assert {p["cause"] for p in full} == {"System.gc()"}
+    # HotSpot drops a call that another collection overtakes or that meets a JNI critical section
+    assert 0.7 * len(calls) <= len(full) <= len(calls)
+    for pause in full:
+        held = [c for c in seen if c["start_ns"] <= pause["start_ns"] < c["end_ns"]]
+        assert len(held) == 1 and pause["tid"] == held[0]["tid"]
+    check_caller(trained)
+    check_charged(trained)
+    if trained.callers()[0]["regular"]:
+        check_advice(trained)

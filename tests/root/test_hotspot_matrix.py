@@ -111,11 +111,13 @@ def test_every_safepoint(session, case):
 
 def check_meaning(watched, pairs, name):
     """Causes, generations, heap; calls of System.gc(); concurrent phases."""
-    jvm_check.check_calls(watched, CALLS)
+    calls = jvm_check.check_calls(watched, CALLS)
     if watched.collector in jvm_check.STOPPING:
         jvm_check.check_collections(watched, pairs)
         full = sum(p["full"] for p in watched.pauses)
         assert full >= CALLS or name == "g1-marking"
+        if watched.process["tier"] == "symbol":
+            check_requesters(watched, calls)
     else:
         assert jvm_check.check_cycles(watched, pairs) >= CALLS
     if watched.jvm.runtime.feature >= 11 and (
@@ -123,3 +125,17 @@ def check_meaning(watched, pairs, name):
     ):
         assert watched.phases
         jvm_check.check_phases(watched)
+
+
+def check_requesters(watched, calls):
+    """Who asked for the collection that a call of System.gc() is, and waited in it for its end."""
+    for call in calls:
+        (pause, *_) = [
+            p
+            for p in watched.pauses
+            if call["start_ns"] <= p["start_ns"]
+            and p["end_ns"] <= call["end_ns"]
+            and p["cause"] == "System.gc()"
+        ]
+        assert pause["tid"] == call["tid"] and pause["thread"] == call["thread"] == "java"
+        assert call["collections"] >= 1

@@ -7,12 +7,13 @@ nothing beside it.
 """
 
 import argparse
+import bisect
 import io
 import json
 import os
-import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -25,20 +26,23 @@ from run_all import ms, percent, table
 
 START_S = 60  # until ND4J has loaded its libraries
 TRAIN_S = 150
-MODELS = {"mlp": ("--steps", 4001), "lstm": ("--model", "lstm", "--steps", 401)}
+MODELS = {"mlp": ("--steps", 4001), "lstm": ("--model", "lstm", "--steps", 307)}
 WORKSPACES = ("on", "off")
 MANAGER = "-Dmemorymanager=PeriodicManager"
+CALL = "System.gc"  # the kind of the stalls that are calls of it
+
+G1 = "-XX:+UseG1GC"
+COLLECTORS = {"G1": G1, "Parallel": "-XX:+UseParallelGC", "ZGC": "-XX:+UseZGC"}
 
 # name → flags of the JVM, options of Train
 SETTINGS = {
     "as it comes": ((), ()),
+    "`setAutoGcWindow(500)`": ((), ("--window", 500)),
+    "`setAutoGcWindow(5000)`": ((), ("--window", 5000)),
+    "`togglePeriodicGc(false)`": ((), ("--periodic", "false")),
+    "manager that calls, 500 ms": ((MANAGER,), ("--periodic", "true", "--window", 500)),
+    "manager that calls, 5000 ms": ((MANAGER,), ("--periodic", "true", "--window", 5000)),
     "as it comes, again": ((), ()),
-    "setAutoGcWindow(500)": ((), ("--window", 500)),
-    "setAutoGcWindow(5000)": ((), ("--window", 5000)),
-    "togglePeriodicGc(false)": ((), ("--periodic", "false")),
-    "togglePeriodicGc(true), window 500": ((), ("--periodic", "true", "--window", 500)),
-    "manager that calls, window 500": ((MANAGER,), ("--periodic", "true", "--window", 500)),
-    "manager that calls, window 5000": ((MANAGER,), ("--periodic", "true", "--window", 5000)),
 }
 
 
@@ -60,39 +64,48 @@ class Java(training.Training):
 
     def __init__(self, file, truth, *options):
         super().__init__(file, truth, *options)
-        self.stalls = [s for s in self.records.of("stall") if s["pid"] == self.pid]
+        with open(truth.path) as lines:
+            self.tid = json.loads(next(lines))["tid"]  # of the thread that trains
+        stalls = [s for s in self.records.of("stall") if s["pid"] == self.pid]
+        self.calls = sorted(
+            (s for s in stalls if s["kind"] == CALL), key=lambda s: s["start_ns"]
+        )
 
-    def explicit(self):
-        """The calls of System.gc()."""
-        return [s for s in self.stalls if s["kind"] == "System.gc()"]
+    def in_books(self, begin_ns):
+        """It was between the two readings of the JVM's beans, as what in_training() gives."""
+        books = self.truth.books
+        return books["begin"]["after_ns"] <= begin_ns <= books["end"]["before_ns"]
 
     def true_calls(self):
-        """The same by the memory manager's own clock."""
-        return self.truth.phases.get("gc_call", [])
+        """The calls of System.gc() during the training, by the memory manager's own clock."""
+        return [c for c in self.truth.phases.get("gc_call", []) if self.in_books(c[0])]
+
+    def calls_in_training(self):
+        return [c for c in self.calls if self.in_books(c["start_ns"])]
+
+    def callers(self):
+        """Who called it, as the report sums it up."""
+        return [c for c in self.records.summary["explicit_gc"] or [] if c["pid"] == self.pid]
 
     def late_ns(self):
         """How long before the listener's call each step was marked, pauses between them apart."""
         ends = [end for _, end in self.truth.steps]
-        starts = sorted(s["start_ns"] for s in self.steps)
         spans = training.united((p["start_ns"], p["end_ns"]) for p in self.pauses)
         found = []
-        for start in starts:
-            after = [end for end in ends[self.first_after(ends, start) :][:1]]
-            for end in after:
-                stopped = sum(training.shared((start, end), span) for span in spans)
-                found.append(end - start - stopped)
-        return found
+        for start in (s["start_ns"] for s in self.steps):
+            after = bisect.bisect_left(ends, start)
+            if after < len(ends):
+                stopped = sum(training.shared((start, ends[after]), span) for span in spans)
+                found.append(ends[after] - start - stopped)
+        return sorted(found)
 
-    @staticmethod
-    def first_after(times, when):
-        low, high = 0, len(times)
-        while low < high:
-            middle = (low + high) // 2
-            if times[middle] < when:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+
+class Truth(training.Truth):
+    """The truth and where it lies."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.path = path
 
 
 def command(environment, place, flags, *args):
@@ -115,7 +128,7 @@ def attach(bench, flags, *args, options=(), name="run", java=None):
     target.send("go")
     assert target.wait(TRAIN_S) == 0, target.err.text()
     tracer.finish()
-    return Java(file, training.Truth(truth))
+    return Java(file, Truth(truth))
 
 
 def difference(before, after):
@@ -128,13 +141,13 @@ def difference(before, after):
     return "-"
 
 
-HEAD = ["", "Steps", "Exact", "Median step", "p99", "Worst", "Pauses", "Of them full", "In pauses",
-        "`System.gc()`", "Mean step against the first row (95 %)"]
+HEAD = ["", "Steps", "Exact", "Median step", "p99", "Worst", "Safepoints", "Of them full",
+        "In safepoints", "Longest", "`System.gc()`", "Mean step against the first row (95 %)"]
 
 
 def row(name, trained, first):
     exact, invented = trained.boundaries()
-    track = trained.track
+    track, seen = trained.track, trained.in_training()
     assert invented == 0, invented
     return [
         name,
@@ -143,10 +156,11 @@ def row(name, trained, first):
         ms(track["p50_ns"]),
         ms(track["p99_ns"]),
         ms(track["max_ns"]),
-        len(trained.in_training()),
-        sum(bool(p["full"]) for p in trained.in_training()),
+        len(seen),
+        sum(p["full"] is True for p in seen),
         percent(track["overlap_ns"], track["time_ns"]),
-        "%d of %d" % (len(trained.explicit()), len(trained.true_calls())),
+        ms(max((p["duration_ns"] for p in seen), default=None)),
+        "%d of %d" % (len(trained.calls_in_training()), len(trained.true_calls())),
         "" if trained is first else difference(first, trained),
     ]
 
@@ -154,7 +168,7 @@ def row(name, trained, first):
 def settings(runs, model, out):
     for workspaces in WORKSPACES:
         rows, first = [], None
-        for name, (flags, args) in SETTINGS.items():
+        for name in SETTINGS:
             trained = runs.train(model, workspaces, name)
             first = first or trained
             rows.append(row(name, trained, first))
@@ -162,27 +176,86 @@ def settings(runs, model, out):
         table(out, HEAD, rows)
 
 
+def collectors(runs, out):
+    """The manager that calls, under collectors that make something else of it."""
+    rows, first = [], None
+    for name, flag in COLLECTORS.items():
+        trained = runs.train("mlp", "on", "manager that calls, 500 ms", flag)
+        first = first or trained
+        rows.append(row(name, trained, first))
+    table(out, HEAD, rows)
+    tell_callers(out, {
+        name: runs.train("mlp", "on", "manager that calls, 500 ms", flag)
+        for name, flag in COLLECTORS.items()
+    })
+
+
+CALLER_HEAD = ["", "Calls", "A collection came of", "Every", "Blocked (median)", "(longest)",
+               "Safepoints of them", "In all", "Longest", "Freed"]
+
+
+def caller_row(name, caller):
+    return [
+        name,
+        caller["calls"],
+        caller["collected"],
+        ms(caller["period_ns"]),
+        ms(caller["blocked_median_ns"]),
+        ms(caller["blocked_max_ns"]),
+        caller["pauses"],
+        ms(caller["pause_ns"]),
+        ms(caller["max_ns"]),
+        "-" if caller["freed_bytes"] is None else "%.0f MiB" % (caller["freed_bytes"] / 2**20),
+    ]
+
+
+def place(frame):
+    return "`%s` (%s:%s)" % (
+        ".".join(frame["function"].split(".")[-2:]), frame["file"], frame["line"])
+
+
+def tell_callers(out, trainings):
+    """Who called System.gc() in @trainings, by name, and what came of it."""
+    found = [(name, c) for name, trained in trainings.items() for c in trained.callers()]
+    for who in sorted({(place(c["caller"]), place(c["who"]), c["thread"]) for _, c in found}):
+        out.write("\nCalled by %s, because of %s, in thread `%s`:\n" % who)
+    table(out, CALLER_HEAD, [caller_row(name, c) for name, c in found])
+
+
 def callers(runs, out):
     """Who asked for the collections of the manager that calls, and how long it waited for them."""
+    tell_callers(out, {
+        "%s, workspaces %s, %s" % (model.upper(), workspaces, name):
+            runs.train(model, workspaces, name)
+        for model in MODELS
+        for workspaces in WORKSPACES
+        for name in SETTINGS
+    })
+
+
+def promises(runs, out):
+    """What the advice on the window promised at 500 ms, and what came at 5000 ms."""
     rows = []
     for model in MODELS:
-        for name in SETTINGS:
-            calls = runs.train(model, "off", name).explicit()
-            if not calls:
-                continue
-            starts = [c["start_ns"] for c in calls]
-            gaps = [b - a for a, b in zip(starts, starts[1:])]
-            frame = next(f for f in calls[0]["stack"] if "System.gc" not in f["function"]
-                         and "Runtime.gc" not in f["function"])
+        for workspaces in WORKSPACES:
+            before = runs.train(model, workspaces, "manager that calls, 500 ms")
+            after = runs.train(model, workspaces, "manager that calls, 5000 ms")
+            told = [a for a in before.records.of("advice") if a["advice"] == "gc-window"]
+            whole, time_ns = before.track["overlap_ns"], before.track["time_ns"]
+            promised = "no such advice"
+            if told:
+                promised = "%s (%.1f – %.1f)" % (
+                    percent(whole - told[0]["saves_ns"], time_ns),
+                    100 * (whole - told[0]["saves_high_ns"]) / time_ns,
+                    100 * (whole - told[0]["saves_low_ns"]) / time_ns)
             rows.append([
-                "%s, %s" % (model.upper(), name),
-                len(calls),
-                ms(statistics.median(gaps)) if gaps else "-",
-                "`%s` (%s:%s)" % (frame["function"], frame["file"], frame["line"]),
-                "`%s`" % calls[0]["thread"],
-                ms(statistics.median(c["duration_ns"] for c in calls)),
+                "%s, workspaces %s" % (model.upper(), workspaces),
+                percent(whole, time_ns),
+                "`%s`" % told[0]["line"].split(".")[-1].rstrip(";") if told else "-",
+                promised,
+                percent(after.track["overlap_ns"], after.track["time_ns"]),
             ])
-    table(out, ["", "Calls", "Every", "Called by", "In thread", "Blocked (median)"], rows)
+    table(out, ["", "In safepoints at 500 ms", "Advice", "Promised (range)", "Came at 5000 ms"], rows)
 
 
 def boundaries(runs, out):
@@ -190,14 +263,14 @@ def boundaries(runs, out):
     for model in MODELS:
         for workspaces in WORKSPACES:
             trained = runs.train(model, workspaces, "as it comes")
-            late = sorted(trained.late_ns())
+            late = trained.late_ns()
             rows.append([
                 "%s, workspaces %s" % (model.upper(), workspaces),
                 "`%s`" % trained.track["signal"],
                 "%.2f" % trained.track["confidence"],
                 len(trained.truth.steps),
                 len(trained.steps),
-                "%.1f %%" % (100 * trained.boundaries()[0] / len(trained.truth.steps)),
+                percent(trained.boundaries()[0], len(trained.truth.steps)),
                 ms(late[len(late) // 2]),
                 ms(late[len(late) * 99 // 100]),
             ])
@@ -212,17 +285,20 @@ class All:
         self.flags = given.flag
         self.known = {}
 
-    def train(self, model, workspaces, setting):
+    def train(self, model, workspaces, setting, collector=G1):
         """Trains once; a second call with the same names gets the same recording."""
-        key = (model, workspaces, setting)
+        key = (model, workspaces, setting, collector)
         if key not in self.known:
-            print(", ".join(key), flush=True)
             flags, args = SETTINGS[setting]
-            name = "%s-%s-%d" % (model, workspaces, list(SETTINGS).index(setting))
+            name = "-".join((model, workspaces, str(list(SETTINGS).index(setting))))
+            if collector != G1:
+                name += collector.replace("-XX:+Use", "-")
+            began = time.monotonic()
             self.known[key] = attach(
-                self.folder, (*self.flags, *flags), *MODELS[model], "--workspaces", workspaces, *args,
-                name=name, java=self.java,
+                self.folder, (collector, *self.flags, *flags), *MODELS[model],
+                "--workspaces", workspaces, *args, name=name, java=self.java,
             )
+            print("%s: %.0f s" % (name, time.monotonic() - began), flush=True)
         return self.known[key]
 
 
@@ -230,9 +306,9 @@ def machine(runs, out):
     run_all.machine(runs, out)
     environment, place = folder()
     version = subprocess.run([runs.java or environment.python, "-version"], stderr=subprocess.PIPE)
-    out.write("%s; %s; `-Xmx512m %s`, OMP_NUM_THREADS=1.\n" % (
+    out.write("%s; %s; `%s`, OMP_NUM_THREADS=1.\n" % (
         version.stderr.decode().splitlines()[1], environment.packages.replace("==", " "),
-        " ".join(runs.flags) or "and the default collector"))
+        " ".join(("-Xmx512m", G1, *runs.flags))))
 
 
 PARTS = {
@@ -241,6 +317,8 @@ PARTS = {
     "mlp": lambda runs, out: settings(runs, "mlp", out),
     "lstm": lambda runs, out: settings(runs, "lstm", out),
     "callers": callers,
+    "promises": promises,
+    "collectors": collectors,
 }
 
 
@@ -249,7 +327,7 @@ def main():
     options.add_argument("--output", type=Path, default=Path("workloads-out/dl4j"), help="folder")
     options.add_argument("--only", nargs="*", choices=sorted(PARTS), default=list(PARTS))
     options.add_argument("--java", help="another java than the one scripts/workloads found")
-    options.add_argument("--flag", action="append", default=[], help="for the JVM: -XX:+UseZGC; repeats")
+    options.add_argument("--flag", action="append", default=[], help="for the JVM; repeats")
     options.add_argument("--docs", action="store_true", help="rewrite docs/workloads-jvm.md")
     given = options.parse_args()
     if not os.access(os.environ.get("GCTRACE", ""), os.X_OK):

@@ -15,6 +15,7 @@ struct capture {
 	struct store_writer *store;
 	char path[PATH_MAX]; /* of the recording */
 	bool temporary;	     /* nobody asked for it: it goes when the report is written */
+	uint64_t paused_from_ns, paused_until_ns; /* the pause that came last */
 	unsigned int headed; /* which headers of the lines have been written: text_live_header()'s */
 	uint64_t deadline_ns, commit_ns;
 	struct trace_open_pause shown; /* the running pause last shown */

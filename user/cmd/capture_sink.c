@@ -76,12 +76,26 @@ static int on_pause(void *arg, const struct pause *pause)
 	struct capture *capture = arg;
 	int r = 0;
 
+	capture->paused_from_ns = pause->start_ns;
+	capture->paused_until_ns = pause->end_ns;
 	if (capture->lines && pause_passes(pause, &capture->options->filter))
 		show_pause(capture, pause);
 	/* Stack and words before the pause that names them: the store may commit at any time. */
 	if (pause->stack || pause->flags & PAUSE_SAFEPOINT)
 		r = store_put_stacks(capture->store, trace_stacks(capture->trace));
 	return r ? r : store_put_pause(capture->store, pause);
+}
+
+/* Not what is hidden, nor what the line of the pause that came of a System.gc() has told already. */
+static bool stall_tells_more(const struct capture *capture, const struct stall *stall)
+{
+	uint64_t length_ns = stall->end_ns - stall->start_ns;
+	uint64_t paused_ns = capture->paused_until_ns - capture->paused_from_ns;
+	bool within = capture->paused_from_ns >= stall->start_ns &&
+		capture->paused_until_ns <= stall->end_ns;
+
+	return text_stall_shown(stall) && length_ns >= capture->options->filter.min_duration_ns &&
+		!(within && paused_ns >= length_ns / 10 * 9);
 }
 
 static int on_stall(void *arg, const struct stall *stall)
@@ -93,7 +107,7 @@ static int on_stall(void *arg, const struct stall *stall)
 
 	if (capture->lines && capture->options->json) {
 		json_stall(capture->out, recording, stacks, stall);
-	} else if (capture->lines && text_stall_shown(stall)) {
+	} else if (capture->lines && stall_tells_more(capture, stall)) {
 		capture_show_header(capture, NULL);
 		text_stall_line(capture->out, recording, stacks, stall);
 	}

@@ -227,6 +227,18 @@ static struct pause begin_pause(const struct hotspot_times *times)
 }
 
 /* Its operation, and what that collected and why. */
+/* Neither a name nor a counter: of what it was nothing is known. */
+static bool is_nameless(const struct pause *pause)
+{
+	return !pause->safepoint.operation && !(pause->flags & PAUSE_CONCURRENT) &&
+		pause->safepoint.young == UNKNOWN;
+}
+
+static bool collects_for_sure(const struct pause *pause)
+{
+	return pause_collects(pause) && !is_nameless(pause);
+}
+
 static void take_operation(struct trace *trace, struct jvm_instance *instance,
 	const struct runtime *runtime, const struct event *event,
 	const struct hotspot_safepoint *read, struct pause *pause)
@@ -235,7 +247,7 @@ static void take_operation(struct trace *trace, struct jvm_instance *instance,
 
 	pause->safepoint.operation = intern(trace, operation, strlen(operation));
 	judge(pause, operation, event, runtime, read->collections);
-	if (pause_collects(pause) && !shares_cause(operation, runtime)) {
+	if (collects_for_sure(pause) && !shares_cause(operation, runtime)) {
 		cause = hotspot_cause(instance->hotspot, event, pause->flags & PAUSE_CONCURRENT);
 		pause->safepoint.cause = intern(trace, cause, strlen(cause));
 		pause->cause = pause->safepoint.cause ? CAUSE_RUNTIME : CAUSE_UNKNOWN;
@@ -280,9 +292,9 @@ void trace_on_safepoint(struct trace *trace, const struct event *event)
 
 		runtime->missed += books_pause(&trace->books, instance->process, 0, 0, counts);
 	}
-	if (pause_collects(&pause))
+	if (collects_for_sure(&pause))
 		instance->collected_ns = pause.end_ns;
-	else if (!pause.safepoint.operation)
+	else if (is_nameless(&pause))
 		instance->unsure_ns = pause.end_ns;
 	put_pause(trace, &pause);
 }

@@ -3,6 +3,7 @@ import java.io.PrintWriter;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.optimize.api.BaseTrainingListener;
@@ -65,15 +66,27 @@ class Truth extends BaseTrainingListener {
 
 	/** Collections so far and the time in them, by collector, as the JVM's beans count them. */
 	void books(String when) {
-		StringBuilder beans = new StringBuilder();
-		long before = System.nanoTime();
-		for (GarbageCollectorMXBean bean : ManagementFactory.getGarbageCollectorMXBeans())
-			beans.append(String.format("%s\"%s\":[%d,%d]",
-				beans.length() > 0 ? "," : "", bean.getName(),
-				bean.getCollectionCount(), bean.getCollectionTime()));
+		List<GarbageCollectorMXBean> beans = ManagementFactory.getGarbageCollectorMXBeans();
+		StringBuilder told = new StringBuilder();
+		long[] counts;
+		long now;
+		do { // the time and the counts must belong together
+			counts = collections(beans);
+			now = System.nanoTime();
+		} while (!Arrays.equals(counts, collections(beans)));
+		for (int i = 0; i < counts.length; i++)
+			told.append(String.format("%s\"%s\":[%d,%d]", i > 0 ? "," : "",
+				beans.get(i).getName(), counts[i], beans.get(i).getCollectionTime()));
 		facts.add(String.format(
 			"{\"type\":\"books\",\"when\":\"%s\",\"before_ns\":%d,\"after_ns\":%d,"
-			+ "\"collectors\":{%s}}", when, before, System.nanoTime(), beans));
+			+ "\"collectors\":{%s}}", when, now, now, told));
+	}
+
+	private static long[] collections(List<GarbageCollectorMXBean> beans) {
+		long[] counts = new long[beans.size()];
+		for (int i = 0; i < counts.length; i++)
+			counts[i] = beans.get(i).getCollectionCount();
+		return counts;
 	}
 
 	int steps() {

@@ -1,0 +1,170 @@
+"""JVMs at bad moments: stopped, not yet ready, unloading what a stack names."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import jvm_check
+from harness import wait_until
+from jvm_check import check_clean
+
+STARTS = 23
+STEP_S = 0.013
+CLASSES = 101
+# Methods that a stack of Storm can hold, beside the JDK's own and those of Made0000's copies.
+OWN = {"main", "make", "define", "renumber", "read", "lambda$main$0", "<init>", "go", "tell", "event", "run"}
+MADE = re.compile(r"Made(\d{4})\.(?:work|inner)(\d{4})$")
+NAMED = re.compile(r"[\w$/]+(?:\.[\w$/]+)*\.(?:[\w$]+|<init>|<clinit>)$")
+GENERATED = re.compile(r"/0x|\$\$Lambda|GeneratedMethodAccessor|GeneratedConstructorAccessor|\$Holder\.")
+PACKAGES = ("java.", "jdk.", "sun.", "javax.")
+
+
+def state(pid):
+    return Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0]
+
+
+@jvm_check.each("jdk", jvm_check.newest())
+def test_stopped(bench, jdk):
+    """It is stopped while gctrace attaches, and again while it detaches."""
+    args = ["--steps", 67, "--gc-every", 13]
+    jvm = jvm_check.start(bench, jdk, "Train", collector="g1", args=args)
+    os.kill(jvm.pid, signal.SIGSTOP)
+    wait_until(lambda: state(jvm.pid) == "T", what="the stop")
+    tracer, (watched,) = jvm_check.trace(bench, [jvm])
+    os.kill(jvm.pid, signal.SIGCONT)
+    jvm.go()
+    seen = len(jvm.log().safepoints)
+    os.kill(jvm.pid, signal.SIGSTOP)
+    wait_until(lambda: state(jvm.pid) == "T", what="the stop")
+    assert tracer.interrupt() == 0
+    os.kill(jvm.pid, signal.SIGCONT)
+    jvm.go()
+    assert jvm.quit() == 0
+
+    watched.take(bench.report())
+    check_clean(watched.records)
+    points = watched.log.safepoints
+    assert len(points) > seen
+    count = len(watched.pauses)
+    assert seen - watched.after <= count
+    first = seen - count if count <= seen else 0
+    jvm_check.check_exact(list(zip(watched.pauses, points[first:])))
+
+
+def held(bench, jdk):
+    """A process that becomes a JVM once it is told to."""
+    return jvm_check.start(
+        bench,
+        jdk,
+        "Train",
+        collector="serial",
+        args=["--steps", 23, "--gc-every", 5],
+        heap="32m",
+        prefix=["sh", "-c", 'read line; exec "$@"', "sh"],
+        ready=False,
+    )
+
+
+def check_start(jvm, records):
+    """All that it did once it stood ready is there; what came before may be, with less known of it."""
+    points = jvm.log().safepoints
+    pauses = records.of_pid(jvm.pid)
+    assert not records.process(jvm.pid)["missed"]
+    assert 4 <= len(pauses) <= len(points)
+    for pause, point in list(zip(pauses, points[len(points) - len(pauses) :]))[-4:]:
+        assert pause["ttsp_ns"] == point.reaching_ns
+        assert pause["duration_ns"] == point.total_ns
+    calls = [s for s in records.of("stall") if s["pid"] == jvm.pid and s["kind"] == "System.gc"]
+    assert len(calls) == 4
+
+
+@jvm_check.full_only
+@pytest.mark.parametrize("part", range(4))
+@jvm_check.each("jdk", jvm_check.newest())
+def test_starting(bench, jdk, part):
+    """JVMs that start while gctrace does, each some ms further on."""
+    jvms = [held(bench, jdk) for _ in range(part, STARTS, 4)]
+    pids = [word for jvm in jvms for word in ("-p", jvm.pid)]
+    tracer = bench.tracer("record", "--wait", *pids, "-o", bench.file, ready=False)
+    begun = time.monotonic()
+    for index, jvm in zip(range(part, STARTS, 4), jvms):
+        time.sleep(max(0, begun + index * STEP_S - time.monotonic()))
+        jvm.send("go on")
+    for jvm in jvms:
+        jvm.wait_ready()
+    tracer.wait_ready()
+    for jvm in jvms:
+        jvm.go()
+        assert jvm.quit() == 0
+    tracer.finish()
+    records = bench.report()
+    drops = {d["cause"] for d in records.drops}
+    assert drops <= {"unready-jvm"}, drops
+    for jvm in jvms:
+        check_start(jvm, records)
+
+
+def check_exist(jvm, functions):
+    """The JDK itself says that it has all these methods; of what it made just then it cannot."""
+    asked = sorted(f for f in functions if f.startswith(PACKAGES) and not GENERATED.search(f))
+    assert asked
+    done = jvm.runtime.run(["-Xmx64m", "-cp", jvm.inside + "/classes", "Exists"] + asked)
+    said = done.stdout.decode().splitlines()
+    assert said == ["looked at %d" % len(asked)], (said, done.stderr.decode())
+
+
+def check_name(frame, made):
+    """A method that there is, or a mark in brackets; the copies' numbers agree in class, method, file."""
+    function = frame["function"]
+    if frame["lang"] == "mark":
+        assert function.startswith("["), frame
+        return
+    copy = MADE.match(function)
+    if copy:
+        assert copy.group(1) == copy.group(2) and int(copy.group(1)) in made, frame
+        assert frame["file"] == "Made%s.java" % copy.group(1), frame
+        return
+    assert NAMED.match(function), frame
+    if not function.startswith(PACKAGES):
+        assert re.sub(r"^(?:Storm|Talk)(?:\$+\w+)*(?:/0x\w+)?\.", "", function) in OWN, frame
+
+
+@jvm_check.full_only
+@jvm_check.each("jdk", jvm_check.spread((11, 17, 21, 25, 27)))
+def test_unloading(bench, jdk):
+    """Classes that are compiled, collect and are unloaded, by the hundred: no name is another's."""
+    flags = ["-XX:CompileCommand=quiet", "-XX:ReservedCodeCacheSize=16m"]
+    jvm = jvm_check.start(
+        bench,
+        jdk,
+        "Storm",
+        collector="serial",
+        flags=flags,
+        args=["--classes", CLASSES, "--rounds", 1000],
+        heap="24m",
+    )
+    tracer, (watched,) = jvm_check.trace(bench, [jvm], "--stack-min", "0")
+    jvm.go()
+    time.sleep(0.3)
+    assert jvm.quit() == 0
+    tracer.finish()
+    watched.take(bench.report())
+    check_clean(watched.records)
+    watched.pairs()
+    made = {n for t in watched.truth("made") for n in range(t["first"], t["first"] + t["count"])}
+    assert len(made) == 2 * CLASSES
+    stacks = [p["stack"] for p in watched.pauses if p["stack"]]
+    stacks += [s["stack"] for s in watched.stalls if s["stack"]]
+    for stack in stacks:
+        for frame in stack:
+            check_name(frame, made)
+    assert len(watched.of_kind("System.gc")) == sum(n % 3 == 0 for n in made)
+    # some are still there when they are named, some have gone
+    named = {MADE.match(f["function"]) for stack in stacks for f in stack}
+    assert len({m.group(1) for m in named if m}) >= 5
+    assert any(f["lang"] == "mark" for stack in stacks for f in stack)
+    check_exist(jvm, {f["function"] for stack in stacks for f in stack if f["lang"] != "mark"})
