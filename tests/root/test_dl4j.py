@@ -17,6 +17,10 @@ import dl4j_table
 # How long before the listener's call a step is marked, pauses apart: in half and in 90 % of the steps.
 # (In the others the thread may lose its processor between the two.)
 USUAL_NS, LATE_NS = 1_000_000, 10_000_000
+BEANS = {
+    "young_collections": ("G1 Young Generation", "PS Scavenge"),
+    "full_collections": ("G1 Old Generation", "PS MarkSweep"),
+}
 # As short as lets the calls, some ten of ms long, come regularly.
 WINDOW_MS = 401
 # Distances whose quartiles are so near to the median are regular, whoever judges.
@@ -46,15 +50,18 @@ def check_listener(trained):
 def check_collections(trained):
     """What the JVM's beans count between two readings is what was seen between them."""
     begin, end = trained.truth.books["begin"], trained.truth.books["end"]
-    wanted = {
-        name: count[0] - begin["collectors"][name][0] for name, count in end["collectors"].items()
-    }
     seen = trained.in_training()
-    assert sum(p["full_collections"] or 0 for p in seen) == wanted["G1 Old Generation"]
-    assert sum(p["young_collections"] or 0 for p in seen) == wanted["G1 Young Generation"]
+    for kind in ("young_collections", "full_collections"):
+        bean = next(b for b in BEANS[kind] if b in end["collectors"])
+        wanted = end["collectors"][bean][0] - begin["collectors"][bean][0]
+        assert sum(p[kind] or 0 for p in seen) == wanted, kind
     assert all(p["exact"] for p in seen)
     assert trained.records.recording["complete"] is True
     assert trained.records.drops == []
+
+
+def count_collections(pauses):
+    return sum((p["young_collections"] or 0) + (p["full_collections"] or 0) for p in pauses)
 
 
 def check_call(trained, span, call):
@@ -63,10 +70,10 @@ def check_call(trained, span, call):
     assert span[0] <= call["start_ns"] < call["end_ns"] <= span[1]
     assert (span[1] - span[0]) - call["duration_ns"] < LATE_NS
     assert call["tid"] == caller["tid"] and caller["thread"].startswith(call["thread"])
-    beside = [p for p in trained.pauses if p["gc"] and p["start_ns"] < call["end_ns"]
-              and p["end_ns"] > call["start_ns"]]
-    inside = [p for p in beside if p["start_ns"] >= call["start_ns"] and not p["concurrent"]]
-    assert len(inside) <= call["collections"] <= len(beside)
+    beside = [p for p in trained.pauses if p["start_ns"] < call["end_ns"] and
+              p["end_ns"] > call["start_ns"]]
+    inside = [p for p in beside if p["start_ns"] >= call["start_ns"]]
+    assert count_collections(inside) <= call["collections"] <= count_collections(beside)
     stack = [f for f in call["stack"] if f["lang"] == "java"]
     asked = next(i for i, f in enumerate(stack) if f["function"].endswith(".invokeGc"))
     assert stack[asked]["function"].endswith("BasicMemoryManager.invokeGc")
@@ -166,8 +173,9 @@ def test_two_updaters(bench):
 
 def test_periodic_manager(bench):
     """A manager that does collect: each call, its line, its thread, its steps, and what to do."""
+    # where such calls are nearly all that costs, so that the advice is about them
     trained = dl4j_table.attach(
-        bench, [dl4j_table.G1, dl4j_table.MANAGER], "--steps", 1811, "--periodic", "true",
+        bench, [dl4j_table.PARALLEL, dl4j_table.MANAGER], "--steps", 1811, "--periodic", "true",
         "--window", WINDOW_MS,
     )
     check_listener(trained)

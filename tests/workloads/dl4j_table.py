@@ -31,8 +31,8 @@ WORKSPACES = ("on", "off")
 MANAGER = "-Dmemorymanager=PeriodicManager"
 CALL = "System.gc"  # the kind of the stalls that are calls of it
 
-G1 = "-XX:+UseG1GC"
-COLLECTORS = {"G1": G1, "Parallel": "-XX:+UseParallelGC", "ZGC": "-XX:+UseZGC"}
+G1, PARALLEL = "-XX:+UseG1GC", "-XX:+UseParallelGC"
+COLLECTORS = {"G1": G1, "Parallel": PARALLEL, "ZGC": "-XX:+UseZGC"}
 
 # name → flags of the JVM, options of Train
 SETTINGS = {
