@@ -124,11 +124,9 @@ class Watched:
     def pairs(self):
         """Each pause with the log's safepoint; none may be missing between attach and the end."""
         points = self.log.safepoints
+        if self.jvm.runtime.feature == 8:
+            return self.aligned(points)
         seen, least = len(self.pauses), len(points) - self.after
-        if not least <= seen <= len(points) - self.before:  # XXX
-            import subprocess
-
-            subprocess.run("d=/tmp/roottests/failed.$(date +%%s); cp -r %s $d; date > $d/date; ps aux > $d/ps; cp %s $d/run.gct" % (self.jvm.outside, self.file), shell=True)
         assert least <= seen <= len(points) - self.before, (
             "%d pauses; safepoints: %d before the attach, %d after it, %d at the end; missed %s; %s"
             % (
@@ -143,13 +141,26 @@ class Watched:
         return list(zip(self.pauses, points[len(points) - seen :]))
 
 
+    def aligned(self, points):
+        """8 writes its log late, and not its last lines: what lines up best does."""
+
+        def distance(first):
+            sizes = [abs(p["duration_ns"] - s.total_ns) for p, s in zip(self.pauses, points[first:])]
+            return sorted(sizes)[len(sizes) // 2]
+
+        first = min(range(min(len(points) // 2, 4)), key=distance)
+        pairs = list(zip(self.pauses, points[first:]))
+        assert len(self.pauses) - 1 <= len(pairs)
+        assert len(points) - first <= len(self.pauses)
+        return pairs
+
+
 def trace(bench, jvms, *args, verb="record", **options):
     """One tracer on all of them; returns it with a Watched each."""
     watched = [w if isinstance(w, Watched) else Watched(w) for w in jvms]
     pids = [word for w in watched for word in ("-p", w.jvm.pid)]
     tracer = bench.tracer(verb, *pids, "-o", bench.file, *args, **options)
     for w in watched:
-        w.file = bench.file  # XXX
         w.attached()
     return tracer, watched
 
@@ -231,6 +242,7 @@ def check_bound(differences, usual_ns=USUAL_NS, part=0.9, what="times"):
 def check_near(pairs):
     """8 and 11, whose counters are read beside the clock of the log: bounds, and who comes first."""
     for pause, point in pairs:
+        assert pause["exact"] is True, (brief(pause), point)
         assert pause["cleanup_ns"] is None and pause["leave_ns"] is None
         assert pause["core_ns"] == pause["duration_ns"] - pause["ttsp_ns"]
         if point.entering_ns:
@@ -258,13 +270,18 @@ def check_operations(pairs):
 def check_collections(watched, pairs):
     """Serial, Parallel, G1: what was collected, why, and the heap around it."""
     for pause, point in pairs:
+        # 8 writes into the midst of its own lines: of what is cut the cause is gone
+        if watched.jvm.runtime.feature == 8 and any(
+            c.generation and not c.cause for c in point.collections
+        ):
+            continue
         young = sum(c.generation == "young" for c in point.collections)
         full = sum(c.generation == "full" for c in point.collections)
         assert pause["full"] is (full > 0), (brief(pause), point)
         if young + full:
             # the young one that 8 attempts within a full one has no line of its own there
             attempted = watched.jvm.runtime.feature == 8 and full and not young
-            assert pause["gc"] is True and pause["concurrent"] is False
+            assert pause["gc"] is True and pause["concurrent"] is False, (brief(pause), point)
             assert pause["full_collections"] == full, (brief(pause), point)
             assert pause["young_collections"] in (young, young + attempted), (brief(pause), point)
             assert pause["generation"] == (1 if full else 0)
@@ -296,13 +313,26 @@ def check_heap(pause, point):
     assert pause["freed_bytes"] == (freed if freed >= 0 else None)
 
 
+def follows_another(watched, pause, point):
+    """Up to 11, several operations may run in one safepoint, which bears the name of the first."""
+    return (
+        watched.jvm.runtime.feature <= 11
+        and bool(point.collections)
+        and pause["operation"] in ("Deoptimize", "RevokeBias", "BulkRevokeBias", "HandshakeFallback")
+    )
+
+
 def check_cycles(watched, pairs):
     """ZGC and Shenandoah: each stop is a step of a cycle, with the cycle's cause if it has one."""
     causes = {p.gc_id: p.cause for p in watched.log.phases if p.cycle}
     explicit = 0
     for pause, point in pairs:
         # without a name and a counter that moved, it may have been a step of a cycle
-        unsure = pause["gc"] is None and pause["operation"] is None and not point.collections
+        unsure = pause["gc"] is None and not point.collections and (
+            pause["operation"] is None or watched.jvm.runtime.feature <= 11
+        )
+        if follows_another(watched, pause, point):
+            continue
         assert unsure or pause["gc"] is bool(point.collections), (brief(pause), point)
         full = any(c.generation == "full" for c in point.collections)
         assert pause["full"] is full or (pause["full"] is None and not full), (brief(pause), point)

@@ -143,7 +143,7 @@ def latest_first_start(safepoints):
 
 # Unified logging, 9 and later.
 
-LINE = re.compile(r"\[(\d+)ns\]\[(\d+)\]\[([a-z0-9_,]+) *\] ?(.*)$")
+LINE = re.compile(r"\[(\d+)ns\]\[(\d+) *\]\[([a-z0-9_,]+) *\] ?(.*)$")
 SAFEPOINT = re.compile(
     r'Safepoint "([^"]+)", Time since last: (\d+) ns, Reaching safepoint: (\d+) ns, '
     r"(?:Cleanup: (\d+) ns, )?At safepoint: (\d+) ns, (?:Leaving safepoint: (\d+) ns, )?"

@@ -18,10 +18,10 @@ import dl4j_table
 # (In the others the thread may lose its processor between the two.)
 USUAL_NS, LATE_NS = 1_000_000, 10_000_000
 BEANS = {
-    "young_collections": ("G1 Young Generation", "PS Scavenge"),
-    "full_collections": ("G1 Old Generation", "PS MarkSweep"),
+    "young_collections": ("G1 Young Generation", "Copy"),
+    "full_collections": ("G1 Old Generation", "MarkSweepCompact"),
 }
-# As short as lets the calls, some ten of ms long, come regularly.
+# As short as lets the calls come regularly, which take 50 to 150 ms.
 WINDOW_MS = 401
 # Distances whose quartiles are so near to the median are regular, whoever judges.
 REGULAR = 0.15
@@ -68,7 +68,6 @@ def check_call(trained, span, call):
     """One call of System.gc(): when, who, from where."""
     caller = trained.truth.notes["gc_caller"]
     assert span[0] <= call["start_ns"] < call["end_ns"] <= span[1]
-    assert (span[1] - span[0]) - call["duration_ns"] < LATE_NS
     assert call["tid"] == caller["tid"] and caller["thread"].startswith(call["thread"])
     beside = [p for p in trained.pauses if p["start_ns"] < call["end_ns"] and
               p["end_ns"] > call["start_ns"]]
@@ -87,12 +86,15 @@ def check_call(trained, span, call):
 def check_caller(trained):
     """All calls together, as the report sums them up."""
     (caller,) = trained.callers()
-    begins = [begin for begin, _ in trained.true_calls()]
+    spent = [end - begin for begin, end in trained.true_calls()]
+    blocked = [c["duration_ns"] for c in trained.calls_in_training()]
+    assert statistics.median(spent) - statistics.median(blocked) < USUAL_NS
+    begins = [c["start_ns"] for c in trained.calls]
     low, period, high = statistics.quantiles(b - a for a, b in zip(begins, begins[1:]))
     assert caller["calls"] == len(trained.calls) and caller["training"] is False
     assert caller["collected"] == sum(c["collections"] > 0 for c in trained.calls)
     assert caller["idle"] == caller["calls"] - caller["collected"] and caller["unknown"] == 0
-    assert abs(caller["period_ns"] - period) < 0.05 * period
+    assert abs(caller["period_ns"] - period) <= 1
     if (1 - REGULAR) * period <= low and high <= (1 + REGULAR) * period:
         assert caller["regular"]
     assert caller["who"]["function"] == "PeriodicManager.invokeGc"
@@ -103,21 +105,21 @@ def check_caller(trained):
 def check_charged(trained):
     """A collection that ND4J's service thread asks for is charged to the step that it stopped."""
     starts = [s["start_ns"] for s in trained.steps]
-    charged = 0
-    for pause in (p for p in trained.in_training() if p["full"]):
-        assert pause["tid"] == trained.truth.notes["gc_caller"]["tid"] != trained.tid
-        held = bisect.bisect_right(starts, pause["start_ns"]) - 1
-        if held < 0 or pause["end_ns"] > trained.steps[held]["end_ns"]:
-            continue
-        step = trained.steps[held]
-        assert pause["step"] == step["index"] and step["tid"] == trained.tid
-        assert pause["overlap_ns"] == pause["duration_ns"] <= step["pause_ns"]
-        assert 0 <= pause["cost_ns"] <= step["cost_ns"]
-        charged += 1
     full = [p for p in trained.in_training() if p["full"]]
-    assert charged >= len(full) - 3  # the first may come before the first step
-    lost = sum(p["cost_ns"] for p in full)
-    assert lost >= 0.5 * sum(p["overlap_ns"] for p in full), lost
+    inside = [p for p in full if starts[0] <= p["start_ns"] < p["end_ns"] <= starts[-1]]
+    assert len(inside) >= len(full) - 3  # a few may come before the first step
+    for pause in inside:
+        assert pause["tid"] == trained.truth.notes["gc_caller"]["tid"] != trained.tid
+        step = trained.steps[bisect.bisect_right(starts, pause["start_ns"]) - 1]
+        # the thread may reach the next step's updater meanwhile: native code goes on
+        within = min(pause["end_ns"], step["end_ns"]) - pause["start_ns"]
+        assert pause["step"] == step["index"] and step["tid"] == trained.tid
+        assert step["pauses"] >= 1 and step["pause_ns"] >= within
+        assert pause["overlap_ns"] == pause["duration_ns"]
+    charged = {p["step"] for p in inside}
+    lost = sum(s["cost_ns"] for s in trained.steps if s["index"] in charged)
+    assert lost >= 0.5 * sum(p["overlap_ns"] for p in inside), lost
+    assert sum(p["cost_ns"] for p in inside) >= 0.5 * sum(p["overlap_ns"] for p in inside)
 
 
 def check_advice(trained):
@@ -173,9 +175,9 @@ def test_two_updaters(bench):
 
 def test_periodic_manager(bench):
     """A manager that does collect: each call, its line, its thread, its steps, and what to do."""
-    # where such calls are nearly all that costs, so that the advice is about them
+    # Serial: its full collections cost most of all, so that the advice is about them
     trained = dl4j_table.attach(
-        bench, [dl4j_table.PARALLEL, dl4j_table.MANAGER], "--steps", 1811, "--periodic", "true",
+        bench, [dl4j_table.SERIAL, dl4j_table.MANAGER], "--steps", 2203, "--periodic", "true",
         "--window", WINDOW_MS,
     )
     check_listener(trained)

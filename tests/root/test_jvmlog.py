@@ -188,6 +188,14 @@ def test_26():
     assert (cleanup.name, cleanup.duration_ns) == ("Concurrent cleanup", 16000)
 
 
+def test_padded_tid():
+    """A log's columns only widen: after the numbers of threads begin anew, short ones are padded."""
+    padded = JDK_21.replace("[22733]", "[301  ]").replace("[22768]", "[302  ]")
+    log = jvmlog.parse(padded)
+    assert [p.tid for p in log.safepoints] == [302, 302]
+    assert log.stalls[0].tid == 301
+
+
 def test_8():
     log = jvmlog.parse_8(JDK_8, JDK_8_OPERATIONS)
     assert [s.operation for s in log.safepoints] == [

@@ -31,7 +31,7 @@ WORKSPACES = ("on", "off")
 MANAGER = "-Dmemorymanager=PeriodicManager"
 CALL = "System.gc"  # the kind of the stalls that are calls of it
 
-G1, PARALLEL = "-XX:+UseG1GC", "-XX:+UseParallelGC"
+G1, PARALLEL, SERIAL = "-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC"
 COLLECTORS = {"G1": G1, "Parallel": PARALLEL, "ZGC": "-XX:+UseZGC"}
 
 # name → flags of the JVM, options of Train

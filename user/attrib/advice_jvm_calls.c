@@ -74,7 +74,8 @@ static void say_calls(const struct asking *asking, struct advice *advice)
 {
 	const struct explicit_caller *caller = asking->caller;
 
-	APPEND_TO(advice->estimate, ": %s calls", DESCRIBE_COUNT(caller->calls));
+	APPEND_TO(advice->estimate, ": %s call%s", DESCRIBE_COUNT(caller->calls),
+		caller->calls == 1 ? "" : "s");
 	if (caller->caller)
 		APPEND_TO(advice->estimate, " in %s",
 			DESCRIBE_FRAME(asking->advising->attribution->stacks, caller->caller));

@@ -27,6 +27,7 @@ struct hotspot {
 	/* The counters as the last record had them. */
 	struct hotspot_counters {
 		bool known;
+		uint64_t taken_ns; /* 0: by a record, at the end of its safepoint */
 		uint64_t safepoints, sync_time, safepoint_time, collections[EVENT_COLLECTORS];
 		bool has_collections[EVENT_COLLECTORS];
 	} before;

@@ -6,6 +6,7 @@
 
 #include "cleanup.h"
 #include "hotspot_priv.h"
+#include "mem.h"
 
 #define FIRST_COUNTED_APART 13
 #define MOST_LATE_NS	    1000000000ull /* a probe, after what it tells of */
@@ -94,9 +95,32 @@ static void take_all(const struct hotspot *hotspot, const struct event *event,
 			!take(hotspot, event, JVM_COLLECTOR_0 + i, &ret->collections[i]);
 }
 
+/* SafepointSynchronize::_state, where symbols tell where it is: 0 while the program runs. */
+static bool in_safepoint(const struct hotspot *hotspot)
+{
+	uint64_t at = jvm_symbol(hotspot->jvm, "_ZN20SafepointSynchronize6_stateE");
+
+	return at && jvm_read_u32(hotspot->jvm, at, NULL);
+}
+
 void hotspot_counters_now(struct hotspot *hotspot)
 {
+	bool stopped = in_safepoint(hotspot);
+	uint64_t now = now_ns();
+
 	take_all(hotspot, NULL, &hotspot->before);
+	hotspot->before.taken_ns = now;
+	/* In the midst of a safepoint some have moved, and others will. */
+	if (stopped || in_safepoint(hotspot))
+		hotspot->before.known = false;
+}
+
+/* The safepoint before @event ended when @before had been taken, and moved counters after that. */
+static bool straddles(const struct hotspot *hotspot, const struct hotspot_counters *before,
+	const struct event *event)
+{
+	return before->taken_ns && hotspot->symbols.arguments &&
+		event->safepoint.begin_ns - event->safepoint.begin_argument > before->taken_ns;
 }
 
 /*
@@ -150,7 +174,8 @@ void hotspot_read(struct hotspot *hotspot, const struct event *event,
 	bool follows;
 
 	take_all(hotspot, event, &now);
-	follows = now.known && before->known && now.safepoints == before->safepoints + 1;
+	follows = now.known && before->known && now.safepoints == before->safepoints + 1 &&
+		!straddles(hotspot, before, event);
 	if (follows && now.sync_time >= before->sync_time &&
 		now.safepoint_time >= before->safepoint_time) {
 		sync_ns = to_ns(hotspot, now.sync_time - before->sync_time);

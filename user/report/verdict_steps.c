@@ -204,7 +204,8 @@ static void say_jvm(struct paragraph *paragraph, const struct report_input *inpu
 	const struct safepoints *safepoints = &summary->safepoints;
 	char stalls[VERDICT_STALLS_BYTES];
 
-	if (safepoints->total_ns && safepoints->collecting < safepoints->count)
+	/* Not where it would be 100.0 %. */
+	if ((double)safepoints->collecting_ns < 0.9995 * (double)safepoints->total_ns)
 		say(paragraph, " Of the time at safepoints %s%s was to collect.",
 			safepoints->unsure ? "at least " : "",
 			VERDICT_SHARE(safepoints->collecting_ns, safepoints->total_ns));

@@ -117,9 +117,13 @@ static bool is_step(const char *operation, const struct runtime *runtime,
 	return false;
 }
 
-/* What was collected: by the JVM's counters, else by its heap summaries, else by the operation's name. */
+/*
+ * What was collected: by the JVM's counters, else by its heap summaries, else by the operation's name.
+ * @merges: 8 and 11 run all operations that wait in one safepoint, which bears the name of the first: that
+ * it did not collect says nothing of the others.
+ */
 static void judge(struct pause *pause, const char *operation, const struct event *event,
-	const struct runtime *runtime, const int64_t collections[EVENT_COLLECTORS])
+	const struct runtime *runtime, const int64_t collections[EVENT_COLLECTORS], bool merges)
 {
 	int64_t young = collections[0], full = collections[1];
 	bool step = is_step(operation, runtime, collections);
@@ -144,7 +148,7 @@ static void judge(struct pause *pause, const char *operation, const struct event
 		return;
 	}
 	/* ZGC and Shenandoah sum up their heap while the program runs, also on its way to a safepoint. */
-	if (operation[0] && !step && !may_collect(operation) &&
+	if (operation[0] && !step && !merges && !may_collect(operation) &&
 		!(counts_collections(runtime) && event->safepoint.summaries))
 		pause->flags |= PAUSE_NO_COLLECTION;
 }
@@ -226,28 +230,30 @@ static struct pause begin_pause(const struct hotspot_times *times)
 	};
 }
 
+/* Whether it collected, and not only: may have. */
+static bool collects_for_sure(const struct pause *pause, const char *operation)
+{
+	return pause_collects(pause) && (pause->flags & PAUSE_CONCURRENT || may_collect(operation) ||
+		pause->safepoint.young != UNKNOWN);
+}
+
 /* Its operation, and what that collected and why. */
-/* Neither a name nor a counter: of what it was nothing is known. */
-static bool is_nameless(const struct pause *pause)
-{
-	return !pause->safepoint.operation && !(pause->flags & PAUSE_CONCURRENT) &&
-		pause->safepoint.young == UNKNOWN;
-}
-
-static bool collects_for_sure(const struct pause *pause)
-{
-	return pause_collects(pause) && !is_nameless(pause);
-}
-
 static void take_operation(struct trace *trace, struct jvm_instance *instance,
 	const struct runtime *runtime, const struct event *event,
 	const struct hotspot_safepoint *read, struct pause *pause)
 {
 	const char *operation = hotspot_operation(instance->hotspot, event), *cause;
+	bool sure;
 
 	pause->safepoint.operation = intern(trace, operation, strlen(operation));
-	judge(pause, operation, event, runtime, read->collections);
-	if (collects_for_sure(pause) && !shares_cause(operation, runtime)) {
+	judge(pause, operation, event, runtime, read->collections,
+		!trace->images[instance->image].plan.hotspot.arguments);
+	sure = collects_for_sure(pause, operation);
+	if (sure)
+		instance->collected_ns = pause->end_ns;
+	else if (pause_collects(pause))
+		instance->unsure_ns = pause->end_ns;
+	if (sure && !shares_cause(operation, runtime)) {
 		cause = hotspot_cause(instance->hotspot, event, pause->flags & PAUSE_CONCURRENT);
 		pause->safepoint.cause = intern(trace, cause, strlen(cause));
 		pause->cause = pause->safepoint.cause ? CAUSE_RUNTIME : CAUSE_UNKNOWN;
@@ -292,10 +298,6 @@ void trace_on_safepoint(struct trace *trace, const struct event *event)
 
 		runtime->missed += books_pause(&trace->books, instance->process, 0, 0, counts);
 	}
-	if (collects_for_sure(&pause))
-		instance->collected_ns = pause.end_ns;
-	else if (is_nameless(&pause))
-		instance->unsure_ns = pause.end_ns;
 	put_pause(trace, &pause);
 }
 

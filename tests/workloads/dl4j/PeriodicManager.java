@@ -15,12 +15,13 @@ public class PeriodicManager extends CpuMemoryManager {
 	final long[] begin = new long[MOST];
 	final long[] end = new long[MOST];
 	volatile int calls;
+	volatile boolean training; // no call before: a tracer may just be attaching
 	volatile long tid;
 	volatile String thread;
 
 	@Override
 	public boolean isPeriodicGcActive() {
-		return periodicEnabled.get();
+		return training && periodicEnabled.get();
 	}
 
 	/** One thread of ND4J's calls this, DeallocatorServiceThread_0. */

@@ -73,6 +73,8 @@ public final class Train {
 		if (is("--wait", "yes", "no"))
 			truth.waitForTracer();
 		truth.start();
+		if (manager instanceof PeriodicManager)
+			((PeriodicManager) manager).training = true;
 		network.setListeners(truth);
 		for (int done = 0; done < steps; done += epoch) {
 			int now = Math.min(epoch, steps - done);
