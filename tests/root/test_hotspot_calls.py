@@ -1,4 +1,4 @@
-"""Safepoints that collect nothing, as jcmd and JFR make them; System.gc(), who calls it, how often."""
+"""Safepoints that collect nothing, as jcmd and JFR make them; who calls System.gc(), how often."""
 
 import json
 import re
@@ -94,7 +94,7 @@ def services():
 
 @conftest.each("case", services(), "JVM of those asked for is here")
 def test_service_thread(bench, case):
-    """System.gc() every 500 ms: the caller's line and thread, how long it was blocked, the period."""
+    """System.gc() every 500 ms: the caller's line and thread, how long it waited, the period."""
     jdk, collector = case
     args = ["--gc-ms", 500, "--steps", 29, "--alloc-mb", 1, "--passes", 9000]
     jvm = jvm_check.start(bench, jdk, "Train", collector=collector, args=args)
@@ -125,7 +125,8 @@ def check_text(bench, caller, wanted):
     assert done.returncode == 0, done.stderr.decode()
     text = done.stdout.decode()
     section = text[text.index("Who called System.gc()") :].split("\n\n")[0]
-    assert re.search(r"^ +%d .* DeallocatorThre .*every %s" % (caller["calls"], TIME), section, re.M)
+    row = r"^ +%d .* DeallocatorThre .*every %s" % (caller["calls"], TIME)
+    assert re.search(row, section, re.M), section
     assert re.search(r"%s +%s:%d$" % wanted, section, re.M), section
 
 

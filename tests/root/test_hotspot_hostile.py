@@ -16,10 +16,10 @@ STARTS = 23
 STEP_S = 0.013
 CLASSES = 101
 # Methods that a stack of Storm can hold, beside the JDK's own and those of Made0000's copies.
-OWN = {"main", "make", "define", "renumber", "read", "lambda$main$0", "<init>", "go", "tell", "event", "run"}
+OWN = "main make define renumber read lambda$main$0 <init> go tell event run".split()
 MADE = re.compile(r"Made(\d{4})\.(?:work|inner)(\d{4})$")
 NAMED = re.compile(r"[\w$/]+(?:\.[\w$/]+)*\.(?:[\w$]+|<init>|<clinit>)$")
-GENERATED = re.compile(r"/0x|\$\$Lambda|GeneratedMethodAccessor|GeneratedConstructorAccessor|\$Holder\.")
+GENERATED = re.compile(r"/0x|\$\$Lambda|Generated(?:Method|Constructor)Accessor|\$Holder\.")
 PACKAGES = ("java.", "jdk.", "sun.", "javax.")
 
 
@@ -70,7 +70,7 @@ def held(bench, jdk):
 
 
 def check_start(jvm, records):
-    """All that it did once it stood ready is there; what came before may be, with less known of it."""
+    """What it did once it stood ready is there; what came before may be, with less known of it."""
     points = jvm.log().safepoints
     pauses = records.of_pid(jvm.pid)
     assert not records.process(jvm.pid)["missed"]
@@ -118,7 +118,7 @@ def check_exist(jvm, functions):
 
 
 def check_name(frame, made):
-    """A method that there is, or a mark in brackets; the copies' numbers agree in class, method, file."""
+    """A mark in brackets, or a name; a copy's numbers agree in class, method and file."""
     function = frame["function"]
     if frame["lang"] == "mark":
         assert function.startswith("["), frame

@@ -181,7 +181,8 @@ def test_wait(bench, jdk):
 def test_children(bench, jdk):
     """A JVM that starts programs, and one that starts JVMs, which are traced as well."""
     plain = train(bench, jdk, "serial", ["--children", 3], "Spawn")
-    parent = train(bench, jdk, "serial", ["--children", 2, "--jvm", 1, "--collect", CHILD_CALLS], "Spawn")
+    args = ["--children", 2, "--jvm", 1, "--collect", CHILD_CALLS]
+    parent = train(bench, jdk, "serial", args, "Spawn")
     tracer, watched = jvm_check.trace(bench, [plain, parent])
     for jvm in (plain, parent):
         jvm.go()

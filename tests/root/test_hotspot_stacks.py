@@ -54,7 +54,7 @@ def check_explicit(watched, wanted):
 
 
 def check_allocations(watched, wanted):
-    """The line is the same for each; some come where the loop is not yet compiled, or is for good."""
+    """All at one line, some before the loop is compiled and some after."""
     ours = [p for p in watched.pauses if p["gc"] and p["stack"]]
     ours = [shown(p["stack"]) for p in ours]
     ours = [stack for stack in ours if ("Frames.run", "Frames.java", wanted[-3][2]) in stack]
