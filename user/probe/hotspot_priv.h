@@ -33,7 +33,5 @@ struct hotspot {
 	} before;
 };
 
-/* Reads them in the target: what comes before the first record. */
-void hotspot_counters_now(struct hotspot *hotspot);
 /* While it lives: the operations of its last moments are named once it has gone. */
 void hotspot_read_names(struct hotspot *hotspot);

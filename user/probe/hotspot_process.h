@@ -57,6 +57,8 @@ const char *hotspot_cause(struct hotspot *hotspot, const struct event *event, bo
 
 /* Safepoints so far, by the JVM's own counter. -errno. */
 int hotspot_safepoints(const struct hotspot *hotspot, uint64_t *ret);
+/* Reads its counters in the target: what comes before the first record. */
+void hotspot_counters_now(struct hotspot *hotspot);
 
 /* The thread of the kernel's number for the JVM's @tid (its pid namespace may differ). 0: gone. */
 uint32_t hotspot_host_tid(struct hotspot *hotspot, uint32_t tid);

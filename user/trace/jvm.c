@@ -110,6 +110,7 @@ int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t ima
 	if (!instance)
 		return -ENOMEM;
 	instance->pid = pid;
+	instance->fresh = true;
 	instance->process = process;
 	instance->image = image;
 	instance->stacks = java_stacks_new();
@@ -128,6 +129,20 @@ int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t ima
 	*slot = steal_ptr(instance);
 	learn(trace, *slot);
 	return 0;
+}
+
+void trace_jvm_settle(struct trace *trace, pid_t pid)
+{
+	struct jvm_instance *instance = trace_jvm_find(trace, pid);
+	uint64_t counts[3] = {};
+
+	if (!instance || !instance->fresh)
+		return;
+	instance->fresh = false;
+	if (!instance->settled || hotspot_safepoints(instance->hotspot, &counts[0]))
+		return;
+	hotspot_counters_now(instance->hotspot);
+	books_settle(&trace->books, instance->process, 0, counts);
 }
 
 void trace_jvms_turn(struct trace *trace)

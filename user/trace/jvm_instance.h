@@ -17,6 +17,7 @@ struct jvm_instance {
 	struct hotspot *hotspot;
 	struct java_stacks *stacks;
 	bool settled; /* there is no more to learn */
+	bool fresh;   /* it has just become a target: what came before is not ours */
 	uint64_t retry_ns, wait_ns; /* when it is asked again, after how long */
 	struct {
 		uint64_t begin_ns; /* of the safepoint that had to wait; 0: none */

@@ -176,6 +176,7 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 		}
 	/* Only now that every probe is in place do its collections count. */
 	set_target(trace, pid, count);
+	trace_jvm_settle(trace, pid);
 	for (size_t i = 0; i < count; i++)
 		if (indexes[i] >= 0 && trace_runtime(trace, process, (uint32_t)indexes[i]))
 			open_books(trace, pid, process, (uint32_t)indexes[i], &found[i].map);

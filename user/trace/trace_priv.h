@@ -184,6 +184,8 @@ void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child);
 /* jvm.c: JVMs. A process's JVM, mapped as @map, whose probes are in place; again: no harm. 0 or -errno. */
 int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t image,
 	const struct proc_map *map, struct err *err);
+/* Safepoints up to now were not ours: it has just become a target. Later calls do nothing. */
+void trace_jvm_settle(struct trace *trace, pid_t pid);
 void trace_jvm_forget(struct trace *trace, pid_t pid);
 /* Asks those JVMs again that were starting. */
 void trace_jvms_turn(struct trace *trace);
