@@ -3,6 +3,7 @@
 In: rows of kind hotspot, programs of jvm/. Out: Watched, one traced JVM with both sides; checks.
 """
 
+import atexit
 import functools
 import re
 import shutil
@@ -71,11 +72,8 @@ def spread(features):
 def classes():
     """The programs, compiled once; skips if they cannot be."""
     folder = Path(tempfile.mkdtemp(prefix="gctrace-classes-"))
-    KEPT.append(folder)
+    atexit.register(shutil.rmtree, str(folder), True)
     return folder, jvm_harness.compile_programs(folder)
-
-
-KEPT = []
 
 
 def start(bench, runtime, program, **options):

@@ -95,7 +95,7 @@ def test_late_threshold(bench, jdk):
 
 
 def allocate(bench, jdk, collector, program, *args, heap="96m", until=None):
-    """Rounds of @program, traced to its end: as many as it takes until its log holds such a stall."""
+    """Rounds of @program, traced to its end: until its log holds such a stall, if one is named."""
     jvm = jvm_check.start(bench, jdk, program, collector=collector, heap=heap, args=args)
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
     for _ in range(5):
