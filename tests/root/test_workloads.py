@@ -48,8 +48,12 @@ OPTIMIZER = "torch:record:Optimizer.step#"  # 1.13 as well as 2.x
 @full
 @each_of("torch")
 def test_accumulation(bench, environment):
-    """Two and then four backward passes a step, evaluations, another batch size."""
-    trained = attach(bench, environment, "torch_accumulate.py", "--steps", 401)
+    """Two and then four backward passes a step, evaluations, another batch size.
+
+    With steps so long that no machine calls the loss 1,800 times a second, at which it is let go.
+    """
+    slow = ("--batch", 48, "--evaluation-batches", 97)
+    trained = attach(bench, environment, "torch_accumulate.py", "--steps", 401, *slow)
     trained.check_steps()
     trained.check_evaluation()
     trained.check_books()

@@ -134,19 +134,23 @@ class Training:
             assert step["duration_ns"] == step["end_ns"] - step["start_ns"]
 
     def step_near(self, when, count=11):
-        """The usual length of the true steps just before @when."""
+        """The usual length of the true steps just before or after @when, whichever is longer."""
         before = [end - begin for begin, end in self.truth.steps if end <= when][-count:]
-        return statistics.median(before)
+        after = [end - begin for begin, end in self.truth.steps if begin > when][:count]
+        return max(statistics.median(before), statistics.median(after or before))
 
     def check_evaluation(self):
         """What is no training is outside steps, but for the tail of the last one."""
         spans = [(s["start_ns"], s["end_ns"]) for s in self.steps]
+        tails = usual = 0
         for phase in self.truth.phases["evaluation"]:
-            usual = self.step_near(phase[0])
-            covered = sum(shared(phase, span) for span in spans)
-            assert phase[1] - phase[0] > 3 * usual, "this evaluation is too short to tell"
-            assert covered <= 1.5 * usual, "%.1f ms of an evaluation of %.1f ms are in steps" % (
-                covered / 1e6, (phase[1] - phase[0]) / 1e6)
+            covered, length = sum(shared(phase, span) for span in spans), phase[1] - phase[0]
+            assert length > 3 * self.step_near(phase[0]), "this evaluation is too short to tell"
+            assert covered < length / 2, "%.1f ms of an evaluation of %.1f ms are in steps" % (
+                covered / 1e6, length / 1e6)
+            tails, usual = tails + covered, usual + self.step_near(phase[0])
+        assert tails <= 1.5 * usual, "%.1f ms of evaluations are in steps, %.1f ms usual" % (
+            tails / 1e6, usual / 1e6)
 
     def check_books(self):
         """Every collection during the training, and nothing else."""

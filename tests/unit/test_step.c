@@ -248,6 +248,26 @@ static void test_torch_let_go(void **state)
 	tear_down(scene);
 }
 
+/* Without the losses nothing tells an evaluation from a slow step: the steps say so. */
+static void test_torch_loss_let_go(void **state)
+{
+	for (int hot = 0; hot < 2; hot++) {
+		struct scene *scene = set_up();
+		const struct step_track *track;
+
+		repeat(scene, "Z o B U", 101);
+		repeat(scene, "o", 97);
+		repeat(scene, "Z o B U", 101);
+		signal_of(scene, "torch:loss")->let_go_ns = hot ? scene->now_ns : 0;
+		track = find(scene, "auto");
+		assert_int_equal(track->steps.count, 202);
+		assert_int_equal(closed(track), !hot);
+		assert_int_equal(
+			!!strstr(track->note, "torch:loss ran hot and was let go"), hot);
+		tear_down(scene);
+	}
+}
+
 /* Let go for ten seconds because of a hot range, then tried again: backward passes went on, or
  * nothing. */
 static void test_torch_let_go_for_a_while(void **state)
@@ -343,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_torch_backward_only),
 		cmocka_unit_test(test_torch_evaluation_loader),
 		cmocka_unit_test(test_torch_let_go),
+		cmocka_unit_test(test_torch_loss_let_go),
 		cmocka_unit_test(test_torch_let_go_for_a_while),
 		cmocka_unit_test(test_lost_marks),
 		cmocka_unit_test(test_slow_steps),

@@ -79,6 +79,22 @@ static int make_steps(struct study *study, const struct choice *choice, struct s
 	return r;
 }
 
+/* Of an evaluation's calls, losses are the surest to be seen. */
+static void note_blind(
+	const struct study *study, const struct choice *choice, struct step_track *track)
+{
+	for (size_t i = 0; i < choice->strand->symbol_count; i++) {
+		const struct symbol *symbol = &study->symbols.items[choice->strand->symbols[i]];
+
+		if (symbol->class == CLASS_LOSS && symbol->let_go_ns && !symbol->used) {
+			note_add(track->note, sizeof(track->note),
+				"%s ran hot and was let go: an evaluation may look like a slow step",
+				symbol->signal);
+			return;
+		}
+	}
+}
+
 static int measure(struct step_track *track)
 {
 	size_t count = track->steps.count;
@@ -271,6 +287,7 @@ int track_build(struct study *study, const struct choice *choice, struct step_tr
 		choice->regular < 0)
 		r = similar_share(study, &known, &known.regular);
 	ret->confidence = confidence(&known, ret->steps.count);
+	note_blind(study, &known, ret);
 	note_few(ret);
 	return r;
 }
