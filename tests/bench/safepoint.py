@@ -16,6 +16,7 @@ import os
 import pathlib
 import shutil
 import sqlite3
+import statistics
 import sys
 import tempfile
 
@@ -23,7 +24,7 @@ import bench
 
 MOST = 1.3
 BATCH, BATCHES = 1500, 12  # safepoints
-WORK_ROUNDS = 12
+WORK_ROUNDS = 36
 STORM = 40009  # a prime
 JVMS = {
     "17": "/usr/lib/jvm/java-17-openjdk-amd64",
@@ -99,15 +100,17 @@ def batches(subject, schedstat):
     return result
 
 
-def undisturbed(values):
-    """The first decile: what other work on this machine did not slow down."""
-    return sorted(values)[len(values) // 10]
+def pin(pid):
+    """Onto one processor: what it takes to wake a thread on another is ten times what is measured."""
+    for task in os.listdir("/proc/%d/task" % pid):
+        os.sched_setaffinity(int(task), {max(os.sched_getaffinity(0))})
 
 
 def measure_cost(binary, folder, jvm, rounds):
     """True: within the target."""
     subject = jvm.subject("-XX:+UseSerialGC")
     schedstat = vm_thread(subject.pid)
+    pin(subject.pid)
     for _ in range(5):
         subject.ask("find", 5000)
     tracer = start_gctrace(binary, subject.pid)
@@ -125,10 +128,10 @@ def measure_cost(binary, folder, jvm, rounds):
             times[name] += batches(subject, schedstat)
             tracer.stop()
     subject.end()
-    base = undisturbed(times["untraced"])
-    added = {name: undisturbed(values) - base for name, values in times.items()}
+    base = statistics.median(times["untraced"])
+    added = {name: statistics.median(values) - base for name, values in times.items()}
     ratio = added["gctrace"] / added["floor"]
-    print("\n%s: one safepoint of the shortest kind, VM Thread, first deciles of %d batches" % (
+    print("\n%s: one safepoint of the shortest kind, VM Thread on one processor, medians of %d batches" % (
         jvm.name, len(times["untraced"])))
     bench.table(("ns of CPU", "added", "× floor"), [
         ("untraced", "%.0f" % base, ""),
@@ -153,6 +156,7 @@ def work(subject):
 
 def measure_work(binary, jvm, rounds):
     subject = jvm.subject("-XX:+UseG1GC", "-XX:-UseDynamicNumberOfGCThreads")
+    pin(subject.pid)
     for _ in range(3):
         work(subject)
     ratios = []

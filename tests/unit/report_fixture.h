@@ -69,7 +69,7 @@ static inline struct store_reader *make_recording(const char *name)
  */
 static inline char *make_report_of(const char *name, const char *format, const char *step, bool gc_only)
 {
-	struct step_spec spec = {0};
+	struct reading reading = {.gc_only = gc_only, .step = step ? &reading.spec : NULL};
 	struct report_input input;
 	struct analysis analysis;
 	struct err err = {""};
@@ -79,8 +79,8 @@ static inline char *make_report_of(const char *name, const char *format, const c
 
 	store_reader_free(make_recording(name));
 	snprintf(path, sizeof(path), "%s/%s.gct", folder, name);
-	if ((step && step_spec_parse(step, &spec, &err)) ||
-		analysis_open(&analysis, path, step ? &spec : NULL, ANALYSIS_ADVICE, gc_only, &err) ||
+	if ((step && step_spec_parse(step, &reading.spec, &err)) ||
+		analysis_open(&analysis, path, &reading, ANALYSIS_ADVICE, &err) ||
 		analysis_input(&analysis, NULL, name, &input, &err))
 		fail_msg("%s", err.text);
 	if (gc_only)

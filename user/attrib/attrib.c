@@ -70,7 +70,7 @@ static int prepare(struct attribution *attribution, struct charging *charging)
 static struct step_distribution distribution_of(const uint64_t *values, size_t count)
 {
 	struct step_distribution found = {
-		.p50_ns = stats_median(values, count),
+		.p50_ns = stats_quantile(values, count, 0.5),
 		.p95_ns = stats_quantile(values, count, 0.95),
 		.p99_ns = stats_quantile(values, count, 0.99),
 		.max_ns = stats_quantile(values, count, 1),

@@ -106,14 +106,14 @@ static int compute(struct analysis *analysis, const struct step_spec *spec,
 	return r == -EBADMSG ? 0 : r;
 }
 
-int analysis_open(struct analysis *analysis, const char *path, const struct step_spec *spec,
-	enum analysis_depth depth, bool gc_only, struct err *err)
+int analysis_open(struct analysis *analysis, const char *path, const struct reading *reading,
+	enum analysis_depth depth, struct err *err)
 {
 	int r;
 
-	*analysis = (struct analysis){.gc_only = gc_only};
+	*analysis = (struct analysis){.gc_only = reading && reading->gc_only};
 	r = store_open(path, &analysis->reader, err);
-	return r || depth == ANALYSIS_NONE ? r : compute(analysis, spec, depth, err);
+	return r || depth == ANALYSIS_NONE ? r : compute(analysis, reading ? reading->step : NULL, depth, err);
 }
 
 void analysis_close(struct analysis *analysis)

@@ -6,6 +6,7 @@
 
 #include "advice.h"
 #include "attrib.h"
+#include "reading.h"
 #include "report.h"
 #include "step.h"
 #include "store.h"
@@ -29,13 +30,13 @@ enum analysis_depth {
 };
 
 /*
- * @gc_only: as though safepoints without a collection were not in it. The input's pauses are read through
- * @analysis, which must stay where it is.
- * Opens the recording at @path, takes @spec for --step (NULL: what was asked for when it was recorded,
- * else automatic) and computes. 0 or -errno with a sentence. Released in every case by analysis_close().
+ * Opens the recording at @path, reads it as @reading says (NULL: as though without options) and computes.
+ * Without its step, steps are what was asked for when it was recorded, else automatic; gc_only: as though
+ * safepoints without a collection were not in it. The input's pauses are read through @analysis, which must
+ * stay where it is. 0 or -errno with a sentence. Released in every case by analysis_close().
  */
-int analysis_open(struct analysis *analysis, const char *path, const struct step_spec *spec,
-	enum analysis_depth depth, bool gc_only, struct err *err);
+int analysis_open(struct analysis *analysis, const char *path, const struct reading *reading,
+	enum analysis_depth depth, struct err *err);
 void analysis_close(struct analysis *analysis);
 
 /* What a format needs, pauses from the first on. 0 or -errno with a sentence. */

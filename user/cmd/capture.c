@@ -267,13 +267,15 @@ static int close_store(struct capture *capture)
 static int show_end(struct capture *capture)
 {
 	const struct capture_options *options = capture->options;
-	const struct step_spec *step = options->step.way == STEP_AUTO ? NULL : &options->step;
+	const struct reading reading = {
+		.step = options->step.way == STEP_AUTO ? NULL : &options->step,
+		.gc_only = options->filter.gc_only,
+	};
 	struct report_input input;
 	struct analysis analysis;
 	struct err err = {};
 	int status = EXIT_OK;
-	int r = analysis_open(&analysis, capture->path, step, ANALYSIS_ADVICE,
-		options->filter.gc_only, &err);
+	int r = analysis_open(&analysis, capture->path, &reading, ANALYSIS_ADVICE, &err);
 
 	if (!r && capture->out) {
 		r = analysis_input(&analysis, &options->filter, capture->path, &input, &err);

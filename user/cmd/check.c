@@ -5,25 +5,23 @@
 #include "budgets.h"
 #include "cmd.h"
 #include "log.h"
+#include "reading.h"
 
-enum { OPT_BUDGET = 256, OPT_JUNIT, OPT_JSON, OPT_GC_ONLY, OPT_STEP };
+enum { OPT_BUDGET = 256, OPT_JUNIT, OPT_JSON };
 
 static const struct option long_options[] = {
 	{"budget", required_argument, NULL, OPT_BUDGET},
 	{"junit", required_argument, NULL, OPT_JUNIT},
 	{"json", no_argument, NULL, OPT_JSON},
-	{"gc-only", no_argument, NULL, OPT_GC_ONLY},
-	{"step", required_argument, NULL, OPT_STEP},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
+	READING_OPTIONS,
 	{},
 };
 
 struct check_options {
 	struct budgets budgets;
 	const char *input;
-	struct step_spec step;
-	bool step_given, gc_only, json, help;
+	struct reading reading;
+	bool json;
 };
 
 static int take_option(int option, void *arg)
@@ -42,28 +40,17 @@ static int take_option(int option, void *arg)
 	case OPT_JSON:
 		options->json = true;
 		break;
-	case OPT_GC_ONLY:
-		options->gc_only = true;
-		break;
-	case OPT_STEP:
-		r = step_spec_parse(optarg, &options->step, &err);
-		options->step_given = true;
-		break;
-	case 'v':
-		log_set_level(LOG_DEBUG);
-		break;
-	case 'h':
-		options->help = true;
-		break;
+	default:
+		r = reading_take(option, &options->reading, &err);
 	}
 	return r ? cmd_usage(&cmd_check, "%s", err.text) : EXIT_OK;
 }
 
 static int parse(int argc, char **argv, struct check_options *ret)
 {
-	int status = cmd_options(&cmd_check, argc, argv, "vh", long_options, take_option, ret);
+	int status = cmd_options(&cmd_check, argc, argv, READING_SHORTS, long_options, take_option, ret);
 
-	if (status || ret->help)
+	if (status || ret->reading.help)
 		return status;
 	if (argc - optind != 1)
 		return cmd_usage(&cmd_check, argc == optind ? "no recording given"
@@ -76,10 +63,9 @@ static int parse(int argc, char **argv, struct check_options *ret)
 
 static int check(const struct check_options *options)
 {
-	const struct step_spec *step = options->step_given ? &options->step : NULL;
 	struct analysis analysis;
 	struct err err = {};
-	int r = analysis_open(&analysis, options->input, step, ANALYSIS_COSTS, options->gc_only, &err);
+	int r = analysis_open(&analysis, options->input, &options->reading, ANALYSIS_COSTS, &err);
 	int status = r ? cmd_fail(r, &err)
 		       : budgets_judge(&options->budgets, &analysis, options->input, options->json,
 				 stdout);
@@ -93,7 +79,7 @@ static int run(int argc, char **argv)
 	struct check_options options = {};
 	int status = parse(argc, argv, &options);
 
-	if (!status && options.help) {
+	if (!status && options.reading.help) {
 		fputs(cmd_check.usage, stdout);
 		fputs(budget_metrics(), stdout);
 	} else if (!status) {

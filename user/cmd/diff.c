@@ -9,26 +9,24 @@
 #include "compare.h"
 #include "compare_report.h"
 #include "log.h"
+#include "reading.h"
 
 #define DEFAULT_TOLERANCE 0.05
 
-enum { OPT_TOLERANCE = 256, OPT_JSON, OPT_GC_ONLY, OPT_STEP };
+enum { OPT_TOLERANCE = 256, OPT_JSON };
 
 static const struct option long_options[] = {
 	{"tolerance", required_argument, NULL, OPT_TOLERANCE},
 	{"json", no_argument, NULL, OPT_JSON},
-	{"gc-only", no_argument, NULL, OPT_GC_ONLY},
-	{"step", required_argument, NULL, OPT_STEP},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
+	READING_OPTIONS,
 	{},
 };
 
 struct diff_options {
 	const char *before, *after;
 	double tolerance; /* relative */
-	struct step_spec step;
-	bool step_given, gc_only, json, help;
+	struct reading reading;
+	bool json;
 };
 
 /* "5%" or "0.05". 0 or -EINVAL. */
@@ -60,28 +58,17 @@ static int take_option(int option, void *arg)
 	case OPT_JSON:
 		options->json = true;
 		break;
-	case OPT_GC_ONLY:
-		options->gc_only = true;
-		break;
-	case OPT_STEP:
-		r = step_spec_parse(optarg, &options->step, &err);
-		options->step_given = true;
-		break;
-	case 'v':
-		log_set_level(LOG_DEBUG);
-		break;
-	case 'h':
-		options->help = true;
-		break;
+	default:
+		r = reading_take(option, &options->reading, &err);
 	}
 	return r ? cmd_usage(&cmd_diff, "%s", err.text) : EXIT_OK;
 }
 
 static int parse(int argc, char **argv, struct diff_options *ret)
 {
-	int status = cmd_options(&cmd_diff, argc, argv, "vh", long_options, take_option, ret);
+	int status = cmd_options(&cmd_diff, argc, argv, READING_SHORTS, long_options, take_option, ret);
 
-	if (status || ret->help)
+	if (status || ret->reading.help)
 		return status;
 	if (argc - optind != 2)
 		return cmd_usage(&cmd_diff, "two recordings are compared: before.gct after.gct");
@@ -134,14 +121,13 @@ static int judge(const struct diff_options *options, const struct analysis *befo
 
 static int diff(const struct diff_options *options)
 {
-	const struct step_spec *step = options->step_given ? &options->step : NULL;
 	struct comparisons comparisons = {};
 	struct analysis before, after = {};
 	struct err err = {};
-	int status, r = analysis_open(&before, options->before, step, ANALYSIS_COSTS, options->gc_only, &err);
+	int status, r = analysis_open(&before, options->before, &options->reading, ANALYSIS_COSTS, &err);
 
 	if (!r)
-		r = analysis_open(&after, options->after, step, ANALYSIS_COSTS, options->gc_only, &err);
+		r = analysis_open(&after, options->after, &options->reading, ANALYSIS_COSTS, &err);
 	if (!r)
 		r = compare(&before.attribution, &after.attribution, &comparisons, &err);
 	if (r) {
@@ -164,7 +150,7 @@ static int run(int argc, char **argv)
 
 	if (status)
 		return status;
-	if (options.help) {
+	if (options.reading.help) {
 		fputs(cmd_diff.usage, stdout);
 		return EXIT_OK;
 	}

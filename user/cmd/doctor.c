@@ -347,7 +347,7 @@ static int show_steps(const struct doctor *doctor)
 		options.json = doctor->json;
 		return capture_run(&options, NULL, stdout);
 	}
-	status = analysis_open(&analysis, doctor->recording, NULL, ANALYSIS_COSTS, false, &err)
+	status = analysis_open(&analysis, doctor->recording, NULL, ANALYSIS_COSTS, &err)
 		? cmd_fail(-EBADMSG, &err) : EXIT_OK;
 	if (!status)
 		(doctor->json ? step_report_json : step_report_text)(

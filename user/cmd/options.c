@@ -6,10 +6,11 @@
 #include "capture.h"
 #include "log.h"
 #include "parse.h"
+#include "reading.h"
 #include "signal_table.h"
 
 enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_NO_CHILDREN, OPT_JSON, OPT_BUFFER,
-	OPT_STACK_MIN, OPT_WAIT, OPT_GC_ONLY, OPT_LATE_MIN, OPT_STEP, OPT_BUDGET, OPT_JUNIT };
+	OPT_STACK_MIN, OPT_WAIT, OPT_LATE_MIN, OPT_BUDGET, OPT_JUNIT };
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},

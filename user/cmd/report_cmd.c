@@ -8,18 +8,16 @@
 #include "cmd.h"
 #include "log.h"
 #include "parse.h"
+#include "reading.h"
 
-enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_GC_ONLY, OPT_STEP };
+enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION };
 
 static const struct option long_options[] = {
 	{"format", required_argument, NULL, 'f'},
 	{"output", required_argument, NULL, 'o'},
 	{"min-duration", required_argument, NULL, OPT_MIN_DURATION},
 	{"min-generation", required_argument, NULL, OPT_MIN_GENERATION},
-	{"gc-only", no_argument, NULL, OPT_GC_ONLY},
-	{"step", required_argument, NULL, OPT_STEP},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
+	READING_OPTIONS,
 	{},
 };
 
@@ -27,8 +25,7 @@ struct report_options {
 	const struct report_ops *format;
 	const char *input, *output;
 	struct pause_filter filter;
-	struct step_spec step;
-	bool step_given, help;
+	struct reading reading;
 };
 
 static int take_format(const char *name, struct report_options *options)
@@ -52,25 +49,14 @@ static int take_option(int option, void *arg)
 	case 'o':
 		options->output = optarg;
 		break;
-	case 'v':
-		log_set_level(LOG_DEBUG);
-		break;
-	case 'h':
-		options->help = true;
-		break;
 	case OPT_MIN_DURATION:
 		r = parse_duration(optarg, &options->filter.min_duration_ns, &err);
 		break;
 	case OPT_MIN_GENERATION:
 		r = parse_int(optarg, "a generation", 0, 2, &options->filter.min_generation, &err);
 		break;
-	case OPT_GC_ONLY:
-		options->filter.gc_only = true;
-		break;
-	case OPT_STEP:
-		r = step_spec_parse(optarg, &options->step, &err);
-		options->step_given = true;
-		break;
+	default:
+		r = reading_take(option, &options->reading, &err);
 	}
 	return r ? cmd_usage(&cmd_report, "%s", err.text) : EXIT_OK;
 }
@@ -80,15 +66,16 @@ static int parse(int argc, char **argv, struct report_options *ret)
 	int status;
 
 	*ret = (struct report_options){.format = report_formats[0]};
-	status = cmd_options(&cmd_report, argc, argv, "f:o:vh", long_options, take_option, ret);
-	if (status || ret->help)
+	status = cmd_options(&cmd_report, argc, argv, "f:o:" READING_SHORTS, long_options, take_option, ret);
+	if (status || ret->reading.help)
 		return status;
 	if (argc - optind != 1)
 		return cmd_usage(&cmd_report, argc == optind ? "no recording given"
 							       : "one recording at a time");
-	if (ret->step_given && !ret->format->steps)
+	if (ret->reading.step && !ret->format->steps)
 		return cmd_usage(&cmd_report, "-f %s shows stacks, not steps: leave out --step",
 			ret->format->name);
+	ret->filter.gc_only = ret->reading.gc_only;
 	ret->input = argv[optind];
 	return EXIT_OK;
 }
@@ -138,13 +125,12 @@ static void make_title(const struct report_options *options, char *title, size_t
 
 static int report(const struct report_options *options)
 {
-	const struct step_spec *step = options->step_given ? &options->step : NULL;
 	struct report_input input;
 	struct analysis analysis;
 	struct err err = {};
 	char title[512];
-	int r = analysis_open(&analysis, options->input, step,
-		options->format->steps ? ANALYSIS_ADVICE : ANALYSIS_NONE, options->filter.gc_only, &err);
+	int r = analysis_open(&analysis, options->input, &options->reading,
+		options->format->steps ? ANALYSIS_ADVICE : ANALYSIS_NONE, &err);
 
 	make_title(options, title, sizeof(title));
 	if (!r)
@@ -161,7 +147,7 @@ static int run(int argc, char **argv)
 
 	if (status)
 		return status;
-	if (options.help) {
+	if (options.reading.help) {
 		fputs(cmd_report.usage, stdout);
 		return EXIT_OK;
 	}

@@ -54,7 +54,7 @@ static uint64_t select_rank(uint64_t *values, size_t count, size_t rank)
 
 uint64_t median_of(uint64_t *values, size_t count)
 {
-	return count ? select_rank(values, count, count / 2) : 0;
+	return count ? select_rank(values, count, (count - 1) / 2) : 0;
 }
 
 double variation_of(uint64_t *values, size_t count)

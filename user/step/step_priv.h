@@ -210,7 +210,7 @@ int choose_single(struct study *study, const struct strand *strand, struct choic
 /* Makes the steps of @choice. 0 or -ENOMEM; the caller releases *ret. */
 int track_build(struct study *study, const struct choice *choice, struct step_track *ret);
 void track_release(struct step_track *track);
-/* Median, and robust coefficient of variation, of @values, which it reorders. */
+/* Median by nearest rank, and robust coefficient of variation, of @values, which it reorders. */
 uint64_t median_of(uint64_t *values, size_t count);
 double variation_of(uint64_t *values, size_t count);
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What a JVM's VM Thread carries from a safepoint's begin to its end, and what others tell it. */
+#pragma once
+
+#include "java_stack.bpf.h"
+
+#define COMERS 256 /* of CPUs: two that share an entry may lose who was late */
+
+/* Who came to the safepoint on this CPU last. Torn where @tid, written first, is not @again, last. */
+struct comer {
+	__u32 tid, again;
+	__u64 thread, time_ns;
+};
+
+/* An operation handed to the VM Thread, which takes one at a time. */
+struct request {
+	__u64 name; /* address of its text; 0: none is waiting */
+	__u64 thread;
+	__u32 tid, pad;
+};
+
+/* What threads of a JVM tell its VM Thread. User space makes the entry, zeros, with the plan. */
+struct jvm_state {
+	struct request request;
+	struct comer comers[COMERS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GC_MAX_JVMS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32); /* tgid */
+	__type(value, struct jvm_state);
+} jvm_states __weak SEC(".maps");
+
+/* Of one VM Thread. */
+struct vm_thread {
+	__u64 begin_ns; /* of the safepoint in progress; 0: none */
+	__u32 sent, op_thread;
+	__u64 current_op, late_ns; /* these and op_thread: the plan's; 0: not known yet */
+	struct gc_safepoint record;
+	struct gc_late late;
+	struct java_walk walk;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct vm_thread);
+} vm_threads __weak SEC(".maps");
+
+static __always_inline struct vm_thread *vm_thread(__u64 flags)
+{
+	return bpf_task_storage_get(&vm_threads, bpf_get_current_task_btf(), NULL, flags);
+}
+
+static __always_inline struct jvm_state *jvm_state(void)
+{
+	__u32 tgid = current_tgid();
+
+	return bpf_map_lookup_elem(&jvm_states, &tgid);
+}
+
+static __always_inline const struct gc_jvm *jvm_plan(void)
+{
+	__u32 tgid = current_tgid();
+
+	return bpf_map_lookup_elem(&jvm_plans, &tgid);
+}
+
+/* Looks who kept @vm waiting from @begin_ns to @sync_ns, and sends a gc_late record if there is one. */
+int tell_late(struct vm_thread *vm, __u64 begin_ns, __u64 sync_ns);

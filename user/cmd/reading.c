@@ -1,0 +1,21 @@
+/* An option in; what it says of how a recording is to be read out. */
+#include "log.h"
+#include "reading.h"
+
+int reading_take(int option, struct reading *reading, struct err *err)
+{
+	switch (option) {
+	case OPT_GC_ONLY:
+		reading->gc_only = true;
+		return 0;
+	case OPT_STEP:
+		reading->step = &reading->spec;
+		return step_spec_parse(optarg, &reading->spec, err);
+	case 'v':
+		log_set_level(LOG_DEBUG);
+		return 0;
+	default:
+		reading->help = true;
+		return 0;
+	}
+}

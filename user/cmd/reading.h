@@ -1,0 +1,23 @@
+/* Options that every verb takes which reads a recording. */
+#pragma once
+
+#include <getopt.h>
+
+#include "step.h"
+
+struct reading {
+	struct step_spec spec;
+	const struct step_spec *step; /* &spec where --step was given, else NULL */
+	bool gc_only, help;
+};
+
+enum { OPT_GC_ONLY = 512, OPT_STEP };
+
+/* For the long options of the verb, and READING_SHORTS for the short ones. */
+#define READING_OPTIONS                                                                            \
+	{"gc-only", no_argument, NULL, OPT_GC_ONLY}, {"step", required_argument, NULL, OPT_STEP},  \
+		{"verbose", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}
+#define READING_SHORTS "vh"
+
+/* Takes one of them, with optarg; @reading must stay where it is. 0 or -EINVAL with a sentence. */
+int reading_take(int option, struct reading *reading, struct err *err);
