@@ -177,7 +177,7 @@ def test_periodic_manager(bench):
     """A manager that does collect: each call, its line, its thread, its steps, and what to do."""
     # Serial: its full collections cost most of all, so that the advice is about them
     trained = dl4j_table.attach(
-        bench, [dl4j_table.SERIAL, dl4j_table.MANAGER], "--steps", 2203, "--periodic", "true",
+        bench, [dl4j_table.SERIAL, dl4j_table.MANAGER], "--steps", 4001, "--periodic", "true",
         "--window", WINDOW_MS,
     )
     check_listener(trained)
@@ -197,3 +197,23 @@ def test_periodic_manager(bench):
     check_charged(trained)
     if trained.callers()[0]["regular"]:
         check_advice(trained)
+
+
+def test_memory_limit(bench):
+    """JavaCPP at its limit of memory calls System.gc() in the thread that trains: line and cost."""
+    flags = [dl4j_table.SERIAL, "-Dorg.bytedeco.javacpp.maxphysicalbytes=350m"]  # without: 650 MB
+    trained = dl4j_table.attach(
+        bench, flags, "--model", "lstm", "--workspaces", "off", "--steps", 151)
+    trained.check_steps()
+    check_collections(trained)
+    assert trained.calls_in_training()
+    for call in trained.calls_in_training():
+        assert call["tid"] == trained.tid and call["collections"] >= 1
+        functions = [f["function"] for f in call["stack"] if f["lang"] == "java"]
+        limit = functions.index("org.bytedeco.javacpp.Pointer.deallocator")
+        assert functions.index("Train.run") > limit
+    (caller,) = trained.callers()
+    assert caller["caller"]["function"] == "org.bytedeco.javacpp.Pointer.deallocator"
+    assert caller["training"] is True
+    stopped = [p for p in trained.in_training() if p["cause"] == "System.gc()"]
+    assert sum(p["overlap_ns"] or 0 for p in stopped) >= 0.9 * sum(p["duration_ns"] for p in stopped)

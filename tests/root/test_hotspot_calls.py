@@ -96,7 +96,7 @@ def services():
 def test_service_thread(bench, case):
     """System.gc() every 500 ms: the caller's line and thread, how long it waited, the period."""
     jdk, collector = case
-    args = ["--gc-ms", 500, "--steps", 29, "--alloc-mb", 1, "--passes", 9000]
+    args = ["--gc-ms", 500, "--steps", 71, "--alloc-mb", 1, "--passes", 9000]
     jvm = jvm_check.start(bench, jdk, "Train", collector=collector, args=args)
     watched = jvm_check.run(bench, jvm)
     told = watched.truth("system-gc")

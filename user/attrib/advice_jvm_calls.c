@@ -193,17 +193,44 @@ static int advise_off(const struct asking *asking, bool useless)
 	return 0;
 }
 
-static double mean_young(const struct jvm_facts *jvm)
+/* What a young collection takes, and frees: means; freed 0: not known. */
+struct usual_young {
+	double ns, freed;
+};
+
+static struct usual_young usual_young(const struct jvm_facts *jvm)
 {
-	double sum = 0, count = 0;
+	struct usual_young sum = {};
+	double count = 0, measured = 0;
 
 	for (size_t i = 0; i < jvm->events.count; i++) {
-		if (jvm->events.items[i].sort != JVM_YOUNG)
+		const struct jvm_event *event = &jvm->events.items[i];
+
+		if (event->sort != JVM_YOUNG)
 			continue;
-		sum += (double)jvm->events.items[i].duration_ns;
+		sum.ns += (double)event->duration_ns;
 		count++;
+		if (event->heap_after < 0 || event->heap_before < event->heap_after)
+			continue;
+		sum.freed += (double)(event->heap_before - event->heap_after);
+		measured++;
 	}
-	return count > 0 ? sum / count : 0;
+	return (struct usual_young){
+		.ns = count > 0 ? sum.ns / count : 0,
+		.freed = measured > 0 ? sum.freed / measured : 0,
+	};
+}
+
+/*
+ * What these calls freed would have to be freed by young collections, were there no calls: how long
+ * those would take. UNKNOWN if the recording does not tell.
+ */
+static double instead_ns(const struct asking *asking)
+{
+	struct usual_young young = usual_young(&asking->advising->facts->jvm);
+	double freed = (double)asking->caller->freed_bytes;
+
+	return freed < 0 || !(young.freed > 0) ? UNKNOWN : freed / young.freed * young.ns;
 }
 
 /* G1 can do it while the program runs; who calls still waits until it is done. */
@@ -211,7 +238,7 @@ static int advise_concurrent(const struct asking *asking)
 {
 	const struct jvm_facts *jvm = &asking->advising->facts->jvm;
 	const struct explicit_caller *caller = asking->caller;
-	double young = mean_young(jvm), counted, left;
+	double young = usual_young(jvm).ns, counted, left;
 	struct advice *advice;
 	int r;
 
@@ -237,38 +264,67 @@ static int advise_concurrent(const struct asking *asking)
 	return 0;
 }
 
-/* At its limit JavaCPP collects and sleeps in whatever thread makes the next array. */
-static int advise_limit(const struct asking *asking)
+/* "; JavaCPP calls when …; without its calls young collections would take about 1.2 s" */
+static void say_limit(struct advice *advice, double instead)
 {
-	double all = asking->paused_ns + asking->waited_ns;
+	APPEND_TO(advice->estimate, "; JavaCPP calls when its memory is at its limit");
+	if (instead >= 0)
+		APPEND_TO(advice->estimate,
+			"; without its calls young collections would take about %s instead",
+			FORMAT_DURATION(stats_whole(instead)));
+	else
+		APPEND_TO(advice->estimate,
+			"; a guess: what young collections would take instead is not known");
+}
+
+/* Of what raising the limit would save, half. */
+static int advise_workspaces(const struct asking *asking, double saves, double high, double instead)
+{
 	struct advice *advice;
 	int r;
 
-	if (advice_of_dl4j(asking->advising)) {
-		advice = calls_add(asking, ADVICE_WORKSPACES, all / 2, 0, all, &r);
-		if (!advice)
-			return r;
-		snprintf(advice->title, sizeof(advice->title),
-			"Keep arrays in workspaces (WorkspaceMode.ENABLED)");
-		snprintf(advice->line, sizeof(advice->line),
-			".trainingWorkspaceMode(WorkspaceMode.ENABLED)  // and "
-			"inferenceWorkspaceMode");
-		APPEND_TO(advice->estimate, "; a guess: JavaCPP's memory was at its limit");
-		snprintf(advice->risk, sizeof(advice->risk),
-			"no gain if they are enabled, as is the default; an array that leaves its "
-			"workspace must be detached (detach(), leverageTo()), or ND4J refuses it");
-	}
-	advice = calls_add(asking, ADVICE_MEMORY_LIMIT, all, all / 2, all, &r);
+	advice = calls_add(asking, ADVICE_WORKSPACES, saves / 2, 0, high, &r);
+	if (!advice)
+		return r;
+	snprintf(advice->title, sizeof(advice->title),
+		"Keep arrays in workspaces (WorkspaceMode.ENABLED)");
+	snprintf(advice->line, sizeof(advice->line),
+		".trainingWorkspaceMode(WorkspaceMode.ENABLED)  // and inferenceWorkspaceMode");
+	say_limit(advice, instead);
+	APPEND_TO(advice->estimate, "; that workspaces end half of the calls is a guess");
+	snprintf(advice->risk, sizeof(advice->risk),
+		"no gain if they are enabled, as is the default; an array that leaves its "
+		"workspace must be detached (detach(), leverageTo()), or ND4J refuses it");
+	return 0;
+}
+
+/*
+ * At its limit JavaCPP collects and sleeps in whatever thread makes the next array. What is garbage in the
+ * Java heap then has to be collected anyway.
+ */
+static int advise_limit(const struct asking *asking)
+{
+	double all = asking->paused_ns + asking->waited_ns, instead = instead_ns(asking);
+	double saves = instead < 0 ? all / 2 : fmax(0, all - instead);
+	double low = instead < 0 ? 0 : fmax(0, all - 2 * instead);
+	double high = instead < 0 ? all : fmax(saves, all - instead / 2);
+	struct advice *advice;
+	int r = 0;
+
+	if (advice_of_dl4j(asking->advising))
+		r = advise_workspaces(asking, saves, high, instead);
+	if (r)
+		return r;
+	advice = calls_add(asking, ADVICE_MEMORY_LIMIT, saves, low, high, &r);
 	if (!advice)
 		return r;
 	snprintf(advice->title, sizeof(advice->title), "Raise JavaCPP's limit of physical memory");
 	snprintf(advice->line, sizeof(advice->line), "-Dorg.bytedeco.javacpp.maxphysicalbytes=0");
-	APPEND_TO(advice->estimate, "; JavaCPP calls when the process is at its limit");
+	say_limit(advice, instead);
 	snprintf(advice->risk, sizeof(advice->risk),
 		"0 is no limit: if arrays are really kept, the process grows until the machine's "
-		"memory is "
-		"used up and the kernel kills it; a figure above what is resident now is the safer "
-		"way");
+		"memory is used up and the kernel kills it; a figure above what is resident now is "
+		"the safer way");
 	return 0;
 }
 
