@@ -79,17 +79,17 @@ static int make_steps(struct study *study, const struct choice *choice, struct s
 	return r;
 }
 
-/* Of an evaluation's calls, losses are the surest to be seen. */
+/* Under PyTorch losses alone tell an evaluation. */
 static void note_blind(
 	const struct study *study, const struct choice *choice, struct step_track *track)
 {
 	for (size_t i = 0; i < choice->strand->symbol_count; i++) {
 		const struct symbol *symbol = &study->symbols.items[choice->strand->symbols[i]];
 
-		if (symbol->class == CLASS_LOSS && symbol->let_go_ns && !symbol->used) {
+		if (!strcmp(symbol->signal, "torch:loss") && symbol->let_go_ns && !symbol->used) {
 			note_add(track->note, sizeof(track->note),
-				"%s ran hot and was let go: an evaluation may look like a slow step",
-				symbol->signal);
+				"torch:loss ran hot and was let go: an evaluation may look like a "
+				"slow step");
 			return;
 		}
 	}
