@@ -17,6 +17,9 @@ ALL = harness.load_runtimes()
 CHOSEN = os.environ.get("GCTRACE_TEST_RUNTIMES", "").split()
 TIMEOUT_S = 90
 
+# `scripts/test quick` picks runtimes, and leaves out what takes seconds.
+full_only = pytest.mark.skipif(bool(CHOSEN), reason="for the full suite")
+
 
 def chosen(runtime):
     return not CHOSEN or runtime.name in CHOSEN or runtime.base in CHOSEN

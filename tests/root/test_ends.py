@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import conftest
 import harness
 from harness import gctrace, held_in_kernel, in_kernel, wait_until
 from test_counts import check_clean, check_sums
@@ -135,6 +136,7 @@ def test_tracer_killed(bench, runtime, tier):
     assert b"incomplete" in text.stdout.lower()
 
 
+@conftest.full_only
 def test_tracer_killed_in_a_storm(bench, some_runtime):
     """Whatever was committed last, the file holds the names that its pauses refer to."""
     target = bench.oracle(some_runtime)
@@ -154,6 +156,7 @@ def test_tracer_killed_in_a_storm(bench, some_runtime):
     assert len(named) == len(records.pauses)
 
 
+@conftest.full_only
 def test_disk_full(bench, some_runtime):
     """A recording that no longer fits says so, keeps what it has, and harms nobody."""
     disk = bench.small_disk("8m")

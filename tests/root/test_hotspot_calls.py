@@ -85,13 +85,12 @@ def test_live(bench, jdk):
 
 
 def services():
-    if jvm_check.QUICK:
-        return [(r, "g1") for r in jvm_check.newest()]
     collectors = {11: "parallel", 17: "g1", 21: "shenandoah", 25: "zgc"}
     found = [(r, collectors[r.feature]) for r in jvm_check.spread(collectors)]
     return [(r, c) for r, c in found if r.has(c)]
 
 
+@jvm_check.full_only
 @conftest.each("case", services(), "JVM of those asked for is here")
 def test_service_thread(bench, case):
     """System.gc() every 500 ms: the caller's line and thread, how long it waited, the period."""

@@ -267,6 +267,7 @@ def test_loss_beside_the_optimizer(bench, some_runtime, records):
     assert marks.total("torch:record") == 1
 
 
+@conftest.full_only
 def test_spare_for_short_steps(bench, some_runtime, records):
     """Where steps take about half a millisecond, the optimizer's label does without the backward."""
     subject = start(bench, some_runtime, torch=records)
@@ -341,6 +342,7 @@ def test_hot_signal_is_let_go(bench, some_runtime, libraries):
     assert marks.signals["user:libsteps:step_once"]["let_go_ns"] is None
 
 
+@conftest.full_only
 def test_let_go_signal_returns(bench, some_runtime, libraries):
     """A hot warm-up does not blind the session: ten seconds later its calls are marks again."""
     subject = start(bench, some_runtime, blas=libraries["libcblas_test"])
@@ -437,7 +439,7 @@ def has_torch():
     return subprocess.run(line, stderr=subprocess.DEVNULL).returncode == 0
 
 
-@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("passes", [1, pytest.param(2, marks=conftest.full_only)])
 def test_torch(bench, passes):
     """Debian's PyTorch: one backward a pass, none in evaluation; the optimizer by its name."""
     conftest.need("torch", has_torch(), "no PyTorch here (python3-torch)")

@@ -16,9 +16,6 @@ from training import attach, run, shared, united
 ENVIRONMENTS = training.load_environments()
 BREACH, BLIND = 99, 3
 
-# `scripts/test quick` picks one runtime: then only what needs no library, and takes seconds.
-full = pytest.mark.skipif(bool(conftest.CHOSEN), reason="real libraries are for the full suite")
-
 
 def each_of(kind, few=False):
     """Parametrises over the environments that have @kind; with @few, the lightest of them."""
@@ -31,7 +28,7 @@ def each_of(kind, few=False):
     return pytest.mark.parametrize("environment", values, ids=str)
 
 
-@full
+@conftest.full_only
 def test_installed():
     """The light libraries are there, or this says which are not."""
     kinds = {e.kind for e in ENVIRONMENTS}
@@ -45,7 +42,7 @@ OPTIMIZER = "torch:record:Optimizer.step#"  # 1.13 as well as 2.x
 # Steps ---------------------------------------------------------------------------------------
 
 
-@full
+@conftest.full_only
 @each_of("torch")
 def test_accumulation(bench, environment):
     """Two and then four backward passes a step, evaluations, another batch size.
@@ -70,7 +67,7 @@ def test_accumulation(bench, environment):
     assert abs(change[0]["step"] - changed["step"]) <= 2
 
 
-@full
+@conftest.full_only
 @each_of("jax")
 def test_compiled_functions(bench, environment):
     """Several jitted functions a step, more of them midway, recompilation, evaluations."""
@@ -81,7 +78,7 @@ def test_compiled_functions(bench, environment):
     trained.check_sums()
 
 
-@full
+@conftest.full_only
 @each_of("jax")
 def test_changed_batch(bench, environment):
     """One step function, compiled twice; an evaluation function in between."""
@@ -95,7 +92,7 @@ def test_changed_batch(bench, environment):
     assert trained.track["per_step"] == 1
 
 
-@full
+@conftest.full_only
 @each_of("torch")
 def test_checkpointing(bench, environment):
     """A backward pass within which others run; the cycles are found, in the training's own line."""
@@ -108,7 +105,7 @@ def test_checkpointing(bench, environment):
     assert trained.records.summary["confidence"] > 0.7
 
 
-@full
+@conftest.full_only
 @each_of("torch", few=True)
 def test_from_the_start(bench, environment):
     """`gctrace run` sees the imports' collections too; they are outside steps."""
@@ -132,7 +129,7 @@ def test_no_signal(bench):
     assert gctrace("check", trained.file, "--budget", kept, "--budget", refused).returncode == BLIND
 
 
-@full
+@conftest.full_only
 def test_windows(bench):
     """Windows that a user asked for are no steps, and say so."""
     trained = attach(bench, None, "plain.py", "--steps", 1009)
@@ -145,7 +142,7 @@ def test_windows(bench):
 
 
 @pytest.mark.parametrize(
-    "how", [(), pytest.param(("--manual",), marks=full)], ids=["automatic", "manual"]
+    "how", [(), pytest.param(("--manual",), marks=conftest.full_only)], ids=["automatic", "manual"]
 )
 def test_injected(bench, how):
     """Every 7th step 20 ms in a finalizer: the estimate must find what was put in, within 2 %."""
@@ -165,7 +162,7 @@ def test_injected(bench, how):
     assert trained.track["slow_every"] == 7
 
 
-@full
+@conftest.full_only
 def test_no_pause_no_cost(bench):
     """The same loop with nothing injected costs nothing."""
     trained = attach(
@@ -182,7 +179,7 @@ def innermost_own(pause, script):
     return own[0] if own else None
 
 
-@full
+@conftest.full_only
 @each_of("jax")
 def test_equinox_spike(bench, environment):
     """The periodic spike, the line it comes from, and the cure that the advice names."""
@@ -220,7 +217,7 @@ def test_equinox_spike(bench, environment):
         assert back.returncode == BREACH, back.stdout
 
 
-@full
+@conftest.full_only
 @each_of("jax", few=True)
 def test_manual_line(bench, environment):
     """A collection by hand is charged to the very line that asks for it."""
@@ -246,7 +243,7 @@ def comparison(output, name):
 CNN = ("--steps", 127, "--annotated", 3000)
 
 
-@full
+@conftest.full_only
 @each_of("torch", few=True)
 def test_four_settings(bench, environment):
     """Threshold 10, threshold 1000, disabled, collect each iteration: four different answers."""
@@ -279,7 +276,7 @@ def test_four_settings(bench, environment):
     assert better.returncode == 0
 
 
-@full
+@conftest.full_only
 @each_of("torch", few=True)
 @pytest.mark.parametrize("model, options", [
     ("small", ("--length", 60)),
@@ -307,7 +304,7 @@ def test_workers(bench, environment, model, options):
 # Budgets -------------------------------------------------------------------------------------
 
 
-@full
+@conftest.full_only
 @each_of("torch", few=True)
 def test_budgets(bench, environment):
     """`gctrace run --budget` and `gctrace check`: kept, broken, blind."""
@@ -331,7 +328,7 @@ def test_budgets(bench, environment):
     assert blind.returncode == BLIND, blind.stdout
 
 
-@full
+@conftest.full_only
 @each_of("torch", few=True)
 def test_ci_script(bench, environment):
     """docs/ci/gctrace.sh, as a CI job runs it: the status and the report are the answer."""
