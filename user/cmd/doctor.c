@@ -30,7 +30,7 @@ struct finding {
 
 struct doctor {
 	VEC(struct finding) findings;
-	bool json, steps;
+	bool json, steps, help;
 	uint64_t duration_ns; /* --steps: how long to listen */
 	const char *recording; /* --steps: of a recording */
 	long pid;
@@ -286,40 +286,51 @@ static void print_json(const struct doctor *doctor)
 	}
 }
 
+static const struct option long_options[] = {
+	{"pid", required_argument, NULL, 'p'},
+	{"json", no_argument, NULL, 'j'},
+	{"steps", no_argument, NULL, 's'},
+	{"duration", required_argument, NULL, 'd'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{},
+};
+
+static int take_option(int option, void *arg)
+{
+	struct doctor *doctor = arg;
+	struct err err = {};
+	int r = 0;
+
+	switch (option) {
+	case 'p':
+		r = parse_int(optarg, "a process id", 1, 1 << 22, &doctor->pid, &err);
+		break;
+	case 'd':
+		r = parse_duration(optarg, &doctor->duration_ns, &err);
+		break;
+	case 'j':
+		doctor->json = true;
+		break;
+	case 's':
+		doctor->steps = true;
+		break;
+	case 'v':
+		log_set_level(LOG_DEBUG);
+		break;
+	case 'h':
+		doctor->help = true;
+		break;
+	}
+	return r ? cmd_usage(&cmd_doctor, "%s", err.text) : EXIT_OK;
+}
+
 static int parse(int argc, char **argv, struct doctor *ret)
 {
-	static const struct option long_options[] = {
-		{"pid", required_argument, NULL, 'p'},
-		{"json", no_argument, NULL, 'j'},
-		{"steps", no_argument, NULL, 's'},
-		{"duration", required_argument, NULL, 'd'},
-		{"verbose", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},
-		{},
-	};
-	struct err err = {};
-	int option;
+	int status = cmd_options(&cmd_doctor, argc, argv, "p:d:vh", long_options, take_option, ret);
 
-	opterr = 0;
-	optind = 1;
-	while ((option = getopt_long(argc, argv, ":p:d:vh", long_options, NULL)) != -1) {
-		if (option == 'j')
-			ret->json = true;
-		else if (option == 's')
-			ret->steps = true;
-		else if (option == 'v')
-			log_set_level(LOG_DEBUG);
-		else if (option == 'd' && !parse_duration(optarg, &ret->duration_ns, &err))
-			continue;
-		else if (option == 'h') {
-			fputs(cmd_doctor.usage, stdout);
-			return -1;
-		} else if (option != 'p' && option != 'd')
-			return cmd_usage(&cmd_doctor, "%s is no option, or lacks its value",
-				argv[optind - 1]);
-		else if (option == 'd' || parse_int(optarg, "a process id", 1, 1 << 22, &ret->pid, &err))
-			return cmd_usage(&cmd_doctor, "%s", err.text);
-	}
+	if (status || ret->help)
+		return status;
 	if (ret->steps && optind + 1 == argc && !ret->pid)
 		ret->recording = argv[optind];
 	else if (optind < argc)
@@ -362,7 +373,11 @@ static int run(int argc, char **argv)
 	int status = parse(argc, argv, &doctor);
 
 	if (status)
-		return status < 0 ? EXIT_OK : status;
+		return status;
+	if (doctor.help) {
+		fputs(cmd_doctor.usage, stdout);
+		return EXIT_OK;
+	}
 	if (doctor.steps)
 		return show_steps(&doctor);
 	check_kernel(&doctor);
@@ -398,6 +413,13 @@ const struct command cmd_doctor = {
 		"\n"
 		"With --steps: which calls may mark the steps of a training loop, how often each came\n"
 		"while gctrace listened (5s), and which one a report would choose, with its period,\n"
-		"variation and confidence; of a running process, or of a recording.\n",
+		"variation and confidence; of a running process, or of a recording.\n"
+		"\n"
+		"  -p, --pid PID             a process\n"
+		"      --steps               calls that may mark steps, instead\n"
+		"  -d, --duration TIME       with --steps: listen for so long: 30s\n"
+		"      --json                one JSON object a line instead of text\n"
+		"  -v, --verbose             say more on stderr\n"
+		"  -h, --help                this text\n",
 	.run = run,
 };
