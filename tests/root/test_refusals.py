@@ -18,7 +18,7 @@ def refused(done, status, *words):
     assert done.returncode == status, text
     for word in words:
         assert re.search(word, text), text
-    assert "Traceback" not in text and len(text) < 2000
+    assert "Traceback" not in text and len(text) < 2500
 
 
 def record(bench, pid):
