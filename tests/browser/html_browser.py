@@ -1,33 +1,9 @@
-"""Headless Chromium for the tests of the HTML report, and what they do to a page in it."""
+"""What the tests of the HTML report do to a page in the browser of chromium.py."""
 import os
-import pathlib
-import sys
-import tempfile
 
-try:
-    import pytest
-    from selenium import webdriver
-    from selenium.common.exceptions import WebDriverException
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.by import By
-except ImportError as missing:
-    print(f"skipped: {missing}: apt-get install python3-pytest python3-selenium chromium-driver")
-    sys.exit(1 if "browser" in os.environ.get("GCTRACE_TEST_REQUIRE", "").split() else 77)
-
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--disable-dev-shm-usage", "--window-size=1400,900"]
-
-
-def open_browser(profile):
-    options = webdriver.ChromeOptions()
-    for flag in FLAGS + [f"--user-data-dir={profile}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
-    browser.set_page_load_timeout(60)
-    return browser
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
 
 
 def duration(ns):
@@ -135,13 +111,6 @@ class Page:
                 perBin: s.perBin};""", track)
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    driver = open_browser(tmp_path_factory.mktemp("profile"))
-    yield driver
-    driver.quit()
-
-
 @pytest.fixture
 def show(browser, tmp_path):
     """Renders and opens a recording; fails if the page logs, loads or asks for anything."""
@@ -156,19 +125,3 @@ def show(browser, tmp_path):
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
-
-
-def main(usage, *tests):
-    """Runs the test files @tests with the program that sys.argv names. Returns an exit status."""
-    if len(sys.argv) != 2:
-        sys.exit(usage)
-    os.environ["RENDER_HTML"] = str(pathlib.Path(sys.argv[1]).resolve())
-    try:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            open_browser(profile).quit()
-    except WebDriverException as failure:
-        reason = (failure.msg or str(failure)).splitlines()[0]
-        print(f"skipped: no headless Chromium ({reason}): apt-get install chromium chromium-driver")
-        return 1 if "browser" in os.environ.get("GCTRACE_TEST_REQUIRE", "").split() else 77
-    return pytest.main(["-q", "-p", "no:cacheprovider", *tests])
-

@@ -8,44 +8,25 @@ Chromium and compares what is shown with figures computed from the same descript
 there is no browser to drive, with the reason.
 """
 import os
-import pathlib
 import random
 import subprocess
 import sys
 import xml.etree.ElementTree
 
-try:
-    import pytest
-    from selenium import webdriver
-    from selenium.common.exceptions import WebDriverException
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import WebDriverWait
-except ImportError as missing:
-    print(f"skipped: {missing}: apt-get install python3-pytest python3-selenium chromium-driver")
-    sys.exit(1 if "browser" in os.environ.get("GCTRACE_TEST_REQUIRE", "").split() else 77)
+from chromium import browser, main
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--disable-dev-shm-usage", "--window-size=1400,800"]
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
 TRAIN, ENGINE = "/srv/train/train.py", "/srv/train/engine.py"
 OUTER = [("<module>", TRAIN, 310), ("Trainer.fit", TRAIN, 201)]
 STEP = OUTER + [("Trainer.step", TRAIN, 131)]
 BACKWARD = STEP + [("Value.backward", ENGINE, 96), ("Value.backward.<locals>.build", ENGINE, 91),
                    ("Value.backward.<locals>.build", ENGINE, 91)]
 CAUSES = ["unknown", "automatic", "manual", "shutdown"]
-
-
-def open_browser(profile):
-    options = webdriver.ChromeOptions()
-    for flag in FLAGS + [f"--user-data-dir={profile}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
-    browser.set_page_load_timeout(60)
-    return browser
 
 
 def pause(ns, generation=0, stack=BACKWARD, cause=1, pid=1234):
@@ -125,13 +106,6 @@ class Page:
 
     def press(self, *keys):
         ActionChains(self.browser).send_keys(*keys).perform()
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    driver = open_browser(tmp_path_factory.mktemp("profile"))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture
@@ -433,20 +407,5 @@ def test_as_a_picture_without_script(draw, tmp_path):
     page.browser.get("about:blank")
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    os.environ["RENDER_FLAME"] = str(pathlib.Path(sys.argv[1]).resolve())
-    try:
-        import tempfile
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            open_browser(profile).quit()
-    except WebDriverException as failure:
-        reason = (failure.msg or str(failure)).splitlines()[0]
-        print(f"skipped: no headless Chromium ({reason}): apt-get install chromium chromium-driver")
-        return 1 if "browser" in os.environ.get("GCTRACE_TEST_REQUIRE", "").split() else 77
-    return pytest.main(["-q", "-p", "no:cacheprovider", __file__])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, "RENDER_FLAME", __file__))

@@ -13,10 +13,11 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-import html_browser  # noqa: E402, before pytest: it says what is missing
+import chromium  # noqa: E402, before pytest: it says what is missing
 import html_recordings as recordings  # noqa: E402
 import pytest  # noqa: E402
-from html_browser import browser, duration, share, show, us  # noqa: E402, F401
+from chromium import browser  # noqa: E402, F401
+from html_browser import duration, share, show, us  # noqa: E402, F401
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -391,5 +392,5 @@ def test_advice_can_be_copied(show):
 
 
 if __name__ == "__main__":
-    sys.exit(html_browser.main(__doc__, str(HERE / "test_html.py"),
-                               str(HERE / "test_html_page.py"), str(HERE / "test_html_jvm.py")))
+    sys.exit(chromium.main(__doc__, "RENDER_HTML", str(HERE / "test_html.py"),
+                           str(HERE / "test_html_page.py"), str(HERE / "test_html_jvm.py")))

@@ -4,7 +4,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import html_recordings as recordings  # noqa: E402
-from html_browser import browser, duration, show  # noqa: E402, F401
+from chromium import browser  # noqa: E402, F401
+from html_browser import duration, show  # noqa: E402, F401
 
 
 def by_operation(recording):

@@ -8,7 +8,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import html_recordings as recordings  # noqa: E402
 import pytest  # noqa: E402
-from html_browser import browser, duration, show, us  # noqa: E402, F401
+from chromium import browser  # noqa: E402, F401
+from html_browser import duration, show, us  # noqa: E402, F401
 from selenium.common.exceptions import NoAlertPresentException  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
