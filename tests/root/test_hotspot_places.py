@@ -16,7 +16,7 @@ from jvm_harness import JavaRuntime
 
 ROUND = ["--steps", 67, "--gc-every", 13]
 CALLS = 5
-CHILD_CALLS = 211
+CHILD_CALLS = 1009  # half a second where it goes fast: longer than it takes to know a JVM
 COLLECT = ("SerialGCCollect", "GenCollectFull")
 NAMESPACES = ["unshare", "-p", "-m", "--fork", "--kill-child", "--mount-proc"]
 
