@@ -535,9 +535,40 @@ static void test_slow_steps_have_a_period(void **state)
 	assert_true(got.tracks.items[0].slow.regular);
 	assert_true(got.tracks.items[0].slow.ratio > 8.5 && got.tracks.items[0].slow.ratio < 9.5);
 	assert_int_equal(got.tracks.items[0].slow.generation, 2);
-	assert_int_equal(got.tracks.items[0].slow.stack, stack);
+	assert_int_equal(got.tracks.items[0].slow.trigger, attrib_trigger(&world.stacks, stack));
+	assert_true(got.tracks.items[0].slow.trigger_share == 1);
 	assert_true(got.tracks.items[0].with.max_ns > 80 * MS);
 	assert_true(got.tracks.items[0].without.max_ns < 20 * MS);
+	attrib_release(&got);
+	world_release(&world);
+}
+
+/* Of 19 slow steps one is the slowest by far, and another line triggered it: the others' is named. */
+static void test_many_outweigh_one(void **state)
+{
+	struct attribution got = {};
+	uint32_t usual, once;
+	struct pause *longest;
+	struct world world;
+
+	world_init(&world, 3);
+	run(&world, &loops[0], &got);
+	attrib_release(&got);
+	usual = world_stack(&world, "/home/ada/train.py", 41);
+	once = world_stack(&world, "/home/ada/other.py", 43);
+	longest = &world.pauses.items[0];
+	for (size_t i = 0; i < world.pauses.count; i++) {
+		world.pauses.items[i].stack = usual;
+		if (world.pauses.items[i].end_ns - world.pauses.items[i].start_ns >
+			longest->end_ns - longest->start_ns)
+			longest = &world.pauses.items[i];
+	}
+	longest->stack = once;
+	world_build(&world, &got);
+	assert_int_equal(got.tracks.items[0].slow.chief, 19);
+	assert_int_equal(got.tracks.items[0].slow.trigger, attrib_trigger(&world.stacks, usual));
+	assert_true(got.tracks.items[0].slow.trigger_share > 0.9);
+	assert_true(got.tracks.items[0].slow.trigger_share < 1);
 	attrib_release(&got);
 	world_release(&world);
 }
@@ -618,6 +649,7 @@ int main(void)
 		cmocka_unit_test(test_triggers),
 		cmocka_unit_test(test_estimates_meet_the_truth),
 		cmocka_unit_test(test_slow_steps_have_a_period),
+		cmocka_unit_test(test_many_outweigh_one),
 		cmocka_unit_test(test_bases_follow_the_regime),
 		cmocka_unit_test(test_warm_up_does_not_distort),
 		cmocka_unit_test(test_windows_have_no_counterfactual),

@@ -67,7 +67,8 @@ struct slow_pattern {
 	bool regular;	/* the distances hardly vary */
 	double ratio;	/* their median duration ÷ the median of all steps */
 	int generation; /* UNKNOWN if not known */
-	uint32_t stack; /* of the pause that cost most; STACK_NONE */
+	uint32_t trigger; /* frame: where those were triggered that cost most together; 0: not known */
+	double trigger_share; /* of what they cost */
 };
 
 #define SLOW_RATIO 1.5

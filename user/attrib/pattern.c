@@ -12,8 +12,8 @@
 /* What is collected over the steps that pauses made slow, by the generation that cost most in each. */
 struct slow {
 	VEC(uint64_t) steps, durations;
-	uint64_t cost_ns, most_ns;
-	uint32_t stack; /* of the pause that cost most_ns */
+	uint64_t cost_ns;
+	struct u64map paid; /* by the frame that triggered the worst pause of a step; 0: not known */
 };
 
 #define CLASSES 4 /* generations 0, 1, 2, and not known */
@@ -26,17 +26,30 @@ static int slow_add(struct slow classes[CLASSES], const struct attribution *attr
 	bool known = worst && worst->generation >= 0 && worst->generation < CLASSES - 1;
 	struct slow *slow = &classes[known ? worst->generation : CLASSES - 1];
 	uint64_t *at = vec_add(&slow->steps), *lasted = vec_add(&slow->durations);
+	uint32_t frame = worst ? attrib_trigger(attribution->stacks, worst->stack) : 0;
+	uint64_t *paid = u64map_get(&slow->paid, frame);
 
-	if (!at || !lasted)
+	if (!at || !lasted || (!paid && u64map_put(&slow->paid, frame, cost->cost_ns)))
 		return -ENOMEM;
 	*at = step;
 	*lasted = duration_ns;
 	slow->cost_ns += cost->cost_ns;
-	if (worst && worst->stack != STACK_NONE && worst->cost_ns >= slow->most_ns) {
-		slow->most_ns = worst->cost_ns;
-		slow->stack = worst->stack;
-	}
+	if (paid)
+		*paid += cost->cost_ns;
 	return 0;
+}
+
+/* One long pause does not outweigh many that another line triggered. */
+static void set_trigger(const struct slow *slow, struct slow_pattern *ret)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < slow->paid.capacity; i++)
+		if (slow->paid.used[i] && slow->paid.slots[i].value > most) {
+			most = slow->paid.slots[i].value;
+			ret->trigger = (uint32_t)slow->paid.slots[i].key;
+		}
+	ret->trigger_share = slow->cost_ns ? (double)most / (double)slow->cost_ns : 0;
 }
 
 static void set_distance(struct slow *slow, struct slow_pattern *ret)
@@ -104,7 +117,7 @@ int pattern_find(const struct attribution *attribution, size_t track, struct slo
 	const struct step_track *steps = &attribution->steps->tracks.items[track];
 	size_t count = steps->steps.count;
 	_cleanup_free_ uint64_t *durations = calloc(count + 1, sizeof(*durations));
-	struct slow_pattern found = {.generation = UNKNOWN, .stack = STACK_NONE};
+	struct slow_pattern found = {.generation = UNKNOWN};
 	struct slow classes[CLASSES] = {}, *slow;
 	uint64_t median;
 	int r = durations ? 0 : -ENOMEM, most;
@@ -119,7 +132,7 @@ int pattern_find(const struct attribution *attribution, size_t track, struct slo
 		median = stats_median(durations, count);
 		found.chief = slow->steps.count;
 		found.generation = most < CLASSES - 1 ? most : UNKNOWN;
-		found.stack = slow->stack;
+		set_trigger(slow, &found);
 		found.ratio = median ? (double)stats_median(slow->durations.items, slow->durations.count) /
 				(double)median : 0;
 		set_distance(slow, &found);
@@ -128,6 +141,7 @@ int pattern_find(const struct attribution *attribution, size_t track, struct slo
 	for (int i = 0; i < CLASSES; i++) {
 		vec_free(&classes[i].steps);
 		vec_free(&classes[i].durations);
+		u64map_release(&classes[i].paid);
 	}
 	return r;
 }

@@ -146,7 +146,6 @@ static void say_slow(struct paragraph *paragraph, const struct report_input *inp
 	const struct track_cost *cost, bool jvm)
 {
 	const struct slow_pattern *slow = &cost->slow;
-	uint32_t frame;
 
 	if (!slow->steps)
 		return;
@@ -160,10 +159,10 @@ static void say_slow(struct paragraph *paragraph, const struct report_input *inp
 	}
 	say(paragraph, " %.1f × the median because of ", slow->ratio);
 	say_kind(paragraph, slow->generation, jvm);
-	frame = attrib_trigger(input->stacks, slow->stack);
-	if (frame) {
-		say(paragraph, " triggered in ");
-		say_frame(paragraph, input->stacks, frame);
+	if (slow->trigger) {
+		say(paragraph, " triggered in %s",
+			slow->trigger_share >= 0.5 ? "" : "several places, most in ");
+		say_frame(paragraph, input->stacks, slow->trigger);
 	}
 }
 
