@@ -33,9 +33,9 @@ static int slow_add(struct slow classes[CLASSES], const struct attribution *attr
 		return -ENOMEM;
 	*at = step;
 	*lasted = duration_ns;
-	slow->cost_ns += cost->cost_ns;
+	stats_add(&slow->cost_ns, cost->cost_ns);
 	if (paid)
-		*paid += cost->cost_ns;
+		stats_add(paid, cost->cost_ns);
 	return 0;
 }
 
