@@ -206,7 +206,10 @@ def test_critical(bench, case):
     waits = [s for s in watched.log.stalls if s.kind == "gclocker-gc" and s.thread != "main"]
     assert waits
     if case[0].feature < 25:
-        assert per_thread(stalls) == Counter(s.thread for s in waits)
+        # one that comes when the wait is over may still sleep for the lock, and logs nothing
+        logged, ours = Counter(s.thread for s in waits), per_thread(stalls)
+        assert not logged - ours
+        assert sum((ours - logged).values()) <= 1 + len(waits) // 20, (ours, logged)
         check_line(of_allocators(stalls), "Allocators.java", "Allocators.allocate", "stalled")
         return
     # 25 logs every collection so, and mostly 0 ms: of those only what took a while is a stall
