@@ -184,7 +184,7 @@ def innermost_own(pause, script):
 def test_equinox_spike(bench, environment):
     """The periodic spike, the line it comes from, and the cure that the advice names."""
     script = "equinox_train.py"
-    before = attach(bench, environment, script, "--steps", 601, name="before")
+    before = attach(bench, environment, script, "--steps", 1201, name="before")
     before.check_steps()
     before.check_books()
     before.check_sums()
@@ -203,7 +203,7 @@ def test_equinox_spike(bench, environment):
 
     advice = before.records.of("advice")
     freeze = next(a for a in advice if a["advice"] == "freeze")
-    after = attach(bench, environment, script, "--steps", 601, "--freeze", name="after")
+    after = attach(bench, environment, script, "--steps", 1201, "--freeze", name="after")
     after.check_steps()
     saved = before.settled_cost() - after.settled_cost()
     assert saved > 0.5 * freeze["saves_ns"]
