@@ -161,6 +161,14 @@ static __always_inline __u32 current_tgid(void)
 	return bpf_get_current_pid_tgid() >> 32;
 }
 
+/* Of the current process; NULL: it is no JVM, or not known yet. */
+static __always_inline const struct gc_jvm *jvm_plan(void)
+{
+	__u32 tgid = current_tgid();
+
+	return bpf_map_lookup_elem(&jvm_plans, &tgid);
+}
+
 static __always_inline void fill_header(struct gc_header *header, __u32 type, __u32 size,
 	__u64 time_ns)
 {

@@ -69,7 +69,7 @@ static __always_inline bool wait_begins(__u32 kind)
 	if (state->depth[kind]++)
 		return true;
 	if (kind == GC_STALL_EXPLICIT) {
-		plan = bpf_map_lookup_elem(&jvm_plans, &tgid);
+		plan = jvm_plan();
 		if (plan)
 			read_collections(plan, state->collections);
 	}
@@ -82,8 +82,7 @@ static __always_inline bool wait_begins(__u32 kind)
 /* A global function: verified once. */
 __noinline int send_stall(struct wait_state *state, __u32 kind, __u64 start_ns, __u64 now)
 {
-	__u32 tgid = current_tgid();
-	const struct gc_jvm *plan = bpf_map_lookup_elem(&jvm_plans, &tgid);
+	const struct gc_jvm *plan = jvm_plan();
 	struct gc_stall *record;
 	__u64 count;
 

@@ -374,7 +374,6 @@ __noinline __weak int keep_poll(const struct gc_jvm *jvm, struct java_frames *fr
 __noinline __weak int walk_java(struct java_frames *frames, struct java_walk *walk, __u64 thread,
 	bool at_poll)
 {
-	__u32 tgid = current_tgid();
 	struct java_turn turn = {.frames = frames, .walk = walk};
 	__u64 vtable;
 
@@ -382,7 +381,7 @@ __noinline __weak int walk_java(struct java_frames *frames, struct java_walk *wa
 		return 0;
 	walk->count = walk->flags = 0;
 	walk->sp = 0;
-	turn.jvm = bpf_map_lookup_elem(&jvm_plans, &tgid);
+	turn.jvm = jvm_plan();
 	if (!turn.jvm || !turn.jvm->java_vtable)
 		return 0;
 	if (bpf_probe_read_user(&vtable, sizeof(vtable), (void *)thread) ||
