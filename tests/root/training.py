@@ -145,10 +145,11 @@ class Training:
         tails = usual = 0
         for phase in self.truth.phases["evaluation"]:
             covered, length = sum(shared(phase, span) for span in spans), phase[1] - phase[0]
-            assert length > 3 * self.step_near(phase[0]), "this evaluation is too short to tell"
+            near = self.step_near(phase[0])
+            assert length > 3 * near, "this evaluation is too short to tell"
             assert covered < length / 2, "%.1f ms of an evaluation of %.1f ms are in steps" % (
                 covered / 1e6, length / 1e6)
-            tails, usual = tails + covered, usual + self.step_near(phase[0])
+            tails, usual = tails + covered, usual + near
         assert tails <= 1.5 * usual, "%.1f ms of evaluations are in steps, %.1f ms usual" % (
             tails / 1e6, usual / 1e6)
 

@@ -1,11 +1,11 @@
 """Every option that a verb takes is in its --help, and in the man page."""
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+
+from recording import gctrace
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
 VERBS = ["", "run", "record", "report", "check", "diff", "doctor"]  # schema takes none
@@ -18,28 +18,20 @@ REFUSED = {
 }
 
 
-def gctrace(*args):
-    done = subprocess.run(
-        [os.environ["GCTRACE"], *filter(None, args)], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
 def described():
     """The long options in the man page."""
     return set(re.findall(r"Fl -([a-z][a-z-]+)", (SOURCE / "docs/man/gctrace.1").read_text()))
 
 
 def taken(verb, option):
-    _, _, said = gctrace(verb, "--" + option)
-    return "there is no option" not in said
+    return "there is no option" not in gctrace(*filter(None, [verb, "--" + option])).stderr
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb or "live")
 def test_options(verb):
-    status, text, _ = gctrace(verb or "-h", verb and "--help")
-    assert status == 0
-    shown = set(re.findall(r"--([a-z][a-z-]+)", text.split("usage:", 1)[1]))
+    done = gctrace(*([verb, "--help"] if verb else ["-h"]))
+    assert done.returncode == 0
+    shown = set(re.findall(r"--([a-z][a-z-]+)", done.stdout.split("usage:", 1)[1]))
     if verb == "":
         shown -= {"help"}
     known = {o for o in described() if o not in ("help", "version") and taken(verb, o)}
