@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -148,6 +149,21 @@ static void proc_describes_this_process(void **state)
 	assert_true(proc_info_read(1 << 23, &info) < 0);
 }
 
+/* A child that nobody has reaped yet has ended all the same. */
+static void the_dead_are_told_from_the_living(void **state)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	assert_true(child > 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT), 0);
+	assert_true(proc_has_exited(child));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(proc_has_exited(getpid()));
+	assert_true(proc_has_exited((1 << 22) + 1));
+}
+
 static void memory_reads_are_bounded(void **state)
 {
 	uint64_t value = 0x1234567812345678, copy = 0;
@@ -167,6 +183,7 @@ int main(void)
 		cmocka_unit_test(map_keeps_what_is_put),
 		cmocka_unit_test(strings_are_interned_once),
 		cmocka_unit_test(proc_describes_this_process),
+		cmocka_unit_test(the_dead_are_told_from_the_living),
 		cmocka_unit_test(memory_reads_are_bounded),
 	};
 

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "proc.h"
@@ -263,4 +266,16 @@ int proc_descendants(pid_t pid, struct proc_pids *ret)
 	}
 	*ret = list;
 	return 0;
+}
+
+bool proc_has_exited(pid_t pid)
+{
+	struct pollfd process = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+	bool exited;
+
+	if (process.fd < 0)
+		return errno == ESRCH;
+	exited = poll(&process, 1, 0) == 1;
+	close(process.fd);
+	return exited;
 }

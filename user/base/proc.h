@@ -49,3 +49,6 @@ struct proc_pids {
 	VEC(pid_t) pids;
 };
 int proc_descendants(pid_t pid, struct proc_pids *ret);
+
+/* Whether the process has ended, reaped or not: all of its threads. */
+bool proc_has_exited(pid_t pid);
