@@ -33,6 +33,18 @@ static void gaps_are_counted_once(void **state)
 	books_release(&books);
 }
 
+static void looking_again_forgives_nothing(void **state)
+{
+	struct books books = {};
+
+	assert_true(books_open(&books, 1, 0x10, COUNTS(23, 0, 0)));
+	assert_false(books_open(&books, 1, 0x10, COUNTS(30, 0, 0)));
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(31, 0, 0)), 7);
+	assert_true(books_open(&books, 1, 0x20, COUNTS(5, 0, 0)));
+	assert_int_equal(books_pause(&books, 1, 0x20, 0, COUNTS(6, 0, 0)), 0);
+	books_release(&books);
+}
+
 static void a_read_that_overtakes_a_pause_counts_it_once(void **state)
 {
 	struct books books = {};
@@ -90,6 +102,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(consecutive_pauses_miss_nothing),
 		cmocka_unit_test(gaps_are_counted_once),
+		cmocka_unit_test(looking_again_forgives_nothing),
 		cmocka_unit_test(a_read_that_overtakes_a_pause_counts_it_once),
 		cmocka_unit_test(interpreters_and_processes_are_apart),
 		cmocka_unit_test(a_forked_child_inherits),

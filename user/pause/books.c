@@ -63,6 +63,12 @@ static uint64_t forgive(struct books_line *line, uint64_t gap)
 	return gap - spared;
 }
 
+bool books_open(struct books *books, uint32_t process, uint64_t interpreter,
+	const uint64_t counts[3])
+{
+	return !find(books, process, interpreter) && begin(books, process, interpreter, counts);
+}
+
 uint64_t books_settle(struct books *books, uint32_t process, uint64_t interpreter,
 	const uint64_t counts[3])
 {

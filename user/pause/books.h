@@ -26,6 +26,13 @@ struct books {
 void books_release(struct books *books);
 
 /*
+ * Collections up to @counts were before us: the line of this interpreter begins here. False, and
+ * nothing changes, if it has begun already, or memory is out.
+ */
+bool books_open(struct books *books, uint32_t process, uint64_t interpreter,
+	const uint64_t counts[3]);
+
+/*
  * All collections up to @counts are now accounted for. Returns how many of them neither a pause nor
  * an earlier call had accounted for: missed ones; 0 for a line that begins here.
  */
