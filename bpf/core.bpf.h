@@ -34,8 +34,29 @@ struct sched_info { /* its fields come with CONFIG_SCHED_INFO */
 	unsigned long long run_delay; /* ns spent runnable without running */
 } __attribute__((preserve_access_index));
 
+struct ns_common {
+	unsigned int inum;
+} __attribute__((preserve_access_index));
+
+struct pid_namespace {
+	struct ns_common ns;
+} __attribute__((preserve_access_index));
+
+/* A process's or thread's number in one pid namespace. */
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+} __attribute__((preserve_access_index));
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1]; /* level + 1 of them, the first namespace's first */
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	int pid, tgid;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	unsigned int __state;
 	unsigned long nvcsw; /* voluntary context switches */
 	struct task_struct *real_parent; /* the thread that forked this process, as long as it lives */
@@ -47,6 +68,8 @@ struct task_struct {
 
 extern const volatile __u64 min_stack_ns; /* what lasts no longer carries no stack */
 extern const volatile __u32 wakeup_bytes; /* unread bytes that wake the reader early */
+extern const volatile __u32 pid_namespace; /* whose numbers we speak: its inode; 0: the first one */
+extern const volatile __u32 refuse_state; /* for tests: of so many lookups of a thread's state, one fails */
 
 #define TASK_ASLEEP 3 /* TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE, of task_struct.__state */
 
@@ -64,7 +87,23 @@ struct parent_watch {
 	__u32 tgid;
 };
 
-/* What a thread inside a collection carries from begin to end. */
+/* Where a walk along a thread's Python frames is. */
+struct walk {
+	__u64 frame;
+	__u64 base, span; /* frames at base … base + span are in thread_state.frames */
+	__u64 code, id;	  /* of the frame above: a function that calls itself is looked up once */
+	__u32 count, space;
+};
+
+/* How far a line table has been sent. */
+struct table_walk {
+	__u64 id, bytes, length, offset;
+};
+
+/*
+ * What a thread inside a collection carries from begin to end. The walks are here because what lies
+ * in a map has no known value for the verifier: it follows a function that works on them once.
+ */
 struct thread_state {
 	__u32 depth; /* calls of the collector on this thread's stack */
 	__u32 image;
@@ -77,15 +116,17 @@ struct thread_state {
 	__u32 has_books, sent;
 	struct parent_watch parent;
 	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
+	struct walk walk;
+	struct table_walk table;
 	__u8 frames[FRAME_WINDOW + FRAME_BYTES];
 	__u64 code_bytes[16];
 	struct gc_pause record;
 };
 
+/* Hash tables are allocated in full: kernels before 6.1 let watchpoint programs use no other. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, GC_MAX_TARGETS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32); /* tgid */
 	__type(value, struct gc_target);
 } targets __weak SEC(".maps");
@@ -101,7 +142,6 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, GC_MAX_JVMS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32); /* tgid */
 	__type(value, struct gc_jvm);
 } jvm_plans __weak SEC(".maps");
@@ -117,6 +157,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 << 20); /* set at load */
 } events __weak SEC(".maps");
+
+/* Programs that none calls: see OWN_STACK(). A kernel takes one of these for one attach type only. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} no_programs __weak SEC(".maps"), no_sessions __weak SEC(".maps");
 
 /* Shared with user space through the mapped .bss. */
 struct shared {
@@ -149,6 +197,24 @@ static __always_inline void count_drop(__u32 cause)
 		__sync_fetch_and_add(&s->drops[cause], 1);
 }
 
+/* For tests: whether this lookup of a thread's state is to fail, as under contention before 6.2. */
+static __always_inline bool state_is_refused(void)
+{
+	return refuse_state && !(bpf_get_prandom_u32() % refuse_state);
+}
+
+/*
+ * For each program of a uprobe. From 6.13 on the JIT gives a program of this type one stack a CPU, as
+ * if it could not be preempted. A uprobe's can: another task's run of it on the same CPU then writes
+ * into the stack of the first, which takes pointers from it. The kernel dies of that (Linux 7.3, lazy
+ * preemption). A program that may call another one keeps the task's own stack.
+ */
+#define OWN_STACK(ctx, programs)                                                                   \
+	do {                                                                                       \
+		if (!PT_REGS_IP(ctx)) /* never: a uprobe's is in the program */                    \
+			bpf_tail_call(ctx, &(programs), 0);                                        \
+	} while (0)
+
 /* The smaller one, in a form that the verifier follows: clang would fold the comparison away. */
 static __always_inline __u64 at_most(__u64 length, __u64 most)
 {
@@ -156,9 +222,64 @@ static __always_inline __u64 at_most(__u64 length, __u64 most)
 	return length > most ? most : length;
 }
 
+/*
+ * @base + @offset, in this order and no other: where clang adds the pointer to the number, kernels
+ * before 6.13 (and 6.12.96) take the stack of the function that does so for that of its caller too.
+ */
+static __always_inline void *offset_by(const void *base, __u64 offset)
+{
+	asm volatile("%0 += %1" : "+r"(base) : "r"(offset));
+	return (void *)base;
+}
+
+/*
+ * Whether a uprobe session's program runs at the function's return: the instruction pointer is
+ * where it returns to by then. (bpf_session_is_return() would tell too, but it lost its old prototype
+ * in Linux 7.0.)
+ */
+static __always_inline bool session_returns(struct pt_regs *ctx)
+{
+	return PT_REGS_IP(ctx) != bpf_get_func_ip(ctx);
+}
+
+#define PID_LEVELS 32 /* include/linux/pid_namespace.h: MAX_PID_NS_LEVEL */
+
+/* The number of the struct pid at @address in our namespace; 0: it has none there. Verified once. */
+__noinline __weak __u32 number_here(__u64 address)
+{
+	const struct pid *pid = (const void *)address;
+	__u32 level = BPF_CORE_READ(pid, level);
+
+	/* From the innermost namespace outwards: mostly it is ours. */
+	for (int i = 0; i <= PID_LEVELS && level <= PID_LEVELS; i++, level--) {
+		const struct upid *upid = (const void *)(address +
+			bpf_core_field_offset(struct pid, numbers) +
+			level * bpf_core_type_size(struct upid));
+
+		if (BPF_CORE_READ(upid, ns, ns.inum) == pid_namespace)
+			return BPF_CORE_READ(upid, nr);
+	}
+	return 0;
+}
+
+/* tgid << 32 | tid as our pid namespace counts, like the two below. */
+static __always_inline __u64 task_ids(const struct task_struct *task)
+{
+	if (!pid_namespace)
+		return (__u64)task->tgid << 32 | (__u32)task->pid;
+	/* Copied by a helper, addresses are numbers, which a function of its own takes. */
+	return (__u64)number_here((__u64)BPF_CORE_READ(task, group_leader, thread_pid)) << 32 |
+		number_here((__u64)BPF_CORE_READ(task, thread_pid));
+}
+
+static __always_inline __u64 current_ids(void)
+{
+	return pid_namespace ? task_ids(bpf_get_current_task_btf()) : bpf_get_current_pid_tgid();
+}
+
 static __always_inline __u32 current_tgid(void)
 {
-	return bpf_get_current_pid_tgid() >> 32;
+	return current_ids() >> 32;
 }
 
 /* Of the current process; NULL: it is no JVM, or not known yet. */
@@ -172,7 +293,7 @@ static __always_inline const struct gc_jvm *jvm_plan(void)
 static __always_inline void fill_header(struct gc_header *header, __u32 type, __u32 size,
 	__u64 time_ns)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_ids();
 
 	header->type = type;
 	header->size = size;

@@ -6,6 +6,8 @@
 
 const volatile __u64 min_stack_ns = 50000; /* pauses shorter than this carry no stack */
 const volatile __u32 wakeup_bytes = 1 << 20; /* unread bytes that wake the reader early */
+const volatile __u32 pid_namespace = 0;
+const volatile __u32 refuse_state = 0;
 
 /*
  * The head of interp->gc, with all that a begin must know of it. It lies on the stack: into other
@@ -14,10 +16,21 @@ const volatile __u32 wakeup_bytes = 1 << 20; /* unread bytes that wake the reade
 #define GC_WINDOW 256
 
 struct gc_window {
-	__u8 bytes[GC_WINDOW];
+	__u8 bytes[GC_WINDOW] __attribute__((aligned(8)));
 };
 
 #define IN_WINDOW(offset, size) ((offset) <= GC_WINDOW - (size))
+
+/* Fields at an offset that is known to lie in the window; whole words, as the fields are. */
+static __always_inline __u64 window_u64(const struct gc_window *window, __u64 offset)
+{
+	return *(__u64 *)offset_by(window->bytes, offset & ~7ull);
+}
+
+static __always_inline __s32 window_s32(const struct gc_window *window, __u64 offset)
+{
+	return *(__s32 *)offset_by(window->bytes, offset & ~3ull);
+}
 
 /* Three {collections, collected, uncollectable} in generation order. False if unreadable. */
 static __always_inline bool read_rings(const struct gc_layout *layout, __u64 rings, __u64 books[9])
@@ -50,11 +63,11 @@ static __always_inline bool take_books(const struct gc_layout *layout,
 	__u64 at = layout->gc_stats;
 
 	if (layout->stats_kind == GC_STATS_RINGS)
-		return IN_WINDOW(at, 8) && read_rings(layout, *(__u64 *)&window->bytes[at], books);
+		return IN_WINDOW(at, 8) && read_rings(layout, window_u64(window, at), books);
 	if (!IN_WINDOW(at, 72))
 		return false;
 	for (int i = 0; i < 9; i++)
-		books[i] = *(__u64 *)&window->bytes[at + 8 * i];
+		books[i] = window_u64(window, at + 8 * i);
 	return true;
 }
 
@@ -65,8 +78,8 @@ static __always_inline void take_heap(struct thread_state *state, const struct g
 
 	if (!IN_WINDOW(at, 16))
 		return;
-	state->record.heap_objects = *(__u64 *)&window->bytes[at];
-	state->record.heap_pending = *(__u64 *)&window->bytes[at + 8];
+	state->record.heap_objects = window_u64(window, at);
+	state->record.heap_pending = window_u64(window, at + 8);
 	state->flags |= GC_PAUSE_HEAP;
 }
 
@@ -79,9 +92,9 @@ static __always_inline __u32 cause_by_counts(const struct gc_layout *layout,
 
 	if (!IN_WINDOW(counts, 8) || !IN_WINDOW(enabled, 4))
 		return GC_CAUSE_UNKNOWN;
-	threshold = *(__s32 *)&window->bytes[counts];
-	count = *(__s32 *)&window->bytes[counts + 4];
-	if (*(__s32 *)&window->bytes[enabled] && threshold && count > threshold)
+	threshold = window_s32(window, counts);
+	count = window_s32(window, counts + 4);
+	if (window_s32(window, enabled) && threshold && count > threshold)
 		return GC_CAUSE_AUTOMATIC;
 	return GC_CAUSE_MANUAL;
 }
@@ -138,13 +151,15 @@ static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct gc_la
 
 static __always_inline struct thread_state *thread_state(__u64 flags)
 {
+	if (state_is_refused())
+		return NULL;
 	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, flags);
 }
 
 /* What all pauses of this thread have in common. */
 static __always_inline void begin_record(struct gc_pause *record)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_ids();
 
 	record->header.type = GC_EVENT_PAUSE;
 	record->header.pid = id >> 32;
@@ -212,6 +227,31 @@ static __always_inline void find_interpreter(struct thread_state *state,
 	note_interpreter(s, state->interpreter);
 }
 
+/* Whether a generation was collected since @before. */
+static __always_inline bool books_moved(const __u64 before[9], const __u64 now[9])
+{
+	return before[0] != now[0] || before[3] != now[3] || before[6] != now[6];
+}
+
+/*
+ * A begin within a pause: the collector was called once more, to no effect; or the pause's end was
+ * lost, as where the kernel did not find the thread's state (before 6.2). Its counters moved then, and
+ * the reader will miss it in the books.
+ */
+__noinline int end_was_lost(struct thread_state *state)
+{
+	const struct gc_layout *layout;
+	__u64 now[9] = {};
+	__u32 image;
+
+	if (!state)
+		return 0;
+	image = state->image;
+	layout = bpf_map_lookup_elem(&layouts, &image);
+	return layout && state->has_books && read_books(layout, state->gc, now) &&
+		books_moved(state->before, now);
+}
+
 /*
  * @runtime: the address of _PyRuntime in this process. Never inlined: the window would lie on the
  * stack below walk_stack() and what it calls, and 512 bytes are for all of them together.
@@ -222,10 +262,12 @@ static __noinline void begin(struct pt_regs *ctx, struct thread_state *state, __
 	struct gc_window window;
 	struct gc_open *slot;
 
-	if (state->depth++) {
+	if (state->depth && !end_was_lost(state)) {
+		state->depth++;
 		state->flags |= GC_PAUSE_NESTED;
 		return;
 	}
+	state->depth = 1;
 	state->image = image;
 	state->runtime = runtime;
 	state->flags = 0;
@@ -360,6 +402,7 @@ int on_collect_begin(struct pt_regs *ctx)
 {
 	struct thread_state *state = target_state();
 
+	OWN_STACK(ctx, no_programs);
 	if (state)
 		begin_here(ctx, state, bpf_get_attach_cookie(ctx));
 	return 0;
@@ -371,17 +414,10 @@ int on_collect_end(struct pt_regs *ctx)
 	__u64 now = bpf_ktime_get_ns();
 	struct thread_state *state = thread_state(0);
 
+	OWN_STACK(ctx, no_programs);
 	if (state)
 		end(state, now);
 	return 0;
-}
-
-extern bool bpf_session_is_return(void) __ksym __weak;
-
-/* For hotspot_wait.bpf.c: libbpf 1.1 cannot link two objects that both name a kernel function. */
-__noinline int session_returns(void)
-{
-	return bpf_session_is_return();
 }
 
 /*
@@ -394,7 +430,8 @@ int on_collect_session(struct pt_regs *ctx)
 	struct thread_state *state;
 	__u64 cookie, now;
 
-	if (bpf_session_is_return()) {
+	OWN_STACK(ctx, no_sessions);
+	if (session_returns(ctx)) {
 		now = bpf_ktime_get_ns();
 		state = thread_state(0);
 		if (state)

@@ -5,9 +5,9 @@
 #include "core.bpf.h"
 
 /* A field of bytes copied from the target; offsets are masked, so that any layout is safe. */
-#define FIELD64(bytes, offset) (*(__u64 *)((__u8 *)(bytes) + ((offset) & 0x78)))
-#define FIELD32(bytes, offset) (*(__u32 *)((__u8 *)(bytes) + ((offset) & 0x7c)))
-#define FIELD8(bytes, offset)  (*(__u8 *)((__u8 *)(bytes) + ((offset) & 0x7f)))
+#define FIELD64(bytes, offset) (*(__u64 *)offset_by(bytes, (offset) & 0x78))
+#define FIELD32(bytes, offset) (*(__u32 *)offset_by(bytes, (offset) & 0x7c))
+#define FIELD8(bytes, offset)  (*(__u8 *)offset_by(bytes, (offset) & 0x7f))
 
 #define CODE_WINDOW 40 /* thread_state.code_bytes holds the code object from here on */
 #define UNICODE_LENGTH 16
@@ -39,42 +39,46 @@ static __always_inline void copy_text(const struct gc_layout *layout, __u64 obje
 	ret->kind = kind;
 }
 
-struct table_walk {
-	__u64 id, bytes, length;
-	bool failed;
-};
-
-static long send_piece(__u32 i, struct table_walk *walk)
+/* Sends the next piece of state->table. Not 0: it was the last, or could not be sent. */
+__noinline int send_piece(struct thread_state *state)
 {
-	__u64 offset = i * GC_TABLE_BYTES, part = walk->length - offset;
-	struct gc_table *piece = bpf_ringbuf_reserve(&events, sizeof(*piece), 0);
+	struct table_walk *table;
+	struct gc_table *piece;
+	__u64 part;
 
+	if (!state)
+		return 1;
+	table = &state->table;
+	piece = bpf_ringbuf_reserve(&events, sizeof(*piece), 0);
 	if (!piece) {
 		count_drop(GC_DROP_RING);
-		walk->failed = true;
 		return 1;
 	}
 	fill_header(&piece->header, GC_EVENT_TABLE, sizeof(*piece), bpf_ktime_get_ns());
-	part = at_most(part, GC_TABLE_BYTES);
-	piece->id = walk->id;
-	piece->offset = offset;
+	part = at_most(table->length - table->offset, GC_TABLE_BYTES);
+	piece->id = table->id;
+	piece->offset = table->offset;
 	piece->length = part;
-	bpf_probe_read_user(piece->bytes, part, (void *)(walk->bytes + offset));
+	bpf_probe_read_user(piece->bytes, part, (void *)(table->bytes + table->offset));
 	bpf_ringbuf_submit(piece, BPF_RB_NO_WAKEUP);
-	return offset + part >= walk->length;
+	table->offset += part;
+	return table->offset >= table->length;
 }
 
 /* Sends the line table in pieces. Returns its length, GC_NO_TABLE if it could not be sent. */
-static __always_inline __u32 send_table(__u64 id, __u64 object)
+static __always_inline __u32 send_table(struct thread_state *state, __u64 id, __u64 object)
 {
-	struct table_walk walk = {.id = id, .bytes = object + BYTES_DATA};
+	__u64 length = 0;
 
-	if (bpf_probe_read_user(&walk.length, sizeof(walk.length), (void *)(object + BYTES_LENGTH)) ||
-		walk.length > GC_MAX_TABLES * GC_TABLE_BYTES)
+	if (bpf_probe_read_user(&length, sizeof(length), (void *)(object + BYTES_LENGTH)) ||
+		length > GC_MAX_TABLES * GC_TABLE_BYTES)
 		return GC_NO_TABLE;
-	if (walk.length)
-		bpf_loop(GC_MAX_TABLES, send_piece, &walk, 0);
-	return walk.failed ? GC_NO_TABLE : (__u32)walk.length;
+	state->table = (struct table_walk){
+		.id = id, .bytes = object + BYTES_DATA, .length = length};
+	for (int i = 0; i < GC_MAX_TABLES && length; i++)
+		if (send_piece(state))
+			break;
+	return state->table.offset == length ? (__u32)length : GC_NO_TABLE;
 }
 
 /* Sends the names of the code object at @address. A global function: verified once. */
@@ -91,7 +95,7 @@ __noinline int send_code(struct thread_state *state, __u64 address, __u64 id)
 	if (!layout || bpf_probe_read_user(state->code_bytes, sizeof(state->code_bytes),
 			       (void *)(address + CODE_WINDOW)))
 		return 1;
-	table = send_table(id, FIELD64(state->code_bytes, layout->code_table - CODE_WINDOW));
+	table = send_table(state, id, FIELD64(state->code_bytes, layout->code_table - CODE_WINDOW));
 	code = bpf_ringbuf_reserve(&events, sizeof(*code), 0);
 	if (!code) {
 		count_drop(GC_DROP_RING);
@@ -141,48 +145,41 @@ static __always_inline __u64 identify_code(struct thread_state *state,
 	return id;
 }
 
-struct walk {
-	struct thread_state *state;
-	const struct gc_layout *layout;
-	__u64 frame;
-	__u64 base, span; /* frames at base … base + span are in state->frames */
-	__u64 code, id;	  /* of the frame above: a function that calls itself is looked up once */
-	__u32 count, space;
-};
-
 /*
  * Copies the frame at walk->frame and, from 3.11 on, what lies below it: the callers' frames, mostly.
  * Not beyond the page, which the next one down need not be mapped. False if unreadable.
  */
-static __always_inline bool copy_frames(struct walk *walk)
+static __always_inline bool copy_frames(struct thread_state *state, const struct gc_layout *layout)
 {
+	struct walk *walk = &state->walk;
 	__u64 span = walk->frame & 4095;
 
-	if (walk->layout->frame_owner == GC_NO_FIELD)
+	if (layout->frame_owner == GC_NO_FIELD)
 		span = 0; /* each frame is an object of its own */
 	span = at_most(span, FRAME_WINDOW - 8);
 	walk->base = walk->frame - span;
 	walk->span = span;
 	/* Nor further up than the fields end: behind the last frame of a chunk nothing may be mapped. */
-	return !bpf_probe_read_user(walk->state->frames,
-		span + at_most(walk->layout->frame_bytes, FRAME_BYTES), (void *)walk->base);
+	return !bpf_probe_read_user(state->frames, span + at_most(layout->frame_bytes, FRAME_BYTES),
+		(void *)walk->base);
 }
 
 /* Puts the frame with these bytes into the record. False if its code cannot be read. */
-static __always_inline bool take_frame(struct walk *walk, const __u8 *bytes)
+static __always_inline bool take_frame(struct thread_state *state, const struct gc_layout *layout,
+	const __u8 *bytes)
 {
-	const struct gc_layout *layout = walk->layout;
 	__u64 code = FIELD64(bytes, layout->frame_code) & ~3ull;
 	__u64 lasti = FIELD64(bytes, layout->frame_lasti);
+	struct walk *walk = &state->walk;
 	struct gc_frame *frame;
 
 	if (code != walk->code) {
-		walk->id = identify_code(walk->state, layout, code, walk->space);
+		walk->id = identify_code(state, layout, code, walk->space);
 		walk->code = code;
 	}
 	if (!walk->id)
 		return false;
-	frame = &walk->state->record.frames[walk->count & GC_MAX_FRAMES];
+	frame = &state->record.frames[walk->count & GC_MAX_FRAMES];
 	frame->code = walk->id;
 	frame->pad = 0;
 	if (layout->code_adaptive)
@@ -199,33 +196,52 @@ static __always_inline bool is_shim(const struct gc_layout *layout, const __u8 *
 	return layout->frame_owner != GC_NO_FIELD && FIELD8(bytes, layout->frame_owner) >= 3;
 }
 
-static long walk_step(__u32 i, struct walk *walk)
+/* Takes the frame at state->walk and goes on to its caller's. Not 0: the walk has ended. */
+__noinline int walk_step(struct thread_state *state)
 {
-	struct thread_state *state = walk->state;
+	const struct gc_layout *layout;
 	const __u8 *bytes;
+	struct walk *walk;
+	__u32 image;
 
-	if ((walk->frame & 7) || (walk->frame - walk->base > walk->span && !copy_frames(walk))) {
+	if (!state)
+		return 1;
+	image = state->image;
+	layout = bpf_map_lookup_elem(&layouts, &image);
+	if (!layout)
+		return 1;
+	walk = &state->walk;
+	if ((walk->frame & 7) ||
+		(walk->frame - walk->base > walk->span && !copy_frames(state, layout))) {
 		state->flags |= GC_PAUSE_BROKEN_STACK;
 		return 1;
 	}
-	bytes = &state->frames[(walk->frame - walk->base) & (FRAME_WINDOW - 8)];
-	if (!is_shim(walk->layout, bytes) && !take_frame(walk, bytes)) {
+	bytes = offset_by(state->frames, (walk->frame - walk->base) & (FRAME_WINDOW - 8));
+	if (!is_shim(layout, bytes) && !take_frame(state, layout, bytes)) {
 		state->flags |= GC_PAUSE_BROKEN_STACK;
 		return 1;
 	}
-	walk->frame = FIELD64(bytes, walk->layout->frame_previous);
+	walk->frame = FIELD64(bytes, layout->frame_previous);
 	if (walk->count >= GC_MAX_FRAMES && walk->frame)
 		state->flags |= GC_PAUSE_TRUNCATED;
 	return walk->count >= GC_MAX_FRAMES || !walk->frame;
 }
 
-/* Fills state->record.frames, innermost first. bpf_loop: 127 turns are verified as one. */
+/* Where the innermost Python frame of the collecting thread is. */
+static __always_inline __u64 first_frame(const struct thread_state *state,
+	const struct gc_layout *layout)
+{
+	if (!layout->tstate_cframe)
+		return read_u64(state->tstate + layout->tstate_frame);
+	return read_u64(read_u64(state->tstate + layout->tstate_cframe) + layout->cframe_frame);
+}
+
+/* Fills state->record.frames, innermost first. */
 __noinline int walk_stack(struct thread_state *state)
 {
 	__u32 tgid = current_tgid(), image;
 	const struct gc_target *target = bpf_map_lookup_elem(&targets, &tgid);
 	const struct gc_layout *layout;
-	struct walk walk = {.state = state};
 
 	if (!state || !target)
 		return 0;
@@ -233,16 +249,11 @@ __noinline int walk_stack(struct thread_state *state)
 	layout = bpf_map_lookup_elem(&layouts, &image);
 	if (!layout)
 		return 0;
-	walk.layout = layout;
-	walk.space = target->space;
-	if (layout->tstate_cframe)
-		walk.frame = read_u64(read_u64(state->tstate + layout->tstate_cframe) +
-			layout->cframe_frame);
-	else
-		walk.frame = read_u64(state->tstate + layout->tstate_frame);
-	walk.base = walk.frame + 8; /* nothing copied yet */
-	if (walk.frame)
-		bpf_loop(2 * GC_MAX_FRAMES, walk_step, &walk, 0);
-	state->record.frame_count = walk.count;
+	state->walk = (struct walk){.frame = first_frame(state, layout), .space = target->space};
+	state->walk.base = state->walk.frame + 8; /* nothing copied yet */
+	for (int i = 0; i < 2 * GC_MAX_FRAMES && state->walk.frame; i++)
+		if (walk_step(state))
+			break;
+	state->record.frame_count = state->walk.count;
 	return 0;
 }

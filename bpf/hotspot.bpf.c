@@ -8,7 +8,7 @@
 /* A safepoint in progress shows in a slot that user space sees; a collision hides one of two. */
 static __always_inline void show_open(__u64 start_ns)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_ids();
 	struct shared *s = shared();
 	struct gc_open *slot;
 
@@ -206,6 +206,7 @@ static __always_inline void end(__u64 now, __u64 argument, bool has_arguments)
 SEC("uprobe")
 int on_safepoint_begin(struct pt_regs *ctx)
 {
+	OWN_STACK(ctx, no_programs);
 	begin(bpf_ktime_get_ns(), PT_REGS_PARM1(ctx));
 	return 0;
 }
@@ -213,6 +214,7 @@ int on_safepoint_begin(struct pt_regs *ctx)
 SEC("uprobe")
 int on_safepoint_sync(struct pt_regs *ctx)
 {
+	OWN_STACK(ctx, no_programs);
 	synchronized(bpf_ktime_get_ns(), PT_REGS_PARM1(ctx));
 	return 0;
 }
@@ -220,6 +222,7 @@ int on_safepoint_sync(struct pt_regs *ctx)
 SEC("uprobe")
 int on_safepoint_end(struct pt_regs *ctx)
 {
+	OWN_STACK(ctx, no_programs);
 	end(bpf_ktime_get_ns(), PT_REGS_PARM1(ctx), true);
 	return 0;
 }

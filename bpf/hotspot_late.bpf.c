@@ -5,18 +5,24 @@
 #include "vm_thread.bpf.h"
 
 struct last_comer {
-	const struct jvm_state *state;
 	__u64 from_ns, until_ns; /* the latest one so far, and the latest that counts */
 	__u64 thread;
 	__u32 tid;
 };
 
-static long take_later(__u32 i, struct last_comer *last)
+/* A global function: 256 turns are verified as one. */
+__noinline int take_later(const struct jvm_state *state, struct last_comer *last, __u32 i)
 {
-	const struct comer *comer = &last->state->comers[i & (COMERS - 1)];
-	__u64 time_ns = comer->time_ns, thread = comer->thread;
-	__u32 tid = comer->tid;
+	const struct comer *comer;
+	__u64 time_ns, thread;
+	__u32 tid;
 
+	if (!state || !last)
+		return 0;
+	comer = &state->comers[i & (COMERS - 1)];
+	time_ns = comer->time_ns;
+	thread = comer->thread;
+	tid = comer->tid;
 	if (time_ns <= last->from_ns || time_ns > last->until_ns || tid != comer->again)
 		return 0;
 	last->from_ns = time_ns;
@@ -35,13 +41,14 @@ static long take_later(__u32 i, struct last_comer *last)
 __noinline int tell_late(struct vm_thread *vm, __u64 begin_ns, __u64 sync_ns)
 {
 	struct last_comer last = {.from_ns = begin_ns, .until_ns = sync_ns};
+	const struct jvm_state *state = jvm_state();
 	__u64 waited_ns = sync_ns - begin_ns, count;
 	struct gc_late *late;
 
-	last.state = jvm_state();
-	if (!vm || !last.state)
+	if (!vm || !state)
 		return 0;
-	bpf_loop(COMERS, take_later, &last, 0);
+	for (__u32 i = 0; i < COMERS; i++)
+		take_later(state, &last, i);
 	if (!last.tid ||
 		(sync_ns - last.from_ns > NOTICE_NS && sync_ns - last.from_ns > waited_ns / 2))
 		return 0;
@@ -67,10 +74,11 @@ int on_safepoint_block(struct pt_regs *ctx)
 	struct comer *comer;
 	__u32 tid;
 
+	OWN_STACK(ctx, no_programs);
 	if (!state)
 		return 0;
 	comer = &state->comers[bpf_get_smp_processor_id() & (COMERS - 1)];
-	tid = (__u32)bpf_get_current_pid_tgid();
+	tid = (__u32)current_ids();
 	comer->tid = tid;
 	barrier();
 	comer->thread = PT_REGS_PARM1(ctx);

@@ -19,6 +19,7 @@ int on_heap_summary(struct pt_regs *ctx)
 	__u64 summary = PT_REGS_PARM3(ctx), used;
 	struct vm_thread *vm = vm_thread(0);
 
+	OWN_STACK(ctx, no_programs);
 	if (!vm || !vm->begin_ns ||
 		bpf_probe_read_user(&used, sizeof(used), (void *)(summary + SUMMARY_USED)))
 		return 0;
@@ -42,11 +43,12 @@ int on_vm_request(struct pt_regs *ctx)
 	struct jvm_state *state = jvm_state();
 	const struct gc_jvm *plan = jvm_plan();
 
+	OWN_STACK(ctx, no_programs);
 	if (!state || !plan || !is_stop(ctx, cookie))
 		return 0;
 	state->request.name = vm_register(ctx, GC_VM_NAME(cookie));
 	state->request.thread = own_thread(plan);
-	state->request.tid = (__u32)bpf_get_current_pid_tgid();
+	state->request.tid = (__u32)current_ids();
 	return 0;
 }
 
@@ -59,6 +61,7 @@ int on_vm_begin(struct pt_regs *ctx)
 	struct gc_safepoint *record;
 	struct jvm_state *state;
 
+	OWN_STACK(ctx, no_programs);
 	if (!vm || !vm->begin_ns || vm->record.name_bytes || !is_stop(ctx, cookie))
 		return 0;
 	record = &vm->record;

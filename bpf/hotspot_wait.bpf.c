@@ -32,6 +32,8 @@ struct {
 
 static __always_inline struct wait_state *wait_state(__u64 flags)
 {
+	if (state_is_refused())
+		return NULL;
 	return bpf_task_storage_get(&waits, bpf_get_current_task_btf(), NULL, flags);
 }
 
@@ -138,6 +140,7 @@ static __always_inline void wait_ends(__u32 kind, __u64 now)
 SEC("uprobe")
 int on_wait_begin(struct pt_regs *ctx)
 {
+	OWN_STACK(ctx, no_programs);
 	wait_begins(GC_COOKIE_KIND(bpf_get_attach_cookie(ctx)));
 	return 0;
 }
@@ -147,11 +150,10 @@ int on_wait_end(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_ns();
 
+	OWN_STACK(ctx, no_programs);
 	wait_ends(GC_COOKIE_KIND(bpf_get_attach_cookie(ctx)), now);
 	return 0;
 }
-
-extern int session_returns(void); /* cpython.bpf.c */
 
 /* Both in one uprobe session (kernel 6.13), see on_collect_session. */
 SEC("uprobe")
@@ -160,7 +162,8 @@ int on_wait_session(struct pt_regs *ctx)
 	__u64 now = bpf_ktime_get_ns();
 	__u32 kind = GC_COOKIE_KIND(bpf_get_attach_cookie(ctx));
 
-	if (!session_returns())
+	OWN_STACK(ctx, no_sessions);
+	if (!session_returns(ctx))
 		return !wait_begins(kind);
 	wait_ends(kind, now);
 	return 0;
@@ -193,6 +196,7 @@ static __always_inline void send_phase(const char *name)
 SEC("uprobe")
 int on_phase_begin(struct pt_regs *ctx)
 {
+	OWN_STACK(ctx, no_programs);
 	send_phase((const char *)PT_REGS_PARM2(ctx));
 	return 0;
 }
@@ -200,6 +204,7 @@ int on_phase_begin(struct pt_regs *ctx)
 SEC("uprobe")
 int on_phase_end(struct pt_regs *ctx)
 {
+	OWN_STACK(ctx, no_programs);
 	send_phase(NULL);
 	return 0;
 }

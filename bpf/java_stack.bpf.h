@@ -307,26 +307,24 @@ static __always_inline int pass_entry(const struct gc_jvm *jvm, struct java_walk
 		jvm->wrapper_pc - jvm->wrapper_sp);
 }
 
-struct java_turn {
-	const struct gc_jvm *jvm;
-	struct java_frames *frames;
-	struct java_walk *walk;
-};
-
-static long java_step(__u32 i, struct java_turn *turn)
+/* One frame, or a stub. 0 ends the walk. */
+__noinline __weak int java_step(const struct gc_jvm *jvm, struct java_frames *frames,
+	struct java_walk *walk)
 {
-	const struct gc_jvm *jvm = turn->jvm;
-	__u64 pc = turn->walk->pc;
+	__u64 pc;
 
+	if (!jvm || !frames || !walk)
+		return 0;
+	pc = walk->pc;
 	if (pc >= jvm->interpreter_start && pc < jvm->interpreter_end)
-		return !pass_interpreted(jvm, turn->frames, turn->walk);
+		return pass_interpreted(jvm, frames, walk);
 	if (pc && pc == jvm->call_stub_return)
-		return !pass_entry(jvm, turn->walk);
+		return pass_entry(jvm, walk);
 	if (pc && pc == jvm->return_barrier) {
-		turn->walk->flags |= GC_STACK_VIRTUAL;
-		return 1;
+		walk->flags |= GC_STACK_VIRTUAL;
+		return 0;
 	}
-	return !pass_compiled(jvm, turn->frames, turn->walk);
+	return pass_compiled(jvm, frames, walk);
 }
 
 #define TEXT_SAFEPOINT 0x6e696f7065666153ull /* "Safepoin", with which "SafepointBlob" begins */
@@ -374,27 +372,30 @@ __noinline __weak int keep_poll(const struct gc_jvm *jvm, struct java_frames *fr
 __noinline __weak int walk_java(struct java_frames *frames, struct java_walk *walk, __u64 thread,
 	bool at_poll)
 {
-	struct java_turn turn = {.frames = frames, .walk = walk};
+	const struct gc_jvm *jvm = jvm_plan();
 	__u64 vtable;
+	int turn;
 
 	if (!frames || !walk)
 		return 0;
 	walk->count = walk->flags = 0;
 	walk->sp = 0;
-	turn.jvm = jvm_plan();
-	if (!turn.jvm || !turn.jvm->java_vtable)
+	if (!jvm || !jvm->java_vtable)
 		return 0;
 	if (bpf_probe_read_user(&vtable, sizeof(vtable), (void *)thread) ||
-		vtable != turn.jvm->java_vtable) {
+		vtable != jvm->java_vtable) {
 		walk->flags = GC_STACK_STALE;
 		return 0;
 	}
-	if (!start_at(walk, thread + turn.jvm->anchor_sp, turn.jvm->anchor_fp - turn.jvm->anchor_sp,
-		    turn.jvm->anchor_pc - turn.jvm->anchor_sp))
+	if (!start_at(walk, thread + jvm->anchor_sp, jvm->anchor_fp - jvm->anchor_sp,
+		    jvm->anchor_pc - jvm->anchor_sp))
 		return 0;
 	if (at_poll)
-		keep_poll(turn.jvm, frames, walk, thread);
-	if (bpf_loop(STEPS, java_step, &turn, 0) == STEPS)
+		keep_poll(jvm, frames, walk, thread);
+	for (turn = 0; turn < STEPS; turn++)
+		if (!java_step(jvm, frames, walk))
+			break;
+	if (turn == STEPS)
 		walk->flags |= GC_STACK_TRUNCATED;
 	return 0;
 }

@@ -7,9 +7,14 @@ const volatile bool stop_at_start = false; /* `gctrace run`: halt each fresh pro
 
 #define SIGSTOP 19
 
-/* Rare events wake the reader: new maps must be looked at soon. */
+/*
+ * New processes and maps wake the reader: they must be looked at soon. Exits can wait for its turn; and
+ * a reader that is woken may preempt the program that woke it, while the kernel leaves the program out
+ * for who exits next on this CPU (7.x).
+ */
 static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
 {
+	bool urgent = type != GC_EVENT_EXIT && type != GC_EVENT_UNFINISHED;
 	struct gc_process *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
 	if (!event) {
@@ -20,17 +25,19 @@ static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
 	event->child = child;
 	event->pad = 0;
 	event->start_ns = start_ns;
-	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+	bpf_ringbuf_submit(event, urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	__u32 from = parent->tgid, to = child->tgid;
 	const struct gc_target *target;
+	__u32 from, to;
 
 	if (!follow_children || child->pid != child->tgid)
 		return 0; /* a thread */
+	from = task_ids(parent) >> 32;
+	to = task_ids(child) >> 32;
 	target = bpf_map_lookup_elem(&targets, &from);
 	if (!target)
 		return 0; /* the child's interpreters are its parent's, at the same addresses */
@@ -46,7 +53,8 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
 	struct gc_target fresh = {.space = bpf_get_prandom_u32()};
-	__u32 tgid = task->tgid;
+	__u64 ids = task_ids(task);
+	__u32 tgid = ids >> 32;
 	struct thread_state *state;
 
 	if (!bpf_map_lookup_elem(&targets, &tgid))
@@ -57,7 +65,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		/* The collector that called exec is gone, and the thread is now the leader. */
 		state->depth = 0;
 		state->tstate = 0;
-		state->record.header.tid = task->pid;
+		state->record.header.tid = (__u32)ids;
 	}
 	tell(GC_EVENT_EXEC, 0, 0);
 	if (stop_at_start)
@@ -76,7 +84,8 @@ static __always_inline void close_slot(__u32 tid)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
-	__u32 tgid = task->tgid;
+	__u64 ids = task_ids(task);
+	__u32 tgid = ids >> 32;
 	struct thread_state *state;
 
 	if (!bpf_map_lookup_elem(&targets, &tgid))
@@ -84,7 +93,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	state = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
 	if (state && state->depth)
 		tell(GC_EVENT_UNFINISHED, 0, state->start_ns);
-	close_slot(task->pid); /* a JVM's last safepoint has no end */
+	close_slot((__u32)ids); /* a JVM's last safepoint has no end */
 	if (task->signal->live.counter)
 		return 0; /* other threads live on */
 	bpf_map_delete_elem(&targets, &tgid);
@@ -99,6 +108,7 @@ int on_maps_changed(struct pt_regs *ctx)
 	__u32 tgid = current_tgid();
 	struct gc_target *target = bpf_map_lookup_elem(&targets, &tgid);
 
+	OWN_STACK(ctx, no_programs);
 	if (!target)
 		return 0;
 	tell(GC_EVENT_MAPS, 0, 0);

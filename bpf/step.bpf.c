@@ -163,6 +163,7 @@ int on_step(struct pt_regs *ctx)
 	struct gc_signal *signal;
 	struct gc_signals *all;
 
+	OWN_STACK(ctx, no_programs);
 	if (!bpf_map_lookup_elem(&targets, &tgid))
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);

@@ -28,7 +28,6 @@ struct jvm_state {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, GC_MAX_JVMS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32); /* tgid */
 	__type(value, struct jvm_state);
 } jvm_states __weak SEC(".maps");
@@ -52,6 +51,8 @@ struct {
 
 static __always_inline struct vm_thread *vm_thread(__u64 flags)
 {
+	if (state_is_refused())
+		return NULL;
 	return bpf_task_storage_get(&vm_threads, bpf_get_current_task_btf(), NULL, flags);
 }
 

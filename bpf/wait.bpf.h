@@ -17,12 +17,15 @@ static __always_inline __u64 queued_ns(const struct task_struct *task)
 }
 
 /* Whether the parent process is a target; a lookup only when that may have changed. */
-static __always_inline bool parent_is_target(struct thread_state *state, __u32 tgid)
+static __always_inline bool parent_is_target(struct thread_state *state,
+	const struct task_struct *parent)
 {
 	struct parent_watch *watch = &state->parent;
+	__u32 tgid;
 
-	if (tgid != watch->tgid || (!watch->is_target && !(state->sent % RECHECK))) {
-		watch->tgid = tgid;
+	if ((__u32)parent->tgid != watch->tgid || (!watch->is_target && !(state->sent % RECHECK))) {
+		watch->tgid = parent->tgid;
+		tgid = task_ids(parent) >> 32;
 		watch->is_target = bpf_map_lookup_elem(&targets, &tgid);
 	}
 	return watch->is_target;
@@ -34,7 +37,7 @@ static __always_inline void watch_parent(struct thread_state *state)
 	struct parent_watch *watch = &state->parent;
 
 	watch->task = 0;
-	if (!parent_is_target(state, parent->tgid))
+	if (!parent_is_target(state, parent))
 		return;
 	watch->task = (__u64)parent;
 	watch->ran_ns = parent->se.sum_exec_runtime;

@@ -133,8 +133,11 @@ static void test_few(void **state)
 	assert_contains(scene->steps.note, "no step signal: no library");
 	signal_of(scene, "torch:backward");
 	assert_int_equal(try_find(scene, "auto"), 0);
+	assert_contains(scene->steps.note, "no step signal: 1 place was found, but could not be probed");
+	scene->recording.signals.items[0].attached_ns = 1;
+	assert_int_equal(try_find(scene, "auto"), 0);
 	assert_contains(
-		scene->steps.note, "no step signal: 1 places were probed and none was called");
+		scene->steps.note, "no step signal: 1 place was probed and none was called");
 	play(scene, "Z B U");
 	track = find(scene, "auto");
 	assert_int_equal(track->steps.count, 1);

@@ -1,19 +1,16 @@
 /* gctrace doctor: what this kernel and this process allow, and for each "no" the remedy. */
 #include <errno.h>
 #include <getopt.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include <json-c/json.h>
 
 #include "analysis.h"
 #include "capture.h"
 #include "cleanup.h"
+#include "kernel.h"
 #include "log.h"
 #include "parse.h"
 #include "probe.h"
@@ -21,25 +18,18 @@
 
 #define LISTEN_NS 5000000000ull
 
-/* One question and its answer. */
-struct finding {
-	const char *question;
-	bool good, fatal; /* fatal: nothing can be traced without it */
-	char answer[256], remedy[512];
-};
-
 struct doctor {
-	VEC(struct finding) findings;
+	VEC(struct kernel_check) findings; /* of the kernel, and of a process */
 	bool json, steps, help;
 	uint64_t duration_ns; /* --steps: how long to listen */
 	const char *recording; /* --steps: of a recording */
 	long pid;
 };
 
-static struct finding *ask(struct doctor *doctor, const char *question, bool good, bool fatal)
+static struct kernel_check *ask(struct doctor *doctor, const char *question, bool good, bool fatal)
 {
-	static struct finding lost;
-	struct finding *finding = vec_add(&doctor->findings);
+	static struct kernel_check lost;
+	struct kernel_check *finding = vec_add(&doctor->findings);
 
 	if (!finding)
 		return &lost;
@@ -49,129 +39,47 @@ static struct finding *ask(struct doctor *doctor, const char *question, bool goo
 	return finding;
 }
 
-static void answer(struct finding *finding, const char *text, const char *remedy)
+static void answer(struct kernel_check *finding, const char *text, const char *remedy)
 {
 	snprintf(finding->answer, sizeof(finding->answer), "%s", text);
 	if (!finding->good)
 		snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedy);
 }
 
-static bool read_line(const char *path, char *ret, size_t size)
+static bool any_fatal(const struct doctor *doctor)
 {
-	_cleanup_fclose_ FILE *stream = fopen(path, "re");
-
-	if (!stream || !fgets(ret, (int)size, stream))
-		return false;
-	ret[strcspn(ret, "\n")] = '\0';
-	return true;
-}
-
-static bool has_capability(int capability)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {};
-
-	if (syscall(SYS_capget, &header, data))
-		return false;
-	return data[capability / 32].effective >> (capability % 32) & 1;
-}
-
-/* What loading BPF, opening perf events, reading memory and map_files each need. */
-static void check_capabilities(struct doctor *doctor)
-{
-	static const struct {
-		int number;
-		const char *name;
-		bool implied, vital; /* by CAP_SYS_ADMIN; nothing works without it */
-	} needed[] = {
-		{CAP_BPF, "CAP_BPF", true, true},
-		{CAP_PERFMON, "CAP_PERFMON", true, true},
-		{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false, false},
-		{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", false, false},
-		{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", true, false},
-	};
-	struct finding *finding = ask(doctor, "privileges", true, false);
-	size_t used = 0;
-
-	snprintf(finding->answer, sizeof(finding->answer), "%s",
-		geteuid() ? "all capabilities needed" : "root");
-	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
-		if (has_capability(needed[i].number) ||
-			(needed[i].implied && has_capability(CAP_SYS_ADMIN)))
-			continue;
-		finding->good = false;
-		finding->fatal |= needed[i].vital;
-		used += (size_t)snprintf(finding->answer + used, sizeof(finding->answer) - used,
-			"%s %s", used ? "," : "missing:", needed[i].name);
-	}
-	if (finding->fatal)
-		snprintf(finding->remedy, sizeof(finding->remedy), "%s",
-			geteuid() ? "run with sudo"
-				  : "this looks like a container without capabilities: add them "
-				    "(docker run --cap-add …, or --privileged), or run on the host");
-	else if (!finding->good)
-		snprintf(finding->remedy, sizeof(finding->remedy),
-			"processes of other users, in containers, or with deleted files may be out of "
-			"reach: run with sudo");
-}
-
-/* BPF sees the first namespace's pids; another's /proc speaks of other numbers. */
-static void check_namespace(struct doctor *doctor)
-{
-	bool first = trace_in_first_pid_namespace();
-
-	answer(ask(doctor, "pid namespace", first, true), first ? "the host's" : "a container's own",
-		"run gctrace on the host, or in a container with the host's pids (docker run --pid=host)");
+	for (size_t i = 0; i < doctor->findings.count; i++)
+		if (doctor->findings.items[i].fatal)
+			return true;
+	return false;
 }
 
 static void check_kernel(struct doctor *doctor)
 {
-	struct utsname name = {};
-	char text[sizeof(name.release) + sizeof(name.machine) + 2];
-	struct finding *finding;
+	struct kernel_check checks[KERNEL_CHECKS];
+	size_t count = kernel_checks(checks, ARRAY_SIZE(checks));
 
-	uname(&name);
-	finding = ask(doctor, "kernel", !strcmp(name.machine, "x86_64"), true);
-	snprintf(text, sizeof(text), "%s %s", name.release, name.machine);
-	answer(finding, text, "gctrace reads x86-64 registers and code: use an x86-64 machine");
-	finding = ask(doctor, "BTF", !access("/sys/kernel/btf/vmlinux", R_OK), true);
-	answer(finding, finding->good ? "/sys/kernel/btf/vmlinux" : "missing",
-		"use a kernel built with CONFIG_DEBUG_INFO_BTF=y (every current distribution's is)");
-}
+	for (size_t i = 0; i < count; i++) {
+		struct kernel_check *finding = vec_add(&doctor->findings);
 
-static void check_lockdown(struct doctor *doctor)
-{
-	char line[128] = "none";
-	bool locked = read_line("/sys/kernel/security/lockdown", line, sizeof(line)) &&
-		strstr(line, "[confidentiality]");
-
-	answer(ask(doctor, "kernel lockdown", !locked, true), locked ? "confidentiality" : "no obstacle",
-		"lockdown=confidentiality forbids BPF to read memory: boot with lockdown=integrity");
-}
-
-static void check_paranoid(struct doctor *doctor)
-{
-	char line[32] = "?";
-	bool strict;
-
-	read_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line));
-	strict = atoi(line) >= 3 && !has_capability(CAP_SYS_ADMIN);
-	answer(ask(doctor, "perf_event_paranoid", !strict, true), line,
-		"3 shuts out even CAP_PERFMON on Debian and Ubuntu: sysctl kernel.perf_event_paranoid=2");
+		if (finding)
+			*finding = checks[i];
+	}
 }
 
 static void check_load(struct doctor *doctor)
 {
+	const char *way = NULL;
 	struct err err = {};
-	bool loads = !trace_probe_kernel(&err), sessions;
+	bool loads = !trace_probe_kernel(&way, &err);
 
-	answer(ask(doctor, "BPF programs", loads, true), loads ? "load" : "are refused", err.text);
+	answer(ask(doctor, "programs and probes", loads, true),
+		loads ? "load, and one of them saw a call" : "fail", err.text);
 	if (!loads)
 		return;
-	sessions = trace_has_sessions();
-	answer(ask(doctor, "uprobe sessions", sessions, false),
-		sessions ? "yes: the cheapest probes" : "no",
-		"from kernel 6.13 on; without them processes that are not traced pay for a return probe too");
+	answer(ask(doctor, "functions probed by", !strcmp(way, "uprobe sessions"), false), way,
+		"uprobe sessions, which Linux 6.13 has, spare processes that are not traced the "
+		"probe of a return");
 }
 
 /* Every tier's own word on one image, and which of them would serve. */
@@ -186,7 +94,7 @@ static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_ima
 	any = !probe_plan(pid, image, NULL, &best, plan, NULL);
 	for (size_t i = 0; image->ops->tiers[i]; i++) {
 		const char *tier = image->ops->tiers[i];
-		struct finding *finding;
+		struct kernel_check *finding;
 		struct err err = {};
 		size_t from = i;
 		int r = probe_plan(pid, image, tier, &from, plan, &err);
@@ -204,7 +112,8 @@ static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_ima
 	free(plan);
 }
 
-static void describe_runtime(pid_t pid, const struct probe_image *image, struct finding *finding)
+static void describe_runtime(pid_t pid, const struct probe_image *image,
+	struct kernel_check *finding)
 {
 	struct probe_plan *plan = malloc(sizeof(*plan));
 	char version[96] = "";
@@ -221,7 +130,7 @@ static void describe_runtime(pid_t pid, const struct probe_image *image, struct 
 	free(plan);
 }
 
-static int check_process(struct doctor *doctor, pid_t pid)
+static void check_process(struct doctor *doctor, pid_t pid)
 {
 	struct probe_image found[PROBE_MAX_IMAGES];
 	struct proc_maps maps = {};
@@ -230,19 +139,19 @@ static int check_process(struct doctor *doctor, pid_t pid)
 	int r = proc_maps_read(pid, &maps);
 
 	if (r) {
-		err_set(&err, -r, "the memory map of process %d cannot be read: %s", pid,
-			r == -ESRCH ? "there is no such process" : strerror(-r));
-		return cmd_blind(&err);
+		kernel_explain_maps(pid, r, &err);
+		answer(ask(doctor, "process", false, true), "cannot be looked at", err.text);
+		return;
 	}
 	count = probe_find(pid, &maps, found, ARRAY_SIZE(found));
 	for (size_t i = 0; i < count; i++) {
-		struct finding *finding = ask(doctor, "runtime", true, false);
+		struct kernel_check *finding = ask(doctor, "runtime", true, false);
 
 		describe_runtime(pid, &found[i], finding);
 		check_tiers(doctor, pid, &found[i]);
 	}
 	if (!count) {
-		struct finding *finding = ask(doctor, "runtime", false, true);
+		struct kernel_check *finding = ask(doctor, "runtime", false, true);
 
 		answer(finding, "none in this process", "");
 		snprintf(finding->remedy, sizeof(finding->remedy), "looked for:");
@@ -252,13 +161,12 @@ static int check_process(struct doctor *doctor, pid_t pid)
 				i ? "," : "", probe_runtimes[i]->label);
 	}
 	proc_maps_release(&maps);
-	return EXIT_OK;
 }
 
 static void print_text(const struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->findings.count; i++) {
-		const struct finding *finding = &doctor->findings.items[i];
+		const struct kernel_check *finding = &doctor->findings.items[i];
 
 		printf("%-4s %-20s %s\n", finding->good ? "ok" : finding->fatal ? "NO" : "-",
 			finding->question, finding->answer);
@@ -270,7 +178,7 @@ static void print_text(const struct doctor *doctor)
 static void print_json(const struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->findings.count; i++) {
-		const struct finding *finding = &doctor->findings.items[i];
+		const struct kernel_check *finding = &doctor->findings.items[i];
 		struct json_object *object = json_object_new_object();
 
 		json_object_object_add(object, "type", json_object_new_string("finding"));
@@ -381,20 +289,16 @@ static int run(int argc, char **argv)
 	if (doctor.steps)
 		return show_steps(&doctor);
 	check_kernel(&doctor);
-	check_capabilities(&doctor);
-	check_namespace(&doctor);
-	check_lockdown(&doctor);
-	check_paranoid(&doctor);
-	check_load(&doctor);
+	if (!any_fatal(&doctor))
+		check_load(&doctor);
 	if (doctor.pid)
-		status = check_process(&doctor, (pid_t)doctor.pid);
+		check_process(&doctor, (pid_t)doctor.pid);
 	if (doctor.json)
 		print_json(&doctor);
 	else
 		print_text(&doctor);
-	for (size_t i = 0; !status && i < doctor.findings.count; i++)
-		if (doctor.findings.items[i].fatal)
-			status = EXIT_BLIND;
+	if (any_fatal(&doctor))
+		status = EXIT_BLIND;
 	vec_free(&doctor.findings);
 	return status;
 }

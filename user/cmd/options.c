@@ -134,7 +134,6 @@ void capture_options_init(struct capture_options *options)
 			.late_ns = TRACE_DEFAULT_LATE_NS,
 			/* For tests: see CONTRIBUTING.md. */
 			.only_tier = getenv("GCTRACE_TIER"),
-			.no_session = getenv("GCTRACE_NO_SESSION"),
 		},
 	};
 }

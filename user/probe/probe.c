@@ -216,21 +216,26 @@ int probe_open_debug(pid_t pid, const struct proc_map *map, const struct elf_fil
 int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, size_t size,
 	uint64_t *ret_offset)
 {
+	int r = -ENOENT;
+
 	for (size_t i = 0; i < maps->maps.count; i++) {
 		_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
 		const struct proc_map *map = &maps->maps.items[i];
 		const char *base = strrchr(map->path, '/');
 		struct elf_symbol symbol;
+		int opened;
 		enum elf_step step;
 		uint64_t site;
 
 		if (!map->exec || seen_before(maps, i) || !base || strncmp(base, "/ld-", 4))
 			continue;
-		if (open_image(pid, map, ret_path, size, &file, NULL) ||
-			elf_file_symbol(file, "_dl_debug_state", false, &symbol) ||
+		opened = open_image(pid, map, ret_path, size, &file, NULL);
+		if (opened)
+			r = opened;
+		if (opened || elf_file_symbol(file, "_dl_debug_state", false, &symbol) ||
 			elf_code_probe_site(file, symbol.vaddr, &site, &step))
 			continue;
 		return elf_file_offset(file, site, ret_offset);
 	}
-	return -ENOENT;
+	return r;
 }

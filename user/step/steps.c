@@ -101,6 +101,23 @@ int steps_windows(const struct study *study, uint64_t window_ns, struct steps *r
 	return r;
 }
 
+/* There were places to probe, and no call of any was seen. */
+static void say_silent(const struct recording *recording, struct steps *ret)
+{
+	size_t probed = 0, all = recording->signals.count;
+
+	for (size_t i = 0; i < all; i++)
+		probed += recording->signals.items[i].attached_ns > 0;
+	if (probed)
+		snprintf(ret->note, sizeof(ret->note),
+			"no step signal: %zu place%s probed and none was called; name one with --step "
+			"lib:symbol, or use --step window:5s", probed, probed == 1 ? " was" : "s were");
+	else
+		snprintf(ret->note, sizeof(ret->note),
+			"no step signal: %zu place%s found, but could not be probed (gctrace doctor says "
+			"why); use --step window:5s", all, all == 1 ? " was" : "s were");
+}
+
 /* Why there are no steps. */
 static void say_none(const struct study *study, struct steps *ret)
 {
@@ -129,11 +146,7 @@ static void say_none(const struct study *study, struct steps *ret)
 			"lib:symbol, or use --step window:5s",
 			gone->signal);
 	} else if (study->recording->signals.count) {
-		snprintf(ret->note, sizeof(ret->note),
-			"no step signal: %zu places were probed and none was called; name one with "
-			"--step "
-			"lib:symbol, or use --step window:5s",
-			study->recording->signals.count);
+		say_silent(study->recording, ret);
 	} else {
 		snprintf(ret->note, sizeof(ret->note),
 			"no step signal: no library that is known to mark steps was found; name a "

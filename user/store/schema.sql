@@ -122,7 +122,7 @@ CREATE TABLE step_signal (
 	id          INTEGER PRIMARY KEY,   -- from 1
 	name        TEXT NOT NULL,         -- 'torch:backward', 'jax:execute', 'user:libfoo:bar'
 	probe       TEXT,                  -- what exactly was probed, for people
-	attached_ns INTEGER NOT NULL,
+	attached_ns INTEGER NOT NULL,      -- 0: it could not be probed
 	hits        INTEGER NOT NULL,      -- in all traced processes, those too that are not in step_mark
 	let_go_ns   INTEGER                -- when it proved too hot to keep; NULL: kept
 ) STRICT;

@@ -1,4 +1,4 @@
-/* A plan → probes in place: uprobe sessions, perf uprobes, hardware watchpoints. */
+/* A plan → probes in place: uprobes, hardware watchpoints. */
 #include <dirent.h>
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
@@ -14,40 +14,33 @@
 #include "mem.h"
 #include "trace_priv.h"
 
-#define BPF_TRACE_UPROBE_SESSION 57
-
-/* union bpf_attr of BPF_LINK_CREATE with uprobe_multi, linux/bpf.h of 6.6: newer than libbpf 1.1. */
-struct link_create_uprobe_multi {
-	uint32_t prog_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, ref_ctr_offsets, cookies;
-	uint32_t count, multi_flags, pid, pad;
-};
-
-static int keep_fd(struct image *image, int fd)
+int trace_keep_probe(struct image *image, const struct uprobe *probe)
 {
-	int *slot = vec_add(&image->fds);
+	struct uprobe *slot = vec_add(&image->probes), lost = *probe;
 
 	if (!slot) {
-		close(fd);
+		uprobe_detach(&lost);
 		return -ENOMEM;
 	}
-	*slot = fd;
+	*slot = *probe;
 	return 0;
 }
 
 int trace_keep_link(struct image *image, struct bpf_link *link)
 {
-	struct bpf_link **slot;
+	return link ? trace_keep_probe(image, &(struct uprobe){.link = link}) : -errno;
+}
 
-	if (!link)
-		return -errno;
-	slot = vec_add(&image->links);
-	if (!slot) {
-		bpf_link__destroy(link);
-		return -ENOMEM;
-	}
-	*slot = link;
-	return 0;
+/* In every process that maps the file, present and future: BPF picks the targets (docs/overhead.md). */
+int trace_probe_site(struct image *image, const struct bpf_program *program,
+	const struct probe_site *site, uint64_t cookie, bool at_return)
+{
+	const struct uprobe_place place = {image->plan.path, site->offset, site->semaphore, cookie,
+		at_return};
+	struct uprobe probe;
+	int r = uprobe_attach(program, &place, &probe);
+
+	return r ? r : trace_keep_probe(image, &probe);
 }
 
 static uint32_t wire_kind(enum site_kind kind)
@@ -55,45 +48,17 @@ static uint32_t wire_kind(enum site_kind kind)
 	return kind == SITE_BEGIN ? GC_SITE_BEGIN : kind == SITE_END ? GC_SITE_END : GC_SITE_FUNCTION;
 }
 
-/* In every process that maps the file, present and future: BPF picks the targets (docs/overhead.md). */
-int trace_attach_session(struct image *image, const struct bpf_program *program,
-	const struct probe_site *site, uint64_t cookie)
-{
-	struct link_create_uprobe_multi attr = {
-		.prog_fd = (uint32_t)bpf_program__fd(program),
-		.attach_type = BPF_TRACE_UPROBE_SESSION,
-		.path = (uintptr_t)image->plan.path,
-		.offsets = (uintptr_t)&site->offset,
-		.ref_ctr_offsets = site->semaphore ? (uintptr_t)&site->semaphore : 0,
-		.cookies = (uintptr_t)&cookie,
-		.count = 1,
-	};
-	int fd = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-
-	return fd < 0 ? -errno : keep_fd(image, fd);
-}
-
-static int attach_perf(struct image *image, struct bpf_program *program,
-	const struct probe_site *site, uint64_t cookie, bool at_return)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = cookie, .retprobe = at_return,
-		.ref_ctr_offset = site->semaphore);
-
-	return trace_keep_link(image, bpf_program__attach_uprobe_opts(program, -1, image->plan.path,
-					site->offset, &options));
-}
-
 /* The end first: a begin never waits for an end that nothing watches. */
-static int attach_perf_site(struct trace *trace, struct image *image, const struct probe_site *site,
+static int attach_pair(struct trace *trace, struct image *image, const struct probe_site *site,
 	uint64_t cookie)
 {
 	int r = 0;
 
 	if (site->kind != SITE_BEGIN)
-		r = attach_perf(image, trace->bpf->progs.on_collect_end, site, cookie,
+		r = trace_probe_site(image, trace->bpf->progs.on_collect_end, site, cookie,
 			site->kind == SITE_FUNCTION);
 	if (!r && site->kind != SITE_END)
-		r = attach_perf(image, trace->bpf->progs.on_collect_begin, site, cookie, false);
+		r = trace_probe_site(image, trace->bpf->progs.on_collect_begin, site, cookie, false);
 	return r;
 }
 
@@ -163,9 +128,9 @@ static int attach_site(struct trace *trace, struct image *image, uint32_t index,
 
 	if (site->kind == SITE_WATCH)
 		return watch_process(trace, image, site, cookie, err);
-	r = trace->sessions ? trace_attach_session(image,
-					  trace->bpf->progs.on_collect_session, site, cookie)
-			    : attach_perf_site(trace, image, site, cookie);
+	r = trace->way == UPROBE_SESSION
+		? trace_probe_site(image, trace->bpf->progs.on_collect_session, site, cookie, false)
+		: attach_pair(trace, image, site, cookie);
 	if (r == -EINVAL && site->semaphore)
 		return err_set(err, EINVAL,
 			"another tracer holds the USDT probes of %s without their semaphore",
@@ -176,7 +141,7 @@ static int attach_site(struct trace *trace, struct image *image, uint32_t index,
 	return 0;
 }
 
-/* The ends before the begins: see attach_perf_site(). */
+/* The ends before the begins: see attach_pair(). */
 static int attach_sites(struct trace *trace, struct image *image, uint32_t index, struct err *err)
 {
 	int r = 0;
@@ -209,7 +174,6 @@ int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, 
 		trace_detach(image);
 		return r;
 	}
-	image->attached_ns = now_ns();
 	trace->image_count++;
 	log_debug("%s: %s by %s: %s", plan->shown_path, plan->version, plan->tier, plan->detail);
 	return (int)index;
@@ -217,19 +181,15 @@ int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, 
 
 int trace_attach_hook(struct trace *trace, const char *path, uint64_t offset)
 {
-	struct bpf_link **slot = vec_add(&trace->links);
+	const struct uprobe_place place = {.path = path, .offset = offset};
+	struct uprobe *slot = vec_add(&trace->hook_probes);
 
-	if (!slot)
-		return -ENOMEM;
-	*slot = bpf_program__attach_uprobe(trace->bpf->progs.on_maps_changed, false, -1, path,
-		offset);
-	return *slot ? 0 : -errno;
+	return slot ? uprobe_attach(trace->bpf->progs.on_maps_changed, &place, slot) : -ENOMEM;
 }
 
 /* One probe of an image, to be taken away. */
 struct parting {
-	struct bpf_link *link; /* or, if NULL, */
-	int fd;
+	struct uprobe probe;
 	pthread_t thread;
 	bool threaded;
 };
@@ -238,10 +198,7 @@ static void *part(void *arg)
 {
 	struct parting *parting = arg;
 
-	if (parting->link)
-		bpf_link__destroy(parting->link);
-	else
-		close(parting->fd);
+	uprobe_detach(&parting->probe);
 	return NULL;
 }
 
@@ -266,16 +223,13 @@ static void part_all(struct parting *partings, size_t count)
  */
 void trace_detach(struct image *image)
 {
-	size_t links = image->links.count, count = links + image->fds.count;
 	struct parting partings[PARTINGS];
+	size_t count = image->probes.count;
 
 	for (size_t i = 0; i < count; i++) {
-		partings[i % PARTINGS] = i < links
-			? (struct parting){.link = image->links.items[i]}
-			: (struct parting){.fd = image->fds.items[i - links]};
+		partings[i % PARTINGS] = (struct parting){.probe = image->probes.items[i]};
 		if (i % PARTINGS == PARTINGS - 1 || i + 1 == count)
 			part_all(partings, i % PARTINGS + 1);
 	}
-	vec_free(&image->links);
-	vec_free(&image->fds);
+	vec_free(&image->probes);
 }

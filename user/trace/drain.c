@@ -182,8 +182,8 @@ void trace_count_drops(struct trace *trace)
 		const char *cause, *remedy;
 	} kernel[GC_DROP_COUNT] = {
 		[GC_DROP_RING] = {"ring-full", "give a larger --buffer"},
-		[GC_DROP_THREAD] = {"thread-state", "the kernel was out of memory"},
-		[GC_DROP_UNMATCHED_END] = {"unmatched-end", "please report this"},
+		[GC_DROP_THREAD] = {"thread-state", "the kernel had no memory for it, or was busy with it (before 6.2)"},
+		[GC_DROP_UNMATCHED_END] = {"unmatched-end", "please report this, unless thread-state stands beside it"},
 		[GC_DROP_UNREADY] = {"unready-jvm", "a JVM paused before it had started up"},
 		[GC_DROP_TARGETS] = {"too-many-processes", "use --no-children, or several -p"},
 	};
@@ -193,6 +193,14 @@ void trace_count_drops(struct trace *trace)
 			__atomic_load_n(&trace->shared->drops[i], __ATOMIC_RELAXED), kernel[i].remedy);
 	note_drop(trace, "unprobed-runtime", trace->unprobed,
 		"a process got a runtime that could not be probed: gctrace doctor -p PID");
+	note_drop(trace, "unprobed-linker", trace->unprobed_linkers,
+		"a runtime that a process loads later is not seen: gctrace doctor says why");
+	note_drop(trace, "unprobed-step", trace->unprobed_steps,
+		"a call that may mark steps could not be probed: gctrace doctor says why");
+	note_drop(trace, "unprobed-fact", trace->unprobed_facts,
+		"a probe of a JVM could not be attached: what it tells is missing");
+	note_drop(trace, "skipped-program", trace->skipped_changes,
+		"a fork or exec, of whatever process, was not told: a child's first pauses may be missing");
 	note_drop(trace, "bad-record", trace->bad_records, "please report this");
 	note_drop(trace, "unfinished-pause", trace->unfinished,
 		"a thread ended inside a collection: its length is not known");

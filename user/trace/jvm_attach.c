@@ -39,26 +39,18 @@ static struct bpf_program *program_of(const struct gctrace_bpf *bpf, enum site_k
 	}
 }
 
-static int attach_uprobe(struct image *image, struct bpf_program *program,
-	const struct probe_site *site, uint64_t cookie, bool at_return)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = cookie, .retprobe = at_return,
-		.ref_ctr_offset = site->semaphore);
-
-	return trace_keep_link(image, bpf_program__attach_uprobe_opts(program, -1,
-					      image->plan.path, site->offset, &options));
-}
-
 /* From a function's entry to its return; the return's probe first. */
 static int attach_wait(struct trace *trace, struct image *image, const struct probe_site *site,
 	uint64_t cookie)
 {
 	int r;
 
-	if (trace->sessions)
-		return trace_attach_session(image, trace->jvm->progs.on_wait_session, site, cookie);
-	r = attach_uprobe(image, trace->jvm->progs.on_wait_end, site, cookie, true);
-	return r ? r : attach_uprobe(image, trace->jvm->progs.on_wait_begin, site, cookie, false);
+	if (trace->way == UPROBE_SESSION)
+		return trace_probe_site(image, trace->jvm->progs.on_wait_session, site, cookie,
+			false);
+	r = trace_probe_site(image, trace->jvm->progs.on_wait_end, site, cookie, true);
+	return r ? r
+		 : trace_probe_site(image, trace->jvm->progs.on_wait_begin, site, cookie, false);
 }
 
 /* The thread whose name is "VM Thread", or 0. */
@@ -135,8 +127,8 @@ static int attach_site(struct trace *trace, struct image *image, uint32_t index,
 	if (site->kind == SITE_VM_REQUEST || site->kind == SITE_VM_BEGIN)
 		cookie = GC_VM_COOKIE(index, n, site->argument);
 	r = site->kind == SITE_WAIT ? attach_wait(trace, image, site, cookie)
-				    : attach_uprobe(image, program_of(trace->jvm, site->kind), site,
-					      cookie, site->at_return);
+				    : trace_probe_site(image, program_of(trace->jvm, site->kind),
+					      site, cookie, site->at_return);
 	if (!r)
 		return 0;
 	err_set(&why, -r, "the probe at offset %#llx of %s cannot be attached: %s",
@@ -146,6 +138,7 @@ static int attach_site(struct trace *trace, struct image *image, uint32_t index,
 		return r;
 	}
 	log_warning("%s; the facts that it gives will be missing", why.text);
+	trace->unprobed_facts++;
 	return 0;
 }
 

@@ -1,57 +1,85 @@
-/* Opens, configures and loads the BPF programs, and follows processes. */
+/* The BPF programs → loaded, in parts, as this kernel can probe with them. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "cleanup.h"
+#include "kernel.h"
 #include "log.h"
 #include "trace_priv.h"
 
-#define BPF_TRACE_UPROBE_SESSION 57 /* enum bpf_attach_type, linux/bpf.h of 6.13 */
-
 DEFINE_CLEANUP(struct gctrace_bpf *, gctrace_bpf__destroy);
 
-static int __attribute__((format(printf, 2, 0)))
-print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
-{
-	char line[1024];
+/* With sessions one program serves both ends of a function, else each has its own. */
+enum program_use { USE_ALWAYS, USE_SESSION, USE_PAIR, USE_STEPS };
 
-	if (!log_enabled(LOG_DEBUG))
-		return 0;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	log_debug("libbpf: %s", line);
-	return 0;
+static const struct program {
+	const char *name;
+	enum trace_part part;
+	enum program_use use;
+} programs[] = {
+	{"on_fork", PART_FIRST, USE_ALWAYS},
+	{"on_exec", PART_FIRST, USE_ALWAYS},
+	{"on_exit", PART_FIRST, USE_ALWAYS},
+	{"on_maps_changed", PART_FIRST, USE_ALWAYS},
+	{"on_step", PART_FIRST, USE_STEPS},
+	{"on_collect_session", PART_FIRST, USE_SESSION},
+	{"on_collect_begin", PART_FIRST, USE_PAIR},
+	{"on_collect_end", PART_FIRST, USE_PAIR},
+	{"on_collecting_write", PART_WATCH, USE_ALWAYS},
+	{"on_perf_write", PART_JVM_WATCH, USE_ALWAYS},
+	{"on_wait_session", PART_JVM, USE_SESSION},
+	{"on_wait_begin", PART_JVM, USE_PAIR},
+	{"on_wait_end", PART_JVM, USE_PAIR},
+	{"on_safepoint_begin", PART_JVM, USE_ALWAYS},
+	{"on_safepoint_sync", PART_JVM, USE_ALWAYS},
+	{"on_safepoint_end", PART_JVM, USE_ALWAYS},
+	{"on_safepoint_block", PART_JVM, USE_ALWAYS},
+	{"on_heap_summary", PART_JVM, USE_ALWAYS},
+	{"on_vm_request", PART_JVM, USE_ALWAYS},
+	{"on_vm_begin", PART_JVM, USE_ALWAYS},
+	{"on_phase_begin", PART_JVM, USE_ALWAYS},
+	{"on_phase_end", PART_JVM, USE_ALWAYS},
+};
+
+static const struct program *find_program(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+		if (!strcmp(programs[i].name, name))
+			return &programs[i];
+	return NULL;
 }
 
-void trace_quiet_libbpf(void)
+static bool is_used(const struct program *program, const struct trace_options *options,
+	enum uprobe_way way)
 {
-	libbpf_set_print(print_libbpf);
-	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	switch (program->use) {
+	case USE_SESSION:
+		return way == UPROBE_SESSION;
+	case USE_PAIR:
+		return way != UPROBE_SESSION;
+	case USE_STEPS:
+		return options->steps || options->step_probe;
+	default:
+		return true;
+	}
 }
 
-/* The lifecycle's and CPython's; the others come when they are needed. */
 static void choose_programs(struct gctrace_bpf *bpf, const struct trace_options *options,
-	bool sessions)
+	enum trace_part part, enum uprobe_way way)
 {
 	struct bpf_program *program;
 
-	bpf_object__for_each_program(program, bpf->obj)
-		bpf_program__set_autoload(program, false);
-	bpf_program__set_autoload(bpf->progs.on_fork, true);
-	bpf_program__set_autoload(bpf->progs.on_exec, true);
-	bpf_program__set_autoload(bpf->progs.on_exit, true);
-	bpf_program__set_autoload(bpf->progs.on_maps_changed, true);
-	bpf_program__set_autoload(bpf->progs.on_step, options->steps || options->step_probe);
-	bpf_program__set_autoload(bpf->progs.on_collect_session, sessions);
-	bpf_program__set_autoload(bpf->progs.on_collect_begin, !sessions);
-	bpf_program__set_autoload(bpf->progs.on_collect_end, !sessions);
-	if (sessions)
-		bpf_program__set_expected_attach_type(bpf->progs.on_collect_session,
-			BPF_TRACE_UPROBE_SESSION);
+	bpf_object__for_each_program(program, bpf->obj) {
+		const struct program *known = find_program(bpf_program__name(program));
+		bool load = known && known->part == part && is_used(known, options, way);
+
+		bpf_program__set_autoload(program, load);
+		if (load)
+			uprobe_prepare(program, way, known->use == USE_SESSION);
+	}
 }
 
 static uint64_t power_of_two(uint64_t bytes)
@@ -63,60 +91,91 @@ static uint64_t power_of_two(uint64_t bytes)
 	return power;
 }
 
-static void configure(struct gctrace_bpf *bpf, const struct trace_options *options)
+#define REFUSED_LOOKUPS 97 /* of so many one fails, with REFUSE_STATES */
+
+static void configure(struct gctrace_bpf *bpf, const struct trace_options *options,
+	unsigned int refused)
 {
 	bpf->rodata->min_stack_ns = options->min_stack_ns;
 	bpf->rodata->wakeup_bytes = (uint32_t)(power_of_two(options->buffer_bytes) / 4);
 	bpf->rodata->follow_children = options->children;
 	bpf->rodata->stop_at_start = options->stop_at_start;
+	bpf->rodata->pid_namespace = trace_pid_namespace();
+	bpf->rodata->refuse_state = refused & REFUSE_STATES ? REFUSED_LOOKUPS : 0;
+	bpf_map__set_max_entries(bpf->maps.events, (uint32_t)power_of_two(options->buffer_bytes));
 }
 
-static int load_once(const struct trace_options *options, bool sessions, struct gctrace_bpf **ret)
+/* Makes every map of @bpf, but for its constants, the session's own. */
+static int share_maps(struct gctrace_bpf *bpf, const struct gctrace_bpf *with)
+{
+	struct bpf_map *map;
+	int r = 0;
+
+	bpf_object__for_each_map(map, bpf->obj) {
+		const struct bpf_map *other;
+
+		if (r || bpf_map__is_internal(map))
+			continue;
+		other = bpf_object__find_map_by_name(with->obj, bpf_map__name(map));
+		r = other ? bpf_map__reuse_fd(map, bpf_map__fd(other)) : -ENOENT;
+	}
+	return r;
+}
+
+/* @with: whose maps it works on; NULL: its own. */
+static int load(const struct trace_options *options, enum trace_part part, enum uprobe_way way,
+	unsigned int refused, const struct gctrace_bpf *with, struct gctrace_bpf **ret)
 {
 	_cleanup_(cleanup_gctrace_bpf__destroy) struct gctrace_bpf *bpf = gctrace_bpf__open();
-	int r;
+	int r = bpf ? 0 : -errno;
 
-	if (!bpf)
-		return -errno;
-	choose_programs(bpf, options, sessions);
-	configure(bpf, options);
-	bpf_map__set_max_entries(bpf->maps.events, (uint32_t)power_of_two(options->buffer_bytes));
-	r = gctrace_bpf__load(bpf);
+	if (r)
+		return r;
+	choose_programs(bpf, options, part, way);
+	configure(bpf, options, refused);
+	if (with)
+		r = share_maps(bpf, with);
+	if (!r)
+		r = gctrace_bpf__load(bpf);
 	if (!r)
 		*ret = steal_ptr(bpf);
 	return r;
 }
 
-static int explain_load(int r, struct err *err)
+/* The best way of which the kernel takes the programs: what it has it may yet not do. */
+static int load_first(struct trace *trace)
 {
-	if (r == -EPERM || r == -EACCES)
-		return err_set(err, EPERM,
-			"the kernel refuses to load BPF programs: run as root (sudo), or with "
-			"CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; `gctrace doctor` says what is missing");
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		return err_set(err, ENOTSUP,
-			"this kernel has no BTF (/sys/kernel/btf/vmlinux): gctrace needs a kernel "
-			"built with CONFIG_DEBUG_INFO_BTF");
-	return err_set(err, -r,
-		"the kernel refuses the BPF programs: %s; `gctrace doctor` says what this kernel lacks, "
-		"-v shows the verifier's words", strerror(-r));
+	int r = -ENOTSUP;
+
+	for (trace->way = uprobe_best_way(trace->refused); trace->way <= UPROBE_PERF; trace->way++) {
+		r = load(&trace->options, PART_FIRST, trace->way, trace->refused, NULL, &trace->bpf);
+		if (!r || r == -EPERM || r == -ENOMEM)
+			return r;
+		log_debug("no programs for %s: %s", uprobe_way_name(trace->way), strerror(-r));
+	}
+	return r;
 }
 
-static int load_best(const struct trace_options *options, struct gctrace_bpf **ret, bool *ret_sessions)
+int trace_load_programs(struct trace *trace, struct err *err)
 {
-	int r = options->no_session ? -ENOTSUP : load_once(options, true, ret);
+	int r = trace_parse_refusals(&trace->refused, err);
 
-	*ret_sessions = !r;
-	return r && r != -EPERM ? load_once(options, false, ret) : r;
+	if (!r)
+		r = kernel_allows(err);
+	if (r)
+		return r;
+	trace_quiet_libbpf();
+	r = load_first(trace);
+	return r ? trace_explain_refusal(r, err) : 0;
 }
 
 int trace_load(struct trace *trace, struct err *err)
 {
-	int r = load_best(&trace->options, &trace->bpf, &trace->sessions);
+	int r = trace_load_programs(trace, err);
 	void *shared;
 
 	if (r)
-		return explain_load(r, err);
+		return r;
 	r = gctrace_bpf__attach(trace->bpf);
 	if (r)
 		return err_set(err, -r, "the kernel's scheduler tracepoints cannot be followed: %s",
@@ -138,88 +197,11 @@ int trace_load(struct trace *trace, struct err *err)
 	return 0;
 }
 
-/* Makes every map of @bpf, but for its constants, the session's own. */
-static int share_maps(struct gctrace_bpf *bpf, const struct gctrace_bpf *with)
-{
-	struct bpf_map *map;
-	int r = 0;
-
-	bpf_object__for_each_map(map, bpf->obj) {
-		const struct bpf_map *other;
-
-		if (r || bpf_map__is_internal(map))
-			continue;
-		other = bpf_object__find_map_by_name(with->obj, bpf_map__name(map));
-		r = other ? bpf_map__reuse_fd(map, bpf_map__fd(other)) : -ENOENT;
-	}
-	return r;
-}
-
-/* Of a part loaded later. */
-static bool belongs(const struct gctrace_bpf *bpf, const struct bpf_program *program,
-	enum trace_part part, bool sessions)
-{
-	if (part == PART_WATCH)
-		return program == bpf->progs.on_collecting_write;
-	if (part == PART_JVM_WATCH)
-		return program == bpf->progs.on_perf_write;
-	if (program == bpf->progs.on_wait_session)
-		return sessions;
-	if (program == bpf->progs.on_wait_begin || program == bpf->progs.on_wait_end)
-		return !sessions;
-	return program == bpf->progs.on_safepoint_begin || program == bpf->progs.on_safepoint_sync ||
-		program == bpf->progs.on_safepoint_end ||
-		program == bpf->progs.on_safepoint_block ||
-		program == bpf->progs.on_heap_summary || program == bpf->progs.on_vm_request ||
-		program == bpf->progs.on_vm_begin || program == bpf->progs.on_phase_begin ||
-		program == bpf->progs.on_phase_end;
-}
-
 int trace_load_part(struct trace *trace, enum trace_part part, struct err *err)
 {
 	struct gctrace_bpf **slot = part == PART_WATCH ? &trace->watch
 		: part == PART_JVM ? &trace->jvm : &trace->jvm_watch;
-	_cleanup_(cleanup_gctrace_bpf__destroy) struct gctrace_bpf *bpf = NULL;
-	struct bpf_program *program;
-	int r;
+	int r = *slot ? 0 : load(&trace->options, part, trace->way, trace->refused, trace->bpf, slot);
 
-	if (*slot)
-		return 0;
-	bpf = gctrace_bpf__open();
-	if (!bpf)
-		return err_set(err, errno, "out of memory");
-	bpf_object__for_each_program(program, bpf->obj)
-		bpf_program__set_autoload(program, belongs(bpf, program, part, trace->sessions));
-	if (part == PART_JVM && trace->sessions)
-		bpf_program__set_expected_attach_type(bpf->progs.on_wait_session,
-			BPF_TRACE_UPROBE_SESSION);
-	configure(bpf, &trace->options);
-	r = share_maps(bpf, trace->bpf);
-	if (!r)
-		r = gctrace_bpf__load(bpf);
-	if (r)
-		return explain_load(r, err);
-	*slot = steal_ptr(bpf);
-	return 0;
-}
-
-int trace_probe_kernel(struct err *err)
-{
-	_cleanup_(cleanup_gctrace_bpf__destroy) struct gctrace_bpf *bpf = NULL;
-	struct trace_options options = {.buffer_bytes = 4096, .steps = true};
-	bool sessions;
-	int r;
-
-	trace_quiet_libbpf();
-	r = load_best(&options, &bpf, &sessions);
-	return r ? explain_load(r, err) : 0;
-}
-
-bool trace_has_sessions(void)
-{
-	_cleanup_(cleanup_gctrace_bpf__destroy) struct gctrace_bpf *bpf = NULL;
-	struct trace_options options = {.buffer_bytes = 4096};
-
-	trace_quiet_libbpf();
-	return !load_once(&options, true, &bpf);
+	return r ? trace_explain_refusal(r, err) : 0;
 }

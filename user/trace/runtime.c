@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "kernel.h"
 #include "log.h"
 #include "mem.h"
 #include "trace_priv.h"
@@ -102,7 +103,8 @@ static void open_books(struct trace *trace, pid_t pid, uint32_t process, uint32_
 
 	if (probe_books(pid, map, &trace->images[image].plan, &books))
 		return;
-	books_settle(&trace->books, process, books.interpreter, books.counts);
+	if (!books_open(&trace->books, process, books.interpreter, books.counts))
+		return; /* its maps have changed: what was missed until now is missed */
 	if (books.collecting) {
 		log_debug("%d: a collection was under way; it is not ours", pid);
 		books_expect(&trace->books, process, books.interpreter);
@@ -115,14 +117,23 @@ static void attach_hook(struct trace *trace, pid_t pid, const struct proc_maps *
 	uint64_t offset;
 	struct known_file *known;
 
+	int r;
+
 	for (size_t i = 0; i < maps->maps.count; i++)
 		for (size_t j = 0; j < trace->hooks.count; j++)
 			if (trace->hooks.items[j].inode == maps->maps.items[i].inode &&
 				trace->hooks.items[j].device == maps->maps.items[i].device)
 				return;
-	if (probe_linker_hook(pid, maps, path, sizeof(path), &offset) ||
-		trace_attach_hook(trace, path, offset))
+	r = probe_linker_hook(pid, maps, path, sizeof(path), &offset);
+	if (r && r != -EPERM && r != -EACCES)
 		return; /* a static program, or a stripped linker: only exec tells of new maps */
+	if (!r)
+		r = trace_attach_hook(trace, path, offset);
+	if (r) {
+		log_warning("libraries that %d and others load later will not be seen: their linker "
+			"cannot be probed: %s", pid, strerror(-r));
+		trace->unprobed_linkers++;
+	}
 	for (size_t i = 0; i < maps->maps.count; i++) {
 		const char *base = strrchr(maps->maps.items[i].path, '/');
 
@@ -246,8 +257,7 @@ int trace_look(struct trace *trace, pid_t pid, struct err *err)
 		return err_set(err, ENOMEM, "out of memory");
 	r = proc_maps_read(pid, &maps);
 	if (r)
-		return err_set(err, -r, "the memory map of process %d cannot be read: %s", pid,
-			r == -ESRCH ? "there is no such process" : strerror(-r));
+		return kernel_explain_maps(pid, r, err);
 	r = look_at(trace, pid, process, &maps, err);
 	/* After the collectors' probes: what a step is can wait, a collection cannot. */
 	trace_steps_look(trace, pid, &maps);

@@ -54,10 +54,8 @@ int trace_steps_open(struct trace *trace, struct err *err)
 
 static void detach(struct step_signal *watch)
 {
-	for (size_t i = 0; i < watch->places.count; i++) {
-		bpf_link__destroy(watch->places.items[i].link);
-		watch->places.items[i].link = NULL;
-	}
+	for (size_t i = 0; i < watch->places.count; i++)
+		uprobe_detach(&watch->places.items[i].probe);
 }
 
 void trace_steps_close(struct trace *trace)
@@ -113,15 +111,15 @@ static int get_signal(struct trace *trace, const struct signal_plan *plan)
 
 static int attach(struct trace *trace, struct step_place *place)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = place->cookie,
-		.ref_ctr_offset = place->semaphore);
 	char path[32];
+	const struct uprobe_place at = {path, place->offset, place->semaphore, place->cookie, false};
+	int r;
 
 	/* By the open file: the process through which it was found may be gone. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place->fd);
-	place->link = bpf_program__attach_uprobe_opts(trace->bpf->progs.on_step, -1, path,
-		place->offset, &options);
-	return place->link ? 0 : -errno;
+	r = uprobe_attach(trace->bpf->progs.on_step, &at, &place->probe);
+	trace->unprobed_steps += r < 0;
+	return r;
 }
 
 /* Appends what was probed in one more file. */
@@ -158,13 +156,13 @@ void trace_step_attach(struct trace *trace, int fd, const struct signal_plan *pl
 			return;
 		*place = (struct step_place){fd, site->offset, site->semaphore,
 			GC_STEP_COOKIE(index, site->variant, plan->key, plan->argument, plan->offset),
-			site->label, NULL};
+			site->label, {}};
 		if (!signal->let_go_ns && !(watch->settled && plan->key == GC_KEY_HINT))
 			r = attach(trace, place); /* else when it is tried again, or never */
 	}
 	if (r && plan->kept)
 		log_warning("%s cannot be probed: %s", plan->detail, strerror(-r));
-	if (!signal->attached_ns)
+	if (!r && !signal->attached_ns)
 		signal->attached_ns = now_ns();
 	describe(signal, plan->detail);
 	log_debug("%s: %s%s%s", signal->name, plan->detail, r ? ": " : "", r ? strerror(-r) : "");
@@ -257,7 +255,7 @@ static void drop_hints(struct step_signal *watch)
 
 		if (GC_STEP_KEY(place->cookie) != GC_KEY_HINT)
 			continue;
-		bpf_link__destroy(place->link);
+		uprobe_detach(&place->probe);
 		*place = watch->places.items[--watch->places.count];
 		i--;
 	}

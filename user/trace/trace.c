@@ -29,12 +29,12 @@ static void begin_recording(struct recording *recording)
 	recording->realtime_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - now_ns());
 }
 
-bool trace_in_first_pid_namespace(void)
+uint32_t trace_pid_namespace(void)
 {
 	const ino_t first = 0xeffffffc; /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 	struct stat st;
 
-	return stat("/proc/self/ns/pid", &st) || st.st_ino == first;
+	return stat("/proc/self/ns/pid", &st) || st.st_ino == first ? 0 : (uint32_t)st.st_ino;
 }
 
 int trace_open(const struct trace_options *options, const struct trace_sink *sink,
@@ -45,12 +45,6 @@ int trace_open(const struct trace_options *options, const struct trace_sink *sin
 
 	if (!trace)
 		return err_set(err, ENOMEM, "out of memory");
-	if (!trace_in_first_pid_namespace()) {
-		free(trace);
-		return err_set(err, ENOTSUP,
-			"gctrace runs in a pid namespace of its own, where it cannot tell processes "
-			"apart: run it on the host, or with the host's pids (docker run --pid=host)");
-	}
 	trace->options = *options;
 	trace->sink = *sink;
 	begin_recording(&trace->recording);
@@ -62,7 +56,6 @@ int trace_open(const struct trace_options *options, const struct trace_sink *sin
 		trace_free(trace);
 		return err_set(err, ENOMEM, "out of memory");
 	}
-	trace_quiet_libbpf();
 	r = trace_load(trace, err);
 	if (r) {
 		trace_free(trace);
@@ -78,9 +71,9 @@ void trace_free(struct trace *trace)
 		return;
 	for (uint32_t i = 0; i < trace->image_count; i++)
 		trace_detach(&trace->images[i]);
-	for (size_t i = 0; i < trace->links.count; i++)
-		bpf_link__destroy(trace->links.items[i]);
-	vec_free(&trace->links);
+	for (size_t i = 0; i < trace->hook_probes.count; i++)
+		uprobe_detach(&trace->hook_probes.items[i]);
+	vec_free(&trace->hook_probes);
 	vec_free(&trace->hooks);
 	trace_steps_close(trace);
 	ring_buffer__free(trace->ring);
@@ -114,8 +107,7 @@ static void looked_for(char *text, size_t size)
 			probe_runtimes[i]->label);
 }
 
-/* Adds the descendants that are not ours yet. Returns how many runtimes they have. */
-static int add_descendants(struct trace *trace, pid_t pid)
+int trace_add_descendants(struct trace *trace, pid_t pid)
 {
 	struct proc_pids list = {};
 	struct err err;
@@ -149,7 +141,7 @@ int trace_add(struct trace *trace, pid_t pid, struct err *err)
 	/* Twice: a child forked while the first round ran is found by the second, or by BPF. */
 	if (trace->options.children)
 		for (int round = 0; round < 2; round++)
-			total += add_descendants(trace, pid);
+			total += trace_add_descendants(trace, pid);
 	trace_steps_settle(trace);
 	if (total)
 		return total;
@@ -168,6 +160,7 @@ int trace_drain(struct trace *trace)
 {
 	int r = ring_buffer__consume(trace->ring);
 
+	trace_catch_up(trace);
 	trace_looks_turn(trace);
 	trace_jvms_turn(trace);
 	trace_steps_turn(trace);

@@ -20,7 +20,6 @@ struct trace_options {
 	uint64_t min_stack_ns;	/* shorter pauses carry no stack */
 	uint64_t buffer_bytes;	/* of the ring buffer; rounded up to a power of two */
 	const char *only_tier;	/* one way to probe, for tests; NULL: the best */
-	bool no_session;	/* as if the kernel had no uprobe sessions, for tests */
 	/* Probe what may mark steps; @step_probe is the user's own ("lib:symbol", "usdt:prov:name"), or NULL. */
 	bool steps;
 	const char *step_probe;
@@ -89,11 +88,11 @@ int trace_finish(struct trace *trace);
 const struct recording *trace_recording(const struct trace *trace);
 const struct stack_table *trace_stacks(const struct trace *trace);
 
-/* Whether our pids are those that BPF sees. */
-bool trace_in_first_pid_namespace(void);
+/* Whether uprobes need no perf events here (Linux 6.6); asked by trying. */
+bool trace_has_uprobe_multi(void);
 
-/* Whether this kernel has uprobe sessions; asked by trying. For doctor. */
-bool trace_has_sessions(void);
-
-/* Loads and frees the programs, to learn whether that works. For doctor. 0 or -errno with the remedy. */
-int trace_probe_kernel(struct err *err);
+/*
+ * Loads the programs and hits a uprobe on gctrace itself, to learn whether that works and by which
+ * means: @ret_way, "uprobe sessions". 0 or -errno with the remedy.
+ */
+int trace_probe_kernel(const char **ret_way, struct err *err);

@@ -16,14 +16,13 @@
 #include "strtab.h"
 #include "trace.h"
 #include "u64map.h"
+#include "uprobe.h"
 
 /* A probed file, or for watchpoints a probed process. */
 struct image {
 	struct probe_plan plan;
 	pid_t pid; /* of a per-process plan */
-	VEC(struct bpf_link *) links;
-	VEC(int) fds; /* links and perf events that libbpf has no handle for */
-	uint64_t attached_ns;
+	VEC(struct uprobe) probes; /* and watchpoints, as links */
 };
 
 /* A file that was looked at and holds nothing to probe, or a linker hook already attached. */
@@ -54,7 +53,7 @@ struct step_place {
 	int fd; /* of the file; owned by step_watch.fds */
 	uint64_t offset, semaphore, cookie;
 	const char *label; /* of the cookie's variant, or NULL */
-	struct bpf_link *link; /* NULL while the signal is let go */
+	struct uprobe probe; /* none while the signal is let go */
 };
 
 /* What the session knows of recording.signals.items[i]. */
@@ -110,7 +109,8 @@ struct trace {
 	struct gctrace_bpf *jvm_watch;
 	struct ring_buffer *ring;
 	const struct shared_page *shared;
-	bool sessions; /* functions are probed by uprobe sessions, else by pairs of perf uprobes */
+	unsigned int refused; /* features that a test forbids */
+	enum uprobe_way way; /* how functions are probed: by sessions, or by pairs of uprobes */
 
 	struct recording recording;
 	struct stack_table stacks;
@@ -122,7 +122,7 @@ struct trace {
 	struct image images[GC_MAX_IMAGES];
 	uint32_t image_count;
 	VEC(struct known_file) hooks;
-	VEC(struct bpf_link *) links; /* of hooks */
+	VEC(struct uprobe) hook_probes;
 	struct u64map live;	    /* pid → struct process.id */
 	struct u64map runtimes;	    /* process id and image → struct runtime.id */
 	VEC(struct jvm_instance *) jvms;
@@ -130,6 +130,11 @@ struct trace {
 	uint64_t unnamed_frames; /* of Java stacks */
 	uint64_t unprobed;	 /* processes that got a runtime which could not be probed */
 	uint32_t last_unprobed; /* struct process.id of the latest of them */
+	uint64_t unprobed_linkers; /* whose hook could not be probed */
+	uint64_t unprobed_steps;   /* places of step signals that could not be probed */
+	uint64_t skipped_changes; /* forks and execs at which the kernel left out our program */
+	uint64_t round_ns; /* when we last looked who had exited unseen */
+	uint64_t unprobed_facts;   /* optional probes of JVMs, likewise */
 	struct step_watch steps;
 	struct u64map looks; /* pid → when its maps were last looked at, and LOOK_… in the low bits */
 	size_t looks_due;    /* of them that carry LOOK_DUE */
@@ -139,17 +144,35 @@ struct trace {
 /* load.c */
 int trace_load(struct trace *trace, struct err *err);
 /* Loads the programs of @part unless they are. 0 or -errno with the remedy. */
-enum trace_part { PART_WATCH, PART_JVM, PART_JVM_WATCH };
+enum trace_part { PART_FIRST, PART_WATCH, PART_JVM, PART_JVM_WATCH };
 int trace_load_part(struct trace *trace, enum trace_part part, struct err *err);
+/* No more than loads PART_FIRST, into trace->bpf; sets trace->way and ->refused. */
+int trace_load_programs(struct trace *trace, struct err *err);
+
+/* libbpf_log.c: libbpf's warnings go to our log. */
 void trace_quiet_libbpf(void);
+/*
+ * Why the programs were not loaded, @r being libbpf's answer. Privileges and the like were looked at
+ * before: what is left is the kernel's own word on a program. Returns @r.
+ */
+int trace_explain_refusal(int r, struct err *err);
+
+/* refusal.c: GCTRACE_REFUSE → bits (1 << way, REFUSE_…). -EINVAL: it names no feature. */
+#define REFUSE_STATES (1u << 8) /* lookups of threads' states fail now and then */
+int trace_parse_refusals(unsigned int *ret, struct err *err);
+
+/* trace.c: the inode of our pid namespace, in whose numbers BPF shall speak; 0: the first one. */
+uint32_t trace_pid_namespace(void);
 
 /* attach.c: index of the image for @plan, attached, or -errno with a sentence (-EINVAL: occupied). */
 int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, struct err *err);
 int trace_attach_hook(struct trace *trace, const char *path, uint64_t offset);
 void trace_detach(struct image *image);
-int trace_keep_link(struct image *image, struct bpf_link *link); /* NULL: it could not be made */
-int trace_attach_session(struct image *image, const struct bpf_program *program,
-	const struct probe_site *site, uint64_t cookie);
+/* The image owns what is kept, also on failure. @link NULL: it could not be made. */
+int trace_keep_probe(struct image *image, const struct uprobe *probe);
+int trace_keep_link(struct image *image, struct bpf_link *link);
+int trace_probe_site(struct image *image, const struct bpf_program *program,
+	const struct probe_site *site, uint64_t cookie, bool at_return);
 /* jvm_attach.c */
 int trace_attach_jvm(struct trace *trace, struct image *image, uint32_t index, struct err *err);
 
@@ -217,6 +240,11 @@ void trace_steps_finish(struct trace *trace);
 /* marks.c: marks → series and marks of the recording. */
 void trace_on_mark(struct trace *trace, const struct event *event);
 void trace_on_label(struct trace *trace, const struct event *event);
+
+/* catch_up.c: looks for what BPF could not tell of the processes. */
+void trace_catch_up(struct trace *trace);
+/* trace.c: adds the descendants that are not ours yet. Returns how many runtimes they have. */
+int trace_add_descendants(struct trace *trace, pid_t pid);
 
 /* drain.c */
 int trace_on_record(void *arg, void *bytes, size_t size);
