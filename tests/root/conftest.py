@@ -15,7 +15,7 @@ import harness
 
 ALL = harness.load_runtimes()
 CHOSEN = os.environ.get("GCTRACE_TEST_RUNTIMES", "").split()
-TIMEOUT_S = 90
+TIMEOUT_S = int(90 * harness.SLOWNESS)
 
 # `scripts/test quick` picks runtimes, and leaves out what takes seconds.
 full_only = pytest.mark.skipif(bool(CHOSEN), reason="for the full suite")

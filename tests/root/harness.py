@@ -16,6 +16,8 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 ORACLE = HERE / "oracle.py"
 WAIT_S = 20
+# On an emulated machine every wait may take this much longer before it counts as endless.
+SLOWNESS = float(os.environ.get("GCTRACE_TEST_SLOWNESS") or 1)
 
 # In a chroot of its own mount namespace, with what multiprocessing and /proc readers need.
 ENTER = (
@@ -52,7 +54,7 @@ class Lines:
         """The next line, or None at the end of the pipe."""
         with self.changed:
             if not self.changed.wait_for(
-                lambda: self.taken < len(self.lines) or self.closed, seconds
+                lambda: self.taken < len(self.lines) or self.closed, seconds * SLOWNESS
             ):
                 raise TimeoutError("nothing was said for %s s" % seconds)
             if self.taken == len(self.lines):
@@ -73,7 +75,7 @@ class Lines:
             return self.closed
 
         with self.changed:
-            if not self.changed.wait_for(look, seconds):
+            if not self.changed.wait_for(look, seconds * SLOWNESS):
                 said = "\n".join(self.lines)
                 raise TimeoutError("no such line in %s s; there were:\n%s" % (seconds, said))
             return self.lines[seen - 1] if seen and wanted(self.lines[seen - 1]) else None
@@ -105,7 +107,7 @@ class Process:
 
     def wait(self, seconds=WAIT_S):
         try:
-            return self.popen.wait(seconds)
+            return self.popen.wait(seconds * SLOWNESS)
         except subprocess.TimeoutExpired:
             raise TimeoutError(
                 "%s still runs after %s s; stderr:\n%s" % (self.argv, seconds, self.err.text())
@@ -252,7 +254,7 @@ def gctrace(*args, **options):
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        timeout=options.pop("timeout", 60),
+        timeout=options.pop("timeout", 60) * SLOWNESS,
         **options
     )
 
@@ -323,7 +325,7 @@ def in_kernel():
 
 
 def wait_until(condition, seconds=WAIT_S, what="that"):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * SLOWNESS
     while not condition():
         if time.monotonic() > end:
             raise AssertionError("%s did not come true in %s s" % (what, seconds))

@@ -74,7 +74,7 @@ class JavaRuntime(harness.Runtime):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=env,
-            timeout=seconds,
+            timeout=seconds * harness.SLOWNESS,
         )
 
     def collectors(self):
@@ -135,7 +135,7 @@ def compile_programs(folder, sources=None):
         [javac, "-source", "8", "-target", "8", "-Xlint:-options", "-d", str(folder)] + files,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=WAIT_S,
+        timeout=WAIT_S * harness.SLOWNESS,
     )
     if done.returncode:
         raise AssertionError("javac: %s" % done.stdout.decode())
@@ -174,6 +174,8 @@ class Jvm(harness.Process):
         self.runtime = runtime
         self.inside, self.outside = _folder(runtime, scratch)
         shutil.copytree(classes, self.outside / "classes")
+        for folder in (self.outside, self.outside / "classes"):
+            folder.chmod(0o777)  # the JVM may be another user's
         java = ["-Xmx" + heap, "-Xms" + heap] if heap else []
         java += collector_flags(collector) if collector else []
         self.logged = log

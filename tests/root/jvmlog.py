@@ -379,7 +379,9 @@ def _heap(said):
 
 # What 8 prints.
 
-STAMPED = re.compile(r"\d+[.,]\d+: (.*)$")
+# A message is written at once, its stamp and the ": " after it before that. So another thread's
+# stamps, or none, may stand before it: a marking thread prints while the VM thread does.
+STAMPED = re.compile(r"(?:[\d:][\d.,: ]*)?(.*)$")
 GC_8 = re.compile(r"\[(Full GC|GC pause|GC remark|GC cleanup|GC|)(?= )")
 WHOLE_8 = re.compile(r"(?<![:\d]) (\d+)K->(\d+)K\((\d+)K\)")
 G1_WHOLE_8 = re.compile(
@@ -394,8 +396,7 @@ def parse_8(text, operations=""):
     log, names = Log(), OPERATION_8.findall(operations)
     applied, pending = None, []
     for line in _whole_lines(text):
-        found = STAMPED.match(line)
-        said = found.group(1) if found else line
+        said = STAMPED.match(line).group(1)
         if said.startswith("Application time: "):
             applied = seconds_to_ns(said.split()[2])
             continue
@@ -407,9 +408,9 @@ def parse_8(text, operations=""):
         whole = G1_WHOLE_8.search(said)
         if whole and pending:
             _use_g1_heap_8(pending[-1], whole)
-        elif found and said.startswith("[GC concurrent-"):
+        elif said.startswith("[GC concurrent-"):
             _add_phase_8(log, said)
-        elif found and GC_8.match(said):
+        elif GC_8.match(said):
             pending.append(_collection_8(said))
             log.collections.append(pending[-1])
     return log

@@ -23,6 +23,12 @@ CALLED void step_once(void)
 	work++;
 }
 
+/* Begins with an instruction that no kernel lets a uprobe replace: is_prefix_bad(), uprobes.c. */
+__attribute__((naked, visibility("default"))) void step_locked(void)
+{
+	__asm__("lock orq $0, (%rsp)\n\tret");
+}
+
 /* The same place in the code, with and without a tracer. */
 CALLED void step_usdt(void)
 {

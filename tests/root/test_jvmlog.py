@@ -227,6 +227,17 @@ def test_8_without_operations():
     assert [s.operation for s in log.safepoints] == [None] * 4
 
 
+def test_8_torn():
+    """A marking thread's stamp may stand before the VM thread's message, or between its pieces."""
+    whole = "0.470: Total time"
+    phase = "0.471: [GC concurrent-root-region-scan-end, 0.0012000 secs]\n"
+    assert whole in JDK_8 and phase in JDK_8
+    message = phase.partition(": ")[2]
+    for torn in ("0.4710.470: : Total time", "0.471: 0.470: Total time", ": Total time", "Total time"):
+        text = JDK_8.replace(phase, message).replace(whole, torn)
+        assert jvmlog.parse_8(text) == jvmlog.parse_8(JDK_8), torn
+
+
 def test_unread_line_is_not_passed_over():
     with pytest.raises(ValueError):
         jvmlog.parse(JDK_17.replace("Reaching safepoint", "Nearing safepoint"))

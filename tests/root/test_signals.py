@@ -66,15 +66,19 @@ class Subject(harness.Process):
         assert self.wait() == 0
 
 
+def build_calls(library):
+    subprocess.run(
+        ["gcc", "-O1", "-Wall", "-fPIC", "-shared", "-o", library, harness.HERE / "step_calls.c"],
+        check=True,
+    )
+
+
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory):
     """The libraries, built once, by the names under which signals are looked for."""
     folder = tmp_path_factory.mktemp("libraries")
     plain = folder / "libsteps.so"
-    subprocess.run(
-        ["gcc", "-O1", "-Wall", "-fPIC", "-shared", "-o", plain, harness.HERE / "step_calls.c"],
-        check=True,
-    )
+    build_calls(plain)
     made = {"steps": plain}
     for name in ("libcblas_test.so", "libnccl.so.2"):
         made[name.split(".")[0]] = shutil.copy(plain, folder / name)
@@ -366,6 +370,13 @@ def test_named_function_is_kept_however_hot(bench, some_runtime, libraries):
     assert marks.signals["user:libsteps:step_once"]["let_go_ns"] is None
 
 
+def sleeps(pid):
+    """How often the main thread of a process has gone to sleep."""
+    with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as status:
+        (line,) = [line for line in status if line.startswith("voluntary_ctxt_switches:")]
+    return int(line.split()[1])
+
+
 def test_lost_marks_are_counted(bench, some_runtime, libraries):
     """A ring too small: what is not recorded is counted, and no mark is recorded twice."""
     subject = start(bench, some_runtime, steps=libraries["steps"])
@@ -373,9 +384,27 @@ def test_lost_marks_are_counted(bench, some_runtime, libraries):
     tracer.popen.send_signal(signal.SIGSTOP)
     subject.ask("call", "steps", "once_many", 50021)
     tracer.popen.send_signal(signal.SIGCONT)
+    # two turns later the ring has room again: the collections of python's exit are no marks lost
+    seen = sleeps(tracer.pid)
+    harness.wait_until(lambda: sleeps(tracer.pid) >= seen + 3, what="the tracer's turn")
     marks = finish(bench, subject, tracer, complete=False)
     assert dict(marks.drops)["ring-full"] + marks.total("user:libsteps:step_once") == 50021
     assert 0 < marks.total("user:libsteps:step_once") < 50021
+
+
+def test_refused_place_is_a_drop(bench, some_runtime, libraries):
+    """A call that the kernel does not let be probed is told, and never as one that did not come."""
+    subject = start(bench, some_runtime, steps=libraries["steps"])
+    tracer = bench.record(subject, "--step", "libsteps:step_locked")
+    subject.ask("call", "steps", "step_locked")
+    subject.ask("collect", 23)
+    marks = finish(bench, subject, tracer, complete=False)
+    assert dict(marks.drops) == {"unprobed-step": 1} and marks.manual == 23
+    assert marks.total("user:libsteps:step_locked") == 0
+    assert "step_locked" in tracer.err.text() and "cannot be probed" in tracer.err.text()
+    report = harness.gctrace("report", bench.file).stdout.decode()
+    assert "1 place was found, but could not be probed" in report
+    assert "INCOMPLETE" in report and "unprobed-step" in report
 
 
 REFUSED = {
