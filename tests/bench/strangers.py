@@ -26,7 +26,8 @@ def variants(binary, folder):
 
     return {
         "**gctrace** (session, filter)": ours(),
-        "gctrace without sessions": ours(GCTRACE_NO_SESSION="1"),
+        "gctrace by uprobe_multi": ours(GCTRACE_REFUSE="session"),
+        "gctrace by perf uprobes": ours(GCTRACE_REFUSE="session,multi"),
         "least: a session with nothing but a filter": floor("filter"),
         "alternative: a probe per process": floor("private"),
         "bpftrace -p": bench.bpftrace,
