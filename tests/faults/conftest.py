@@ -1,15 +1,19 @@
 """The faults' tests have the fixtures, harness and runtimes of the root tests."""
 
+import importlib.util
 import sys
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "root"
 sys.path.insert(0, str(ROOT))
 
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("root_conftest", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return vars(module)
+
+
 # Under this file's own name, by which the modules of tests/root ask for it.
-globals().update(
-    (name, value)
-    for name, value in vars(SourceFileLoader("root_conftest", str(ROOT / "conftest.py")).load_module()).items()
-    if not name.startswith("__")
-)
+globals().update((n, v) for n, v in load(ROOT / "conftest.py").items() if not n.startswith("__"))
