@@ -1,0 +1,113 @@
+"""Random workloads, traced and not: the same output, the same end, books equal or the lack counted.
+
+$GCTRACE_SOAK_S says for how many seconds in all (two minutes). What a workload does follows from its
+seed, which a failure names; GCTRACE_SOAK_SEED=N begins there.
+"""
+
+import collections
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import conftest
+import harness
+
+LOAD = Path(__file__).resolve().parent / "soak" / "soak_load.py"
+SECONDS = float(os.environ.get("GCTRACE_SOAK_S") or 120)
+FIRST_SEED = int(os.environ.get("GCTRACE_SOAK_SEED") or 1)
+ACTIONS = 23
+LEAST_ROUNDS = 2  # on a machine too slow for its share of the time
+
+
+class Load:
+    """One run of the workload: its output, its status, and where its processes' books are."""
+
+    def __init__(self, bench, runtime, seed, name):
+        self.shares_books = runtime.minor == (3, 8)  # one collector for all interpreters
+        script = Path(bench.script(runtime)).parent / "soak_load.py"
+        folder = Path(runtime.root + str(script)).parent if runtime.in_root else script.parent
+        shutil.copy(LOAD, folder / script.name)
+        self.truth = folder / name
+        argv = runtime.start_line(str(script), isolate=True)
+        argv += [str(seed), str(ACTIONS), str(script.parent / name)]
+        self.process = bench.process(argv, env=runtime.environment)
+        assert self.process.out.next() == "ready", self.process.err.text()
+
+    def finish(self):
+        self.process.send("go")
+        self.status = self.process.wait(60)
+        self.process.out.find(lambda line: False, 20)  # to its end
+        return self.process.out.text(), self.status
+
+    def windows(self):
+        """(pid, from, until, collections per generation) of each process, or part of its life; and
+        (pid, tid, from, until) of what was another interpreter's, which has its own books."""
+        begun, lives, others = {}, [], []
+        for line in self.truth.read_text().splitlines():
+            note = json.loads(line)
+            pid, event = note["pid"], note["event"]
+            if event in ("begin", "away"):
+                begun[pid, event] = note
+            elif event == "back":
+                away = begun.pop((pid, "away"))
+                others.append((pid, note["tid"], away["ns"], note["ns"]))
+            else:
+                before = begun.pop((pid, "begin"))
+                gained = [a - b for a, b in zip(note["collections"], before["collections"])]
+                lives.append((pid, before["ns"], note["ns"], gained))
+        return lives, [] if self.shares_books else others
+
+
+def within(pause, start_ns, end_ns):
+    return start_ns <= pause["start_ns"] and pause["end_ns"] <= end_ns
+
+
+def lacking(records, lives, others):
+    """How many collections of the books have no pause; of no generation are there more pauses."""
+    lack = collections.Counter()
+    for pid, start_ns, end_ns, gained in lives:
+        mine = [p for p in records.of_pid(pid) if within(p, start_ns, end_ns)]
+        for of, tid, away_ns, back_ns in others:
+            if of == pid:
+                mine = [p for p in mine if p["tid"] != tid or not within(p, away_ns, back_ns)]
+        seen = harness.per_generation(mine)
+        assert all(s <= g for s, g in zip(seen, gained)), (pid, seen, gained)
+        lack[pid] += sum(gained) - sum(seen)
+    return lack
+
+
+def check_books(records, lives, others):
+    """What is lacking is told: as missed by its process, or as a drop. How much it is."""
+    lack = lacking(records, lives, others)
+    missed = {pid: records.process(pid).get("missed") or 0 for pid in lack}
+    untold = sum(max(n - missed[pid], 0) for pid, n in lack.items())
+    assert untold <= sum(d["count"] for d in records.drops), (lack, missed, records.drops)
+    if sum(lack.values()):
+        assert records.recording["complete"] is False
+    return sum(lack.values())
+
+
+def round_of(bench, runtime, seed):
+    plain = Load(bench, runtime, seed, "plain-%d" % seed)
+    expected = plain.finish()
+    traced = Load(bench, runtime, seed, "traced-%d" % seed)
+    tracer = bench.record(traced.process)
+    assert traced.finish() == expected, "seed %d" % seed
+    tracer.finish(30)
+    return traced.windows()
+
+
+def test_soak(bench, runtime):
+    end = time.monotonic() + SECONDS / len(conftest.PLAIN)
+    seed, totals = FIRST_SEED, collections.Counter()
+    while time.monotonic() < end or seed < FIRST_SEED + LEAST_ROUNDS:
+        lives, others = round_of(bench, runtime, seed)
+        assert len(lives) > 1, "seed %d forked nothing" % seed
+        totals["lacking"] += check_books(bench.report(), lives, others)
+        totals["processes"] += len(lives)
+        totals["collections"] += sum(sum(gained) for _, _, _, gained in lives)
+        totals["rounds"] += 1
+        seed += 1
+    print(runtime, dict(totals))  # pytest -rP shows it
