@@ -288,6 +288,9 @@ static __noinline void begin(struct pt_regs *ctx, struct thread_state *state, __
 		slot->tid = state->record.header.tid;
 		slot->pid = state->record.header.pid;
 		slot->start_ns = state->start_ns;
+		slot->image = image;
+		slot->generation = state->generation;
+		slot->cause = state->cause;
 	}
 }
 

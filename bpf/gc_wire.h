@@ -67,6 +67,7 @@ struct gc_header {
 #define GC_PAUSE_HEAP	      32 /* heap_objects and heap_pending are known */
 #define GC_PAUSE_RSS	      64 /* rss_start and rss_end are known */
 #define GC_PAUSE_WAITED	      128 /* waited_ns is known: the parent is a target */
+#define GC_PAUSE_UNFINISHED   256 /* the thread left the collector by exit or exec; header.time_ns: when */
 
 struct gc_frame {
 	__u64 code; /* id of a gc_code record */
@@ -347,6 +348,9 @@ struct gc_signals {
 struct gc_open {
 	__u32 pid, tid;
 	__u64 start_ns;
+	__u32 image;	  /* index into layouts */
+	__s16 generation; /* as the collector's argument says; -1: not known */
+	__u16 cause;	  /* GC_CAUSE_… */
 };
 
 /* The attach cookie: which image, which of its sites, and what a hit there means. */
@@ -439,7 +443,7 @@ _Static_assert(sizeof(struct gc_pause) == 144 + 16 * (GC_MAX_FRAMES + 1), "wire 
 _Static_assert(sizeof(struct gc_code) == 48 + 2 * (8 + GC_NAME_BYTES), "wire ABI");
 _Static_assert(sizeof(struct gc_table) == 40 + GC_TABLE_BYTES, "wire ABI");
 _Static_assert(sizeof(struct gc_process) == 40, "wire ABI");
-_Static_assert(sizeof(struct gc_open) == 16, "wire ABI");
+_Static_assert(sizeof(struct gc_open) == 24, "wire ABI");
 _Static_assert(sizeof(struct gc_mark) == 56, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
 _Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");

@@ -6,7 +6,7 @@
 #include "vm_thread.bpf.h"
 
 /* A safepoint in progress shows in a slot that user space sees; a collision hides one of two. */
-static __always_inline void show_open(__u64 start_ns)
+static __always_inline void show_open(const struct vm_thread *vm, __u64 start_ns)
 {
 	__u64 id = current_ids();
 	struct shared *s = shared();
@@ -18,6 +18,9 @@ static __always_inline void show_open(__u64 start_ns)
 	slot->pid = id >> 32;
 	slot->tid = (__u32)id;
 	slot->start_ns = start_ns;
+	slot->image = vm->image;
+	slot->generation = -1;
+	slot->cause = GC_CAUSE_UNKNOWN;
 }
 
 #define OP_WORDS 4 /* of a VM_Operation, in which its vtable and its calling thread are */
@@ -57,6 +60,7 @@ static __always_inline struct vm_thread *planned_thread(void)
 		count_drop(GC_DROP_THREAD);
 		return NULL;
 	}
+	vm->image = plan->image;
 	vm->current_op = plan->current_op;
 	vm->op_thread = plan->op_thread;
 	vm->late_ns = plan->late_ns;
@@ -78,7 +82,7 @@ static __always_inline void begin(__u64 now, __u64 argument)
 	record->heap_before = record->heap_after = 0;
 	record->summaries = record->name_bytes = record->stack_flags = 0;
 	note_operation(vm);
-	show_open(now);
+	show_open(vm, now);
 }
 
 static __always_inline void synchronized(__u64 now, __u64 argument)
@@ -198,7 +202,7 @@ static __always_inline void end(__u64 now, __u64 argument, bool has_arguments)
 	if (!vm || !vm->begin_ns)
 		return; /* not planned, or its begin was before us */
 	vm->begin_ns = 0;
-	show_open(0);
+	show_open(vm, 0);
 	vm->record.end_argument = argument;
 	send_safepoint(vm, now, has_arguments);
 }

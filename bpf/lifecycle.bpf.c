@@ -49,6 +49,39 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+static __always_inline void close_slot(__u32 tid)
+{
+	struct shared *s = shared();
+
+	if (s && s->open[tid % GC_OPEN_SLOTS].tid == tid)
+		s->open[tid % GC_OPEN_SLOTS].start_ns = 0;
+}
+
+/*
+ * The collector that this thread was in will never return: exit or exec has taken it away, and with it
+ * the memory that its counters were in. The pause ends here.
+ */
+static __always_inline void leave_pause(struct thread_state *state)
+{
+	struct gc_pause *record = &state->record;
+
+	if (!state->depth)
+		return;
+	state->depth = 0;
+	close_slot(record->header.tid);
+	record->header.size = GC_PAUSE_SIZE(0);
+	record->header.time_ns = bpf_ktime_get_ns();
+	record->start_ns = state->start_ns;
+	record->interpreter = state->interpreter;
+	record->image = state->image;
+	record->generation = state->generation;
+	record->cause = state->cause;
+	record->flags = (state->flags & ~GC_PAUSE_RSS) | GC_PAUSE_NO_BOOKS | GC_PAUSE_UNFINISHED;
+	record->collected = record->uncollectable = 0;
+	record->frame_count = 0;
+	send_record(record, GC_PAUSE_SIZE(0), &state->sent);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
@@ -62,23 +95,15 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	bpf_map_update_elem(&targets, &tgid, &fresh, BPF_EXIST);
 	state = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
 	if (state) {
-		/* The collector that called exec is gone, and the thread is now the leader. */
-		state->depth = 0;
+		leave_pause(state);
 		state->tstate = 0;
+		/* The thread that called exec is now the leader. */
 		state->record.header.tid = (__u32)ids;
 	}
 	tell(GC_EVENT_EXEC, 0, 0);
 	if (stop_at_start)
 		bpf_send_signal(SIGSTOP);
 	return 0;
-}
-
-static __always_inline void close_slot(__u32 tid)
-{
-	struct shared *s = shared();
-
-	if (s && s->open[tid % GC_OPEN_SLOTS].tid == tid)
-		s->open[tid % GC_OPEN_SLOTS].start_ns = 0;
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -91,8 +116,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!bpf_map_lookup_elem(&targets, &tgid))
 		return 0;
 	state = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
-	if (state && state->depth)
-		tell(GC_EVENT_UNFINISHED, 0, state->start_ns);
+	if (state)
+		leave_pause(state);
 	close_slot((__u32)ids); /* a JVM's last safepoint has no end */
 	if (task->signal->live.counter)
 		return 0; /* other threads live on */

@@ -35,8 +35,8 @@ struct {
 /* Of one VM Thread. */
 struct vm_thread {
 	__u64 begin_ns; /* of the safepoint in progress; 0: none */
-	__u32 sent, op_thread;
-	__u64 current_op, late_ns; /* these and op_thread: the plan's; 0: not known yet */
+	__u32 sent, op_thread, image, pad;
+	__u64 current_op, late_ns; /* these, op_thread and image: the plan's; 0: not known yet */
 	struct gc_safepoint record;
 	struct gc_late late;
 	struct java_walk walk;

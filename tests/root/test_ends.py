@@ -65,7 +65,7 @@ def test_min_duration(bench, runtime):
 
 
 def test_target_killed_in_a_pause(bench, runtime):
-    """The pause that never ended is neither made up nor lost in silence."""
+    """The pause that never ended is told of as such."""
     target = bench.oracle(runtime)
     marker = bench.marker(runtime)
     tracer = bench.record(target)
@@ -77,11 +77,8 @@ def test_target_killed_in_a_pause(bench, runtime):
     tracer.finish()
 
     records = bench.report()
-    ended = [p for p in records.pauses if p.get("end_ns") is not None]
-    check_sums(ended, books)
-    unfinished = [p for p in records.pauses if p.get("end_ns") is None]
-    told = str(records.drops) + str(records.summary) + str(unfinished)
-    assert unfinished or "unfinished" in told, told
+    check_sums(records.pauses[:-1], books)
+    assert records.pauses[-1]["unfinished"] and not records.drops
 
 
 def test_in_progress(bench, some_runtime):

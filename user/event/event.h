@@ -31,6 +31,7 @@ enum event_pause_flag {
 	EVENT_HEAP = 32,
 	EVENT_RSS = 64,
 	EVENT_WAITED = 128,
+	EVENT_LEFT = 256, /* by exit or exec, at time_ns; the runtime's counters are not known */
 };
 
 enum event_cause { EVENT_CAUSE_UNKNOWN, EVENT_AUTOMATIC, EVENT_MANUAL, EVENT_SHUTDOWN };

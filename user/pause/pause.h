@@ -26,13 +26,15 @@ enum pause_flag { /* stored: append only */
 	PAUSE_CONCURRENT = 1 << 5,    /* HotSpot: a step of a concurrent cycle (G1 Remark, ZGC's marks, …) */
 	PAUSE_SAFEPOINT = 1 << 6,     /* .safepoint holds facts */
 	PAUSE_INEXACT = 1 << 7,	      /* start or duration are the probes', not the runtime's own */
+	PAUSE_UNFINISHED = 1 << 8,    /* it lasted at least until end_ns: the recording, or its process, ended */
+	PAUSE_BEGUN_BEFORE = 1 << 9,  /* it lasted at least from start_ns on: the recording began within it */
 };
 
 struct pause {
 	uint64_t id; /* from 1, in the order the pauses ended */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, [start, end) */
 	uint32_t runtime;	   /* struct runtime.id */
-	uint32_t tid;		   /* as the host sees it */
+	uint32_t tid;		   /* as the host sees it; 0 if not known */
 	int32_t interpreter;	   /* 0 is the main one; UNKNOWN if not known */
 	int32_t generation;	   /* UNKNOWN if not known */
 	uint32_t cause, flags;	   /* enum pause_cause, enum pause_flag */
@@ -56,6 +58,12 @@ struct pause {
 static inline bool pause_collects(const struct pause *pause)
 {
 	return !(pause->flags & PAUSE_NO_COLLECTION);
+}
+
+/* Whether its duration is a lower bound. */
+static inline bool pause_is_open(const struct pause *pause)
+{
+	return pause->flags & (PAUSE_UNFINISHED | PAUSE_BEGUN_BEFORE);
 }
 
 /* What a user wants to see in a list or a picture; totals are always over all pauses. */

@@ -161,7 +161,7 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	line_begin(out, "pause");
 	line_unsigned(out, "id", pause->id);
 	line_known(out, "pid", process ? process->pid : UNKNOWN);
-	line_int(out, "tid", pause->tid);
+	line_known(out, "tid", pause->tid ? (int64_t)pause->tid : UNKNOWN);
 	line_text(out, "runtime", runtime ? runtime->kind : NULL);
 	line_unsigned(out, "start_ns", pause->start_ns);
 	line_unsigned(out, "end_ns", pause->end_ns);
@@ -176,6 +176,10 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	line_bool(out, "slept", !!(pause->flags & PAUSE_SLEPT));
 	line_bool(out, "nested_call", !!(pause->flags & PAUSE_NESTED_CALL));
 	line_bool(out, "truncated", !!(pause->flags & PAUSE_TRUNCATED));
+	if (pause_is_open(pause)) {
+		line_bool(out, "unfinished", !!(pause->flags & PAUSE_UNFINISHED));
+		line_bool(out, "begun_before", !!(pause->flags & PAUSE_BEGUN_BEFORE));
+	}
 	line_known(out, "heap_objects", pause->heap_objects);
 	line_known(out, "heap_pending", pause->heap_pending);
 	line_known(out, "rss_start", pause->rss_start);

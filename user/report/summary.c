@@ -117,6 +117,7 @@ int summary_add(struct summary *summary, const struct pause *pause)
 		summary->last_end_ns = pause->end_ns;
 	summary->histogram[duration_ns ? 63 - __builtin_clzll(duration_ns) : 0]++;
 	summary->slept += !!(pause->flags & PAUSE_SLEPT);
+	summary->open += pause_is_open(pause);
 	worst_add(summary, pause, duration_ns);
 	return 0;
 }

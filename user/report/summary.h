@@ -25,7 +25,8 @@ struct summary {
 		causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
 	struct safepoints safepoints; /* and of those that are */
 	uint64_t histogram[SUMMARY_BUCKETS];
-	uint64_t slept;
+	uint64_t slept; /* pauses in which the thread did */
+	uint64_t open;	/* of which no begin or no end was seen: their lengths are lower bounds */
 	struct pause worst[SUMMARY_WORST]; /* longest first */
 	uint32_t worst_count;
 	VEC(struct summary_sum) stacks; /* by stack node, as far as the greatest that occurred */

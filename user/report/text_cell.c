@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "parse.h"
-#include "pause.h"
 #include "text_cell.h"
 #include "utf8.h"
 
@@ -51,6 +50,15 @@ void cell_known(FILE *out, int64_t count, int width)
 void cell_duration(FILE *out, uint64_t ns, int width)
 {
 	cell_text(out, FORMAT_DURATION(ns), width);
+}
+
+void cell_pause(FILE *out, const struct pause *pause, int width)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%s%s", pause_is_open(pause) ? "≥" : "",
+		FORMAT_DURATION(pause_duration(pause)));
+	cell_text(out, text, width);
 }
 
 void cell_string(FILE *out, const struct strtab *strings, uint32_t id, int width)

@@ -94,7 +94,7 @@ static void put_safepoint(FILE *out, const struct recording *recording,
 	put_origin(out, recording, pause->start_ns, pause->runtime, 8);
 	fputc(' ', out);
 	cell_text(out, safepoint_kind_cell(safepoint_kind(pause)), -5);
-	cell_duration(out, pause_duration(pause), 10);
+	cell_pause(out, pause, 10);
 	if (safepoint_reach_matters(pause))
 		cell_duration(out, (uint64_t)safepoint->ttsp_ns, 10);
 	else
@@ -123,7 +123,7 @@ void text_pause_line(FILE *out, const struct recording *recording,
 	cell_known(out, pause->generation, 4);
 	fputc(' ', out);
 	cell_text(out, pause_cause_name(pause->cause), -9);
-	cell_duration(out, pause_duration(pause), 11);
+	cell_pause(out, pause, 11);
 	cell_known(out, pause->collected, 11);
 	fputs("  ", out);
 	if (pause->stack && pause->stack < stacks->node_count)

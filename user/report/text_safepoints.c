@@ -260,7 +260,7 @@ static void put_worst(FILE *out, const struct recording *recording, const struct
 	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
 
 	fputs("  ", out);
-	cell_duration(out, pause_duration(pause), 10);
+	cell_pause(out, pause, 10);
 	fputs("  ", out);
 	cell_text(out, safepoint_kind_cell(safepoint_kind(pause)), -5);
 	cell_text(out, facts->ttsp_ns < 0 ? "-" : FORMAT_DURATION((uint64_t)facts->ttsp_ns), 11);

@@ -156,14 +156,16 @@ static void worst_pauses(FILE *out, const struct recording *recording,
 		if (pause_is_safepoint(pause))
 			continue;
 		fputs("  ", out);
-		cell_duration(out, pause_duration(pause), 10);
+		cell_pause(out, pause, 10);
 		cell_known(out, pause->generation, 5);
 		fputs("  ", out);
 		cell_text(out, pause_cause_name(pause->cause), -9);
 		cell_known(out, pause->collected, 12);
 		fputs("  ", out);
 		put_moment(out, recording, pause);
-		fputs(pause->flags & PAUSE_SLEPT ? "; the thread slept in it\n" : "\n", out);
+		fputs(pause->flags & PAUSE_SLEPT ? "; the thread slept in it" : "", out);
+		fputs(pause->flags & PAUSE_BEGUN_BEFORE ? "; it had begun before" : "", out);
+		fputs(pause->flags & PAUSE_UNFINISHED ? "; it had not ended\n" : "\n", out);
 		text_stack(out, stacks, pause->stack);
 	}
 }

@@ -244,6 +244,9 @@ static void put_causes(FILE *out, const struct summary *summary, uint64_t traced
 	if (summary->slept)
 		fprintf(out, "  In %llu of them the thread slept: a finalizer waited or did I/O, or memory was paged in.\n",
 			(unsigned long long)summary->slept);
+	if (summary->open)
+		fprintf(out, "  %llu of them had begun before the recording or had not ended with it: at least so long (≥).\n",
+			(unsigned long long)summary->open);
 }
 
 static void put_histogram(FILE *out, const struct summary *summary)

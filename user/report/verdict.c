@@ -264,13 +264,15 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 	if (jvm)
 		say_collecting(&summary->safepoints, collecting, sizeof(collecting));
 	say_worst(stacks, &summary->worst[0], worst, sizeof(worst));
-	snprintf(text, size, "%s %s %s for %s%s %s %s%s%s: %llu %s%s, longest %s (%s)%s%s",
+	snprintf(text, size, "%s %s %s for %s%s %s %s%s%s: %llu %s%s, longest %s%s (%s)%s%s",
 		verdict_subject(recording),
 		recording_kinds(recording) & RUNTIMES_JVM ? "stopped" : "paused", who,
-		complete ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
+		complete && !summary->open ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
 		traced.count > 1 ? "in all within" : "of", FORMAT_DURATION(span_ns), share, collecting,
 		(unsigned long long)summary->count, jvm ? "safepoint" : "pause",
-		summary->count == 1 ? "" : "s", FORMAT_DURATION(summary->max_ns), worst,
+		summary->count == 1 ? "" : "s",
+		pause_is_open(&summary->worst[0]) ? "at least " : "",
+		FORMAT_DURATION(summary->max_ns), worst,
 		harmless && !*stalls ? ": look elsewhere." : ".", stalls);
 	return text;
 }

@@ -53,13 +53,14 @@ CREATE TABLE pause (
 	start_ns      INTEGER NOT NULL,
 	duration_ns   INTEGER NOT NULL,
 	runtime       INTEGER NOT NULL REFERENCES runtime (id),
-	tid           INTEGER NOT NULL,    -- the thread that collected
+	tid           INTEGER NOT NULL,    -- the thread that collected; 0: not known
 	interpreter   INTEGER,             -- 0: the main one
 	generation    INTEGER,
 	cause         INTEGER NOT NULL,    -- 0 unknown, 1 automatic, 2 manual, 3 shutdown, 4 in the runtime's words (safepoint.cause)
 	flags         INTEGER NOT NULL,    -- sum of: 1 the thread slept within, 2 collector called again within, 4 stack truncated,
 	                                   -- 8 no collection, 16 a full one, 32 step of a concurrent cycle, 64 has a row in safepoint,
-	                                   -- 128 times are the probes', not the runtime's own
+	                                   -- 128 times are the probes', not the runtime's own, 256 lasted at least so long:
+	                                   -- the recording or its process ended in it, 512 likewise: the recording began in it
 	collected     INTEGER,             -- objects
 	uncollectable INTEGER,             -- objects
 	stack         INTEGER REFERENCES stack (id), -- innermost frame; NULL: not taken

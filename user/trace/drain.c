@@ -24,7 +24,8 @@ static uint32_t pause_flags(uint32_t flags)
 {
 	return (flags & EVENT_SLEPT ? PAUSE_SLEPT : 0) |
 		(flags & EVENT_NESTED ? PAUSE_NESTED_CALL : 0) |
-		(flags & EVENT_TRUNCATED ? PAUSE_TRUNCATED : 0);
+		(flags & EVENT_TRUNCATED ? PAUSE_TRUNCATED : 0) |
+		(flags & EVENT_LEFT ? PAUSE_UNFINISHED : 0);
 }
 
 /* @value if the pause's record holds it. */
@@ -46,6 +47,7 @@ static void on_pause(struct trace *trace, const struct event *event)
 		trace->bad_records++;
 		return;
 	}
+	trace_begun_next(trace, process, event);
 	pause = (struct pause){
 		.id = ++trace->pauses,
 		.start_ns = event->pause.start_ns,

@@ -99,16 +99,28 @@ static int attach_image(struct trace *trace, pid_t pid, const struct probe_image
 static void open_books(struct trace *trace, pid_t pid, uint32_t process, uint32_t image,
 	const struct proc_map *map)
 {
+	struct begun_pause begun;
 	struct probe_books books;
 
 	if (probe_books(pid, map, &trace->images[image].plan, &books))
 		return;
 	if (!books_open(&trace->books, process, books.interpreter, books.counts))
 		return; /* its maps have changed: what was missed until now is missed */
-	if (books.collecting) {
-		log_debug("%d: a collection was under way; it is not ours", pid);
-		books_expect(&trace->books, process, books.interpreter);
-	}
+	if (!books.collecting)
+		return;
+	books_expect(&trace->books, process, books.interpreter);
+	begun = (struct begun_pause){
+		.process = process,
+		.runtime = trace_runtime(trace, process, image)->id,
+		.image = image,
+		.pid = pid,
+		.map = *map,
+		.books = books,
+		.start_ns = now_ns(),
+	};
+	begun.map.path = NULL;
+	begun.seen_ns = begun.start_ns;
+	trace_begun_add(trace, &begun);
 }
 
 static void attach_hook(struct trace *trace, pid_t pid, const struct proc_maps *maps)

@@ -93,6 +93,7 @@ void trace_process_exec(struct trace *trace, pid_t pid)
 
 	if (!id)
 		return;
+	trace_begun_over(trace, id);
 	process = process_by_id(trace, id);
 	describe(process);
 	tell(trace, process);
@@ -111,6 +112,7 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 		return;
 	process = process_by_id(trace, (uint32_t)*id);
 	process->exit_ns = time_ns;
+	trace_begun_over(trace, process->id);
 	tell(trace, process);
 	trace_forget_looks(trace, pid);
 	trace_jvm_forget(trace, pid);

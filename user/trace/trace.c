@@ -89,6 +89,7 @@ void trace_free(struct trace *trace)
 	books_release(&trace->books);
 	vec_free(&trace->interpreters);
 	vec_free(&trace->closing);
+	vec_free(&trace->begun);
 	u64map_release(&trace->live);
 	u64map_release(&trace->runtimes);
 	u64map_release(&trace->looks);
@@ -162,6 +163,7 @@ int trace_drain(struct trace *trace)
 
 	trace_catch_up(trace);
 	trace_looks_turn(trace);
+	trace_begun_turn(trace);
 	trace_jvms_turn(trace);
 	trace_steps_turn(trace);
 	trace_count_drops(trace);
@@ -178,7 +180,7 @@ size_t trace_runtimes(const struct trace *trace)
 	return trace->recording.runtimes.count;
 }
 
-size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns,
+size_t trace_open_slots(const struct trace *trace, uint64_t least_ns,
 	struct trace_open_pause *ret, size_t max)
 {
 	uint64_t now = now_ns();
@@ -192,7 +194,23 @@ size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns,
 		/* Not a snapshot: a slot that changed under us is looked at next time. */
 		if (start_ns && start_ns + least_ns <= now && slot->tid == tid &&
 			slot->start_ns == start_ns)
-			ret[count++] = (struct trace_open_pause){pid, tid, start_ns};
+			ret[count++] = (struct trace_open_pause){pid, tid, start_ns, slot->image,
+				slot->cause, slot->generation};
+	}
+	return count;
+}
+
+size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns,
+	struct trace_open_pause *ret, size_t max)
+{
+	size_t count = trace_open_slots(trace, least_ns, ret, max);
+
+	for (size_t i = 0; i < trace->begun.count && count < max; i++) {
+		const struct begun_pause *begun = &trace->begun.items[i];
+
+		if (begun->seen_ns >= begun->start_ns + least_ns)
+			ret[count++] = (struct trace_open_pause){(uint32_t)begun->pid, 0,
+				begun->start_ns, begun->image, CAUSE_UNKNOWN, UNKNOWN};
 	}
 	return count;
 }
@@ -204,7 +222,7 @@ static int drain_until(struct trace *trace, uint64_t read_ns)
 	struct trace_open_pause open[GC_OPEN_SLOTS];
 	for (int i = 0; i < 40; i++) {
 		nanosleep(&nap, NULL);
-		if (!trace_open_pauses(trace, now_ns() - read_ns, open, ARRAY_SIZE(open)))
+		if (!trace_open_slots(trace, now_ns() - read_ns, open, ARRAY_SIZE(open)))
 			break;
 	}
 	return trace_drain(trace);
@@ -216,6 +234,8 @@ int trace_finish(struct trace *trace)
 
 	trace_read_books(trace);
 	r = drain_until(trace, now_ns());
+	if (!r)
+		r = trace_finish_open(trace);
 	trace_close_books(trace);
 	trace_steps_finish(trace);
 	trace->recording.end_ns = now_ns();

@@ -42,6 +42,16 @@ struct closing_books {
 	struct probe_books books;
 };
 
+/* A collection that was under way when its process was first looked at. */
+struct begun_pause {
+	uint32_t process, runtime; /* struct process.id, struct runtime.id */
+	uint32_t image;
+	pid_t pid;
+	struct proc_map map; /* of the image; without its path */
+	struct probe_books books; /* as they were then */
+	uint64_t start_ns, seen_ns; /* when it was first and last seen to go on */
+};
+
 /* The page that BPF and we share (struct shared in core.bpf.h). */
 struct shared_page {
 	uint64_t drops[GC_DROP_COUNT];
@@ -118,6 +128,7 @@ struct trace {
 	struct books books;
 	VEC(struct interpreter) interpreters;
 	VEC(struct closing_books) closing;
+	VEC(struct begun_pause) begun; /* that still go on, as far as is known */
 
 	struct image images[GC_MAX_IMAGES];
 	uint32_t image_count;
@@ -203,6 +214,21 @@ void trace_close_books(struct trace *trace);
 int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
 	uint64_t address);
 void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child);
+
+/* trace.c: those of trace_open_pauses() that a probe saw begin. */
+size_t trace_open_slots(const struct trace *trace, uint64_t least_ns,
+	struct trace_open_pause *ret, size_t max);
+
+/* open_pause.c: gives @pause its id and tells the sink. For pauses with PAUSE_UNFINISHED or _BEGUN_BEFORE. */
+void trace_put_open(struct trace *trace, struct pause *pause);
+/* Follows a collection that no probe saw begin, until it is over; each drain looks. */
+void trace_begun_add(struct trace *trace, const struct begun_pause *begun);
+void trace_begun_turn(struct trace *trace);
+/* That of @process is over: it collects anew, by the record @pause, or its program has ended. */
+void trace_begun_next(struct trace *trace, uint32_t process, const struct event *pause);
+void trace_begun_over(struct trace *trace, uint32_t process);
+/* The recording ends: what goes on is told of as unfinished. After the books were read. 0 or -errno. */
+int trace_finish_open(struct trace *trace);
 
 /* jvm.c: JVMs. A process's JVM, mapped as @map, whose probes are in place; again: no harm. 0 or -errno. */
 int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t image,

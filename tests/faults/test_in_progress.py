@@ -1,0 +1,109 @@
+"""A collection whose begin or end no probe sees: it is told of with what is known of it."""
+
+import time
+
+import harness
+import snippets
+from harness import gctrace
+
+
+def kept(bench, budget):
+    return gctrace("check", bench.file, "--budget", budget).returncode == 0
+
+
+def only(records, **facts):
+    assert len(records.pauses) == 1, records.pauses
+    pause = records.pauses[0]
+    found = {key: pause[key] for key in facts}
+    assert found == facts
+    assert pause["duration_ns"] == pause["end_ns"] - pause["start_ns"]
+    return pause
+
+
+def test_at_the_end(bench, runtime):
+    """It had not ended when the recording did: at least so long."""
+    target = snippets.start(bench, runtime)
+    tracer = bench.record(target)
+    before_ns = time.monotonic_ns()
+    target.enter()
+    inside_ns = time.monotonic_ns()
+    assert tracer.interrupt() == 0
+    target.leave()
+
+    records = bench.report()
+    pause = only(records, pid=target.pid, tid=target.pid, unfinished=True, begun_before=False)
+    assert before_ns < pause["start_ns"] < inside_ns < pause["end_ns"]
+    assert pause["end_ns"] <= records.recording["end_ns"]
+    assert pause["cause"] == "manual"
+    assert pause["generation"] == (2 if runtime.minor >= (3, 9) else None)
+    assert records.recording["complete"] and not records.drops
+    assert not kept(bench, "pause.max<1us")
+    text = gctrace("report", bench.file).stdout.decode()
+    assert "longest at least " in text and "it had not ended" in text
+
+
+def test_from_before_to_after(bench, some_runtime):
+    """It went on all through the recording: that is no quiet process."""
+    target = snippets.start(bench, some_runtime)
+    target.enter()
+    live = bench.tracer("-p", target.pid)
+    tracer = bench.record(target)
+    tracing_ns = time.monotonic_ns()
+    live.out.find(lambda line: "in progress" in line)
+    until_ns = time.monotonic_ns()
+    assert tracer.interrupt() == 0 and live.interrupt() == 0
+    target.leave()
+
+    records = bench.report()
+    pause = only(records, pid=target.pid, tid=None, unfinished=True, begun_before=True)
+    assert pause["start_ns"] < tracing_ns and until_ns < pause["end_ns"]
+    assert pause["generation"] is None and pause["cause"] is None
+    assert records.recording["complete"] and not records.drops
+    assert not kept(bench, "pause.share<50%")
+    text = gctrace("report", bench.file).stdout.decode()
+    assert "look elsewhere" not in text and "it had begun before; it had not ended" in text
+
+
+def test_from_before(bench, some_runtime):
+    """It ended while it was watched; the collections after it are seen as ever."""
+    target = snippets.start(bench, some_runtime)
+    target.enter()
+    live = bench.tracer("-p", target.pid)
+    tracer = bench.record(target)
+    tracing_ns = time.monotonic_ns()
+    live.out.find(lambda line: "in progress" in line)
+    until_ns = time.monotonic_ns()
+    target.leave()
+    left_ns = time.monotonic_ns()
+    target.run("for i in range(3): gc.collect(1)")
+    assert tracer.interrupt() == 0 and live.interrupt() == 0
+
+    records = bench.report()
+    first, *others = records.pauses
+    assert first["begun_before"] and not first["unfinished"]
+    # It is looked at ten times a second.
+    assert first["start_ns"] < tracing_ns and until_ns - 10**9 < first["end_ns"] < left_ns
+    assert [p["generation"] for p in others] == [1, 1, 1]
+    assert not any("begun_before" in p or "unfinished" in p for p in others)
+    assert records.recording["complete"] and not records.drops
+
+
+def test_killed(bench, some_runtime):
+    """SIGKILL ends the pause with the process."""
+    target = snippets.start(bench, some_runtime)
+    tracer = bench.record(target)
+    target.run("gc.collect(0)")
+    target.enter(1)
+    inside_ns = time.monotonic_ns()
+    target.popen.kill()
+    target.wait()
+    tracer.finish()
+
+    records = bench.report()
+    assert [p.get("unfinished") for p in records.pauses] == [None, True]
+    pause = records.pauses[1]
+    assert pause["start_ns"] < inside_ns < pause["end_ns"]
+    assert pause["end_ns"] <= records.process(target.pid)["exit_ns"]
+    assert pause["cause"] == "manual"
+    assert records.recording["complete"] and not records.drops
+    assert not kept(bench, "pause.max<1us")
