@@ -1,4 +1,5 @@
 /* base: numbers typed by users, maps, interned strings, /proc of this very process. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -164,6 +165,24 @@ static void the_dead_are_told_from_the_living(void **state)
 	assert_true(proc_has_exited((1 << 22) + 1));
 }
 
+static void time_namespaces_shift_the_clock(void **state)
+{
+	int64_t offset = 1;
+	struct err err;
+
+	assert_int_equal(clock_parse_offsets("monotonic         600         7\nboottime 0 0\n", &offset), 0);
+	assert_int_equal(offset, 600000000007);
+	assert_int_equal(clock_parse_offsets("boottime 5 5\nmonotonic -300 250000000\n", &offset), 0);
+	assert_int_equal(offset, -299750000000);
+	assert_int_equal(clock_parse_offsets("", &offset), -EBADMSG);
+	assert_int_equal(clock_parse_offsets("monotonic 99999999999999 0", &offset), -EBADMSG);
+	assert_int_equal(clock_parse_offsets("monotonic 1 -1", &offset), -EBADMSG);
+	assert_int_equal(offset, -299750000000);
+	assert_int_equal(clock_offset_of(getpid(), &offset, &err), 0);
+	assert_int_equal(clock_offset_of((1 << 22) + 1, &offset, &err), 0);
+	assert_int_equal(offset, 0);
+}
+
 static void memory_reads_are_bounded(void **state)
 {
 	uint64_t value = 0x1234567812345678, copy = 0;
@@ -184,6 +203,7 @@ int main(void)
 		cmocka_unit_test(strings_are_interned_once),
 		cmocka_unit_test(proc_describes_this_process),
 		cmocka_unit_test(the_dead_are_told_from_the_living),
+		cmocka_unit_test(time_namespaces_shift_the_clock),
 		cmocka_unit_test(memory_reads_are_bounded),
 	};
 

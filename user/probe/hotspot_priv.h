@@ -11,6 +11,8 @@
 struct hotspot {
 	pid_t pid, ns_pid;
 	uint64_t bias;
+	int64_t clock_offset; /* of its clock, from the kernel's */
+	bool clock_unknown;   /* what it says of the time cannot be placed */
 	struct hotspot_file symbols;
 	struct elf_file *file, *debug; /* debug: NULL without */
 	struct jvm *jvm;

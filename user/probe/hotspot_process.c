@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "hotspot_priv.h"
+#include "log.h"
 #include "mem.h"
 
 DEFINE_CLEANUP(struct hotspot *, hotspot_free);
@@ -60,6 +61,9 @@ int hotspot_open(pid_t pid, const struct proc_map *map, const struct probe_plan 
 		hotspot->ns_pid = info.ns_pid;
 		free(info.cmdline);
 	}
+	hotspot->clock_unknown = clock_offset_of(pid, &hotspot->clock_offset, &why) != 0;
+	if (hotspot->clock_unknown)
+		log_info("%s: when its pauses began is told by probes", why.text);
 	hotspot->bias = map->start - plan->page_vaddr;
 	hotspot->symbols = plan->hotspot;
 	fd = proc_map_open(pid, map, path, sizeof(path));

@@ -20,16 +20,18 @@ static int counter(const struct hotspot *hotspot, const struct event *event,
 		event->safepoint.perf_bytes, ret);
 }
 
-/* A variable of SafepointTracing in the record's copy of them. False: not there. */
+/* A time among SafepointTracing's variables, by the kernel's clock. False: not there. */
 static bool read_static(const struct hotspot *hotspot, const struct event *event,
 	enum hotspot_static which, uint64_t *ret)
 {
 	uint8_t at = hotspot->symbols.at[which];
 
-	if (at == 0xff || !(event->safepoint.flags & EVENT_SAFEPOINT_STATICS) ||
+	if (at == 0xff || hotspot->clock_unknown ||
+		!(event->safepoint.flags & EVENT_SAFEPOINT_STATICS) ||
 		at + sizeof(*ret) > event->safepoint.statics_bytes)
 		return false;
 	memcpy(ret, event->safepoint.statics + at, sizeof(*ret));
+	*ret -= (uint64_t)hotspot->clock_offset;
 	return true;
 }
 
