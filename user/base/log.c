@@ -1,8 +1,10 @@
 /* The log: one line a message on stderr, "gctrace: " before it. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "log.h"
+#include "utf8.h"
 
 static enum log_level threshold = LOG_INFO;
 
@@ -19,7 +21,7 @@ bool log_enabled(enum log_level level)
 void log_write(enum log_level level, const char *format, ...)
 {
 	static const char *const prefix[] = {"error: ", "warning: ", "", "debug: "};
-	char line[2048];
+	char line[2048], shown[3 * sizeof(line)];
 	va_list args;
 
 	if (!log_enabled(level))
@@ -27,5 +29,7 @@ void log_write(enum log_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	fprintf(stderr, "gctrace: %s%s\n", prefix[level], line);
+	/* Names of processes, files and threads stand in it, and they are anybody's. */
+	utf8_show(shown, sizeof(shown), line, strlen(line), sizeof(line));
+	fprintf(stderr, "gctrace: %s%s\n", prefix[level], shown);
 }

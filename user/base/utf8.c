@@ -138,3 +138,16 @@ size_t utf8_show(char *out, size_t size, const char *text, size_t len, size_t co
 	out[written] = '\0';
 	return shown;
 }
+
+void utf8_print(FILE *out, const char *text)
+{
+	size_t len = strlen(text);
+	uint32_t point;
+
+	for (size_t at = 0; at < len;) {
+		char bytes[4];
+
+		at += utf8_next(text + at, len - at, &point);
+		fwrite(bytes, 1, utf8_put(bytes, unsafe(point) ? '?' : point), out);
+	}
+}

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define UTF8_REPLACEMENT 0xfffdu
 
@@ -36,3 +37,6 @@ size_t utf8_clean(char *out, size_t size, const char *text, size_t len);
  * and what is longer than @columns code points ends in "…". Returns the code points written.
  */
 size_t utf8_show(char *out, size_t size, const char *text, size_t len, size_t columns);
+
+/* Prints @text as utf8_show() makes it, all of it: for every line in which a name of another process may stand. */
+void utf8_print(FILE *out, const char *text);

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <json-c/json.h>
-
 #include "analysis.h"
 #include "capture.h"
 #include "cleanup.h"
+#include "json_line.h"
 #include "kernel.h"
 #include "log.h"
 #include "parse.h"
 #include "probe.h"
 #include "step_report.h"
+#include "utf8.h"
 
 #define LISTEN_NS 5000000000ull
 
@@ -168,10 +168,13 @@ static void print_text(const struct doctor *doctor)
 	for (size_t i = 0; i < doctor->findings.count; i++) {
 		const struct kernel_check *finding = &doctor->findings.items[i];
 
-		printf("%-4s %-20s %s\n", finding->good ? "ok" : finding->fatal ? "NO" : "-",
-			finding->question, finding->answer);
+		printf("%-4s %-20s ", finding->good ? "ok" : finding->fatal ? "NO" : "-",
+			finding->question);
+		utf8_print(stdout, finding->answer);
 		if (finding->remedy[0])
-			printf("     %-20s %s\n", "", finding->remedy);
+			printf("\n     %-20s ", "");
+		utf8_print(stdout, finding->remedy);
+		putchar('\n');
 	}
 }
 
@@ -179,18 +182,14 @@ static void print_json(const struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->findings.count; i++) {
 		const struct kernel_check *finding = &doctor->findings.items[i];
-		struct json_object *object = json_object_new_object();
 
-		json_object_object_add(object, "type", json_object_new_string("finding"));
-		json_object_object_add(object, "question",
-			json_object_new_string(finding->question));
-		json_object_object_add(object, "ok", json_object_new_boolean(finding->good));
-		json_object_object_add(object, "fatal", json_object_new_boolean(finding->fatal));
-		json_object_object_add(object, "answer", json_object_new_string(finding->answer));
-		json_object_object_add(object, "remedy",
-			finding->remedy[0] ? json_object_new_string(finding->remedy) : NULL);
-		puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
-		json_object_put(object);
+		line_begin(stdout, "finding");
+		line_text(stdout, "question", finding->question);
+		line_bool(stdout, "ok", finding->good);
+		line_bool(stdout, "fatal", finding->fatal);
+		line_text(stdout, "answer", finding->answer);
+		line_text(stdout, "remedy", finding->remedy);
+		line_end(stdout);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include "json_line.h"
 #include "parse.h"
 #include "text_cell.h"
+#include "utf8.h"
 
 /* A figure in its unit. */
 static const char *show(const struct comparison *item, double value, char *text, size_t size)
@@ -37,7 +38,12 @@ void compare_report_text(FILE *out, const struct comparisons *comparisons, const
 {
 	char text[32];
 
-	fprintf(out, "%s\n\nbefore: %s\nafter:  %s\n\n", comparisons->verdict, before, after);
+	utf8_print(out, comparisons->verdict);
+	fputs("\n\nbefore: ", out);
+	utf8_print(out, before);
+	fputs("\nafter:  ", out);
+	utf8_print(out, after);
+	fputs("\n\n", out);
 	fprintf(out, "%-24s %12s %12s %10s  %s\n", "", "BEFORE", "AFTER", "CHANGE",
 		"95 % INTERVAL");
 	for (size_t i = 0; i < comparisons->items.count; i++) {

@@ -96,6 +96,23 @@ static int is_plain(const char *text, size_t len)
 	return 1;
 }
 
+/* JSON lets DEL and the controls from U+0080 to U+009F stand as they are; a terminal obeys them. */
+static void put_escaped(FILE *out, const char *json)
+{
+	for (; *json; json++) {
+		const unsigned char *byte = (const unsigned char *)json;
+
+		if (*byte == 0x7f) {
+			fputs_unlocked("\\u007f", out);
+		} else if (*byte == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0) {
+			fprintf(out, "\\u%04x", byte[1]);
+			json++;
+		} else {
+			putc_unlocked(*json, out);
+		}
+	}
+}
+
 void line_string(FILE *out, const char *text, size_t len)
 {
 	_cleanup_free_ char *clean = NULL;
@@ -110,10 +127,9 @@ void line_string(FILE *out, const char *text, size_t len)
 	clean = malloc(3 * len + 1);
 	len = clean ? utf8_clean(clean, 3 * len + 1, text, len) : 0;
 	object = len ? json_object_new_string_len(clean, (int)len) : NULL;
-	fputs_unlocked(object ? json_object_to_json_string_ext(object,
-					JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
-			      : "\"[out of memory]\"",
-		out);
+	put_escaped(out, object ? json_object_to_json_string_ext(object,
+					  JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
+				: "\"[out of memory]\"");
 	json_object_put(object);
 }
 

@@ -62,8 +62,10 @@ void step_report_text(FILE *out, const struct recording *recording, const struct
 	for (size_t i = 0; i < recording->signals.count; i++) {
 		const struct signal *signal = &recording->signals.items[i];
 
-		fprintf(out, "probed: %s, %llu call%s: ", signal->name,
-			(unsigned long long)signal->hits, signal->hits == 1 ? "" : "s");
+		fputs("probed: ", out);
+		put_clause(out, signal->name);
+		fprintf(out, ", %llu call%s: ", (unsigned long long)signal->hits,
+			signal->hits == 1 ? "" : "s");
 		put_clause(out, signal->probe ? signal->probe : "");
 		fputs(signal->let_go_ns ? "; let go, too hot\n" : "\n", out);
 	}

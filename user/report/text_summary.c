@@ -283,7 +283,8 @@ void text_summary(FILE *out, const struct report_input *input, struct summary *s
 	uint64_t traced_ns = verdict_traced_ns(recording, summary);
 	char paragraph[VERDICT_PARAGRAPH_BYTES];
 
-	fprintf(out, "%s\n", verdict_paragraph(input, summary, paragraph, sizeof(paragraph)));
+	utf8_print(out, verdict_paragraph(input, summary, paragraph, sizeof(paragraph)));
+	fputc('\n', out);
 	put_incomplete(out, recording, summary);
 	if (input->left_out)
 		fprintf(out, "Left out everywhere (--gc-only): %llu safepoint%s in which nothing was collected.\n",
