@@ -43,6 +43,7 @@ int elf_file_read(const struct elf_file *file, uint64_t vaddr, void *ret, size_t
 
 struct elf_symbol {
 	const char *name; /* valid while the file that holds it is open */
+	size_t length;	  /* of the name */
 	uint64_t vaddr, size;
 	bool function, dynamic; /* dynamic: found in .dynsym */
 };
@@ -53,6 +54,9 @@ struct elf_symbol {
  */
 typedef int (*elf_visit_fn)(const struct elf_symbol *symbol, void *arg);
 int elf_file_symbols(const struct elf_file *file, bool all, elf_visit_fn visit, void *arg);
+
+/* The same for the functions of one table: of .dynsym, or else of .symtab. */
+int elf_file_functions(const struct elf_file *file, bool dynamic, elf_visit_fn visit, void *arg);
 
 /* One symbol by exact name. 0 or -ENOENT. */
 int elf_file_symbol(

@@ -108,3 +108,13 @@ void elf_unmap(const uint8_t *bytes, size_t size)
 	guard_remove((uintptr_t)bytes);
 	munmap((void *)(uintptr_t)bytes, page_round(size) + page_round(1));
 }
+
+void elf_pages_drop(const uint8_t *bytes, size_t size)
+{
+	size_t page = page_round(1), within = (uintptr_t)bytes & (page - 1);
+	size_t skipped = within ? page - within : 0;
+
+	if (size > skipped && (size - skipped) / page)
+		madvise((void *)((uintptr_t)bytes + skipped), (size - skipped) / page * page,
+			MADV_DONTNEED);
+}

@@ -40,6 +40,9 @@ struct elf_section {
 int elf_map(int fd, size_t size, const uint8_t **ret);
 void elf_unmap(const uint8_t *bytes, size_t size);
 
+/* Lets the pages go that lie inside some bytes that elf_map() mapped; they come back when read. */
+void elf_pages_drop(const uint8_t *bytes, size_t size);
+
 /* Fills @ret; false past the last section. */
 bool elf_section_get(const struct elf_file *file, size_t index, struct elf_section *ret);
 bool elf_section_find(const struct elf_file *file, const char *name, struct elf_section *ret);

@@ -1,4 +1,4 @@
-/* Symbol tables: scanned where they lie in the file, one pass, nothing copied. */
+/* Symbol tables: scanned where they lie in the file, one pass, nothing copied, little of it kept. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,40 +13,99 @@ static bool is_wanted(const Elf64_Sym *entry)
 	       type != STT_FILE && type != STT_TLS;
 }
 
-static int visit_table(
-	const struct elf_file *file, const struct elf_section *table, elf_visit_fn visit, void *arg)
+static bool is_function(const Elf64_Sym *entry)
 {
-	struct elf_symbol symbol = {.dynamic = table->type == SHT_DYNSYM};
-	struct elf_section strings;
-	Elf64_Sym entry;
-	int type, result;
-	size_t budget, len;
+	int type = ELF64_ST_TYPE(entry->st_info);
 
-	if (table->entry_size != sizeof(entry) || !elf_section_get(file, table->link, &strings) ||
-		strings.type != SHT_STRTAB)
-		return 0;
+	return type == STT_FUNC || type == STT_GNU_IFUNC;
+}
+
+#define CHUNKS 1024
+#define CHUNK  ((size_t)1 << 17) /* bytes at least */
+#define ROUNDS 4		 /* times a table is read at most for want of memory: its order is odd */
+
+/*
+ * Reading through @bytes, from their begin to their end, more or less. Of a large table only few chunks
+ * stay in our memory.
+ */
+struct pass {
+	const uint8_t *bytes;
+	size_t size, chunk;
+	size_t most, count, left; /* chunks that may be in memory, that are, that may yet be read */
+	uint8_t in_memory[CHUNKS];
+};
+
+/* Bytes of the caller's stay where they are. */
+static void pass_init(struct pass *pass, const struct elf_file *file,
+	const struct elf_section *section, size_t most)
+{
+	*pass = (struct pass){section->bytes, section->size, section->size / CHUNKS + 1, most};
+	if (pass->chunk < CHUNK)
+		pass->chunk = CHUNK;
+	if (file->mapped)
+		pass->left = ROUNDS * (pass->size / pass->chunk + 1);
+}
+
+/* What is at offset @at is read next. */
+static void pass_to(struct pass *pass, size_t at)
+{
+	size_t chunk = at / pass->chunk;
+
+	if (!pass->left || at >= pass->size || pass->in_memory[chunk])
+		return;
+	if (pass->count == pass->most) {
+		elf_pages_drop(pass->bytes, pass->size);
+		memset(pass->in_memory, 0, sizeof(pass->in_memory));
+		pass->count = 0;
+	}
+	pass->in_memory[chunk] = 1;
+	pass->count++;
+	pass->left--;
+}
+
+static int visit_entries(struct pass *entries, struct pass *names, struct elf_symbol symbol,
+	bool functions, elf_visit_fn visit, void *arg)
+{
 	/* Names share tails, but not eight times over: a hostile table ends here, not never. */
-	budget = 8 * strings.size;
-	for (size_t at = 0; table->size - at >= sizeof(entry); at += sizeof(entry)) {
-		memcpy(&entry, table->bytes + at, sizeof(entry));
-		if (!is_wanted(&entry))
+	size_t budget = 8 * names->size, left;
+	Elf64_Sym entry;
+	int result = 0;
+
+	for (size_t at = 0; !result && entries->size - at >= sizeof(entry); at += sizeof(entry)) {
+		pass_to(entries, at);
+		memcpy(&entry, entries->bytes + at, sizeof(entry));
+		symbol.function = is_function(&entry);
+		if (!is_wanted(&entry) || (functions && !symbol.function))
 			continue;
-		symbol.name = elf_string(strings.bytes, strings.size, entry.st_name);
-		if (!symbol.name)
-			continue;
-		len = strlen(symbol.name) + 1;
-		if (len > budget)
+		pass_to(names, entry.st_name);
+		left = entry.st_name < names->size ? names->size - entry.st_name : 0;
+		symbol.name = (const char *)names->bytes + entry.st_name;
+		symbol.length = strnlen(symbol.name, left);
+		if (symbol.length == left)
+			continue; /* it is not ended inside */
+		if (symbol.length >= budget)
 			return 0;
-		budget -= len;
-		type = ELF64_ST_TYPE(entry.st_info);
-		symbol.function = type == STT_FUNC || type == STT_GNU_IFUNC;
+		budget -= symbol.length + 1;
 		symbol.vaddr = entry.st_value;
 		symbol.size = entry.st_size;
 		result = visit(&symbol, arg);
-		if (result)
-			return result;
 	}
-	return 0;
+	return result;
+}
+
+static int visit_table(const struct elf_file *file, const struct elf_section *table,
+	bool functions, elf_visit_fn visit, void *arg)
+{
+	const struct elf_symbol symbol = {.dynamic = table->type == SHT_DYNSYM};
+	struct elf_section strings;
+	struct pass entries, names;
+
+	if (table->entry_size != sizeof(Elf64_Sym) ||
+		!elf_section_get(file, table->link, &strings) || strings.type != SHT_STRTAB)
+		return 0;
+	pass_init(&entries, file, table, 8);
+	pass_init(&names, file, &strings, 64);
+	return visit_entries(&entries, &names, symbol, functions, visit, arg);
 }
 
 /* A file has one table of each kind (gABI, "Sections"); more are a hostile file's. */
@@ -69,10 +128,19 @@ int elf_file_symbols(const struct elf_file *file, bool all, elf_visit_fn visit, 
 	int result = 0;
 
 	if (find_table(file, SHT_DYNSYM, &table))
-		result = visit_table(file, &table, visit, arg);
+		result = visit_table(file, &table, false, visit, arg);
 	if (!result && all && find_table(file, SHT_SYMTAB, &table))
-		result = visit_table(file, &table, visit, arg);
+		result = visit_table(file, &table, false, visit, arg);
 	return result;
+}
+
+int elf_file_functions(const struct elf_file *file, bool dynamic, elf_visit_fn visit, void *arg)
+{
+	struct elf_section table;
+
+	if (!find_table(file, dynamic ? SHT_DYNSYM : SHT_SYMTAB, &table))
+		return 0;
+	return visit_table(file, &table, true, visit, arg);
 }
 
 struct search {

@@ -1,4 +1,4 @@
-/* An open file → the signals it holds, by one pass over its symbols for all of them together. */
+/* An open file → the signals it holds, by one pass over each symbol table for all of them together. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,14 +184,17 @@ static void add_wish(struct finder *finder, const struct signal_wish *wish)
 	finder->entries[finder->plan_count++] = NULL;
 }
 
-static bool matches(const struct pattern *pattern, const char *name)
+/* Names begin alike, with their namespace: where the pattern ends, they differ. */
+static bool matches(const struct pattern *pattern, const struct elf_symbol *symbol)
 {
-	if (!begins(name, pattern->text, pattern->length))
+	size_t length = pattern->length;
+
+	if (symbol->length < length || symbol->name[length - 1] != pattern->text[length - 1] ||
+		(!pattern->prefix && symbol->length != length) ||
+		memcmp(symbol->name, pattern->text, length))
 		return false;
-	if (!pattern->prefix)
-		return !name[pattern->length];
 	/* Pieces that the compiler split off, and lambdas, are other functions. */
-	return !strchr(name, '.') && !strstr(name, "$_");
+	return !pattern->prefix || (!strchr(symbol->name, '.') && !strstr(symbol->name, "$_"));
 }
 
 static int note(struct finder *finder, const struct pattern *pattern,
@@ -219,13 +222,39 @@ static int visit(const struct elf_symbol *symbol, void *arg)
 {
 	struct finder *finder = arg;
 
-	if (!symbol->function)
-		return 0;
 	for (size_t i = 0; i < finder->pattern_count; i++)
-		if (matches(&finder->patterns[i], symbol->name) &&
+		if (matches(&finder->patterns[i], symbol) &&
 			note(finder, &finder->patterns[i], symbol))
 			return -ENOMEM;
 	return 0;
+}
+
+static bool has_found(const struct finder *finder, size_t plan)
+{
+	for (size_t i = 0; i < finder->found.count; i++)
+		if (finder->found.items[i].plan == plan)
+			return true;
+	return false;
+}
+
+/*
+ * .symtab is many times as large, and no loader has read it into memory. The functions of one signal are
+ * exported together, or none of them is; overloads of the user's need not be.
+ */
+static void find(struct finder *finder, const struct elf_file *file)
+{
+	size_t left = 0;
+
+	elf_file_functions(file, true, visit, finder);
+	for (size_t i = 0; i < finder->pattern_count; i++) {
+		const struct pattern *pattern = &finder->patterns[i];
+
+		if (!finder->entries[pattern->plan] || !has_found(finder, pattern->plan))
+			finder->patterns[left++] = *pattern;
+	}
+	finder->pattern_count = left;
+	if (left && !finder->result)
+		elf_file_functions(file, false, visit, finder);
 }
 
 /* Puts a probe for @found into @plan. Functions that no probe can be put on are left out. */
@@ -294,8 +323,6 @@ static int compare(const struct elf_symbol *symbol, void *arg)
 	struct resemblance *search = arg;
 	char plain[256];
 
-	if (!symbol->function)
-		return 0;
 	if (search->plain && signal_name_plain(symbol->name, plain, sizeof(plain)))
 		signal_near_note(search->near, search->wanted, plain);
 	else
@@ -358,7 +385,7 @@ int signal_plan_file(const struct elf_file *file, const char *path, const struct
 	if (wished)
 		add_wish(finder, wish);
 	if (finder->pattern_count)
-		elf_file_symbols(file, true, visit, finder);
+		find(finder, file);
 	r = finder->result;
 	for (size_t i = 0; !r && i < finder->plan_count; i++)
 		r = add_plan(file, base, finder, i, wish, ret);
@@ -369,7 +396,8 @@ int signal_plan_file(const struct elf_file *file, const char *path, const struct
 	if (!r && wished && !has_plan(ret, wish->name)) {
 		struct resemblance search = {near, wish->symbol, strstr(wish->symbol, "::")};
 
-		elf_file_symbols(file, true, compare, &search);
+		elf_file_functions(file, true, compare, &search);
+		elf_file_functions(file, false, compare, &search);
 	}
 	return r;
 }

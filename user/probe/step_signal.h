@@ -69,7 +69,7 @@ bool signal_likely(const char *path, const struct signal_wish *wish);
 bool signal_wish_likely(const char *path, const struct signal_wish *wish);
 
 /*
- * Appends the signals that @file (mapped as @path) holds, in one pass over its symbols. If what the
+ * Appends the signals that @file (mapped as @path) holds, by its symbols. If what the
  * user asked for should be in this file but is not, @near gains what resembles it. 0 or -ENOMEM.
  */
 int signal_plan_file(const struct elf_file *file, const char *path, const struct signal_wish *wish,
