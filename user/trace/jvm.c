@@ -19,7 +19,7 @@ static void instance_free(struct jvm_instance *instance)
 		return;
 	hotspot_free(instance->hotspot);
 	java_stacks_free(instance->stacks);
-	vec_free(&instance->phases);
+	phases_release(&instance->phases);
 	free(instance);
 }
 

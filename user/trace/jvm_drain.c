@@ -364,30 +364,24 @@ void trace_on_stall(struct trace *trace, const struct event *event)
 static void end_phase(struct trace *trace, struct jvm_instance *instance,
 	const struct runtime *runtime, const struct event *event)
 {
-	for (size_t i = instance->phases.count; i--;) {
-		struct open_phase open = instance->phases.items[i];
-		struct phase phase;
-		int r;
+	struct open_phase open;
+	struct phase phase;
+	int r;
 
-		if (open.tid != event->tid)
-			continue;
-		instance->phases.items[i] = instance->phases.items[--instance->phases.count];
-		trace_thread(trace, instance->process, instance->pid, event->tid);
-		phase = (struct phase){++trace->phases, open.start_ns, event->time_ns, runtime->id,
-			event->tid, open.name};
-		r = trace->sink.phase ? trace->sink.phase(trace->sink.arg, &phase) : 0;
-		if (r < 0 && !trace->sink_error)
-			trace->sink_error = r;
-		return;
-	}
-	/* Its begin was before us. */
+	if (phases_end(&instance->phases, event->tid, &open))
+		return; /* its begin was before us */
+	trace_thread(trace, instance->process, instance->pid, event->tid);
+	phase = (struct phase){++trace->phases, open.start_ns, event->time_ns, runtime->id, event->tid,
+		open.name};
+	r = trace->sink.phase ? trace->sink.phase(trace->sink.arg, &phase) : 0;
+	if (r < 0 && !trace->sink_error)
+		trace->sink_error = r;
 }
 
 void trace_on_phase(struct trace *trace, const struct event *event)
 {
 	struct runtime *runtime;
 	struct jvm_instance *instance = instance_of(trace, event, &runtime);
-	struct open_phase *open;
 
 	if (!instance)
 		return;
@@ -395,9 +389,7 @@ void trace_on_phase(struct trace *trace, const struct event *event)
 		end_phase(trace, instance, runtime, event);
 		return;
 	}
-	open = vec_add(&instance->phases);
-	if (open)
-		*open = (struct open_phase){event->tid,
-			intern(trace, (const char *)event->phase.name, event->phase.name_bytes),
-			event->time_ns};
+	phases_begin(&instance->phases, (struct open_phase){event->tid,
+		intern(trace, (const char *)event->phase.name, event->phase.name_bytes),
+		event->time_ns});
 }

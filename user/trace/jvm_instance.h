@@ -3,13 +3,8 @@
 
 #include "hotspot_process.h"
 #include "java_stack.h"
+#include "jvm_phases.h"
 #include "trace_priv.h"
-
-/* A concurrent phase that has begun. */
-struct open_phase {
-	uint32_t tid, name;
-	uint64_t start_ns;
-};
 
 struct jvm_instance {
 	pid_t pid;
@@ -23,7 +18,7 @@ struct jvm_instance {
 		uint64_t begin_ns; /* of the safepoint that had to wait; 0: none */
 		uint32_t tid, stack;
 	} late;
-	VEC(struct open_phase) phases;
+	struct open_phases phases;
 	/* Ends of the last safepoint that collected, and of the last that may have. */
 	uint64_t collected_ns, unsure_ns;
 };
