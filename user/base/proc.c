@@ -15,6 +15,7 @@
 
 #include "cleanup.h"
 #include "proc.h"
+#include "secret.h"
 
 static FILE *open_proc(pid_t pid, const char *file)
 {
@@ -151,16 +152,15 @@ static void read_cmdline(pid_t pid, struct proc_info *info)
 {
 	enum { MOST = 16384 };
 	_cleanup_fclose_ FILE *stream = open_proc(pid, "cmdline");
-	char *text = malloc(MOST);
+	_cleanup_free_ char *text = malloc(MOST);
+	size_t len;
 
-	if (!stream || !text) {
-		free(text);
+	if (!stream || !text)
 		return;
-	}
-	info->cmdline_len = fread(text, 1, MOST, stream);
-	if (info->cmdline_len && !text[info->cmdline_len - 1])
-		info->cmdline_len--;
-	info->cmdline = text;
+	len = fread(text, 1, MOST, stream);
+	if (len && !text[len - 1])
+		len--;
+	info->cmdline = secret_mask(text, len, &info->cmdline_len);
 }
 
 int proc_info_read(pid_t pid, struct proc_info *ret)

@@ -29,7 +29,7 @@ struct proc_info {
 	uid_t uid;
 	uint64_t start_ticks; /* since boot: with the pid, names one process for ever */
 	char comm[17];
-	char *cmdline; /* arguments separated by NUL, cmdline_len bytes in all; may be NULL */
+	char *cmdline; /* arguments separated by NUL, cmdline_len bytes in all, secrets masked; may be NULL */
 	size_t cmdline_len;
 };
 

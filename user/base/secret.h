@@ -1,0 +1,11 @@
+/* Command lines with the secrets in them taken out, before anything keeps or shows them. */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * A copy of @cmdline (arguments separated by NUL, @len bytes) in which "***" stands for what a name such as
+ * --token, DB_PASSWORD= or Authorization: calls a secret, and for the password of a URL. The caller frees; NULL:
+ * no memory.
+ */
+char *secret_mask(const char *cmdline, size_t len, size_t *ret_len);
