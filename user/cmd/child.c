@@ -1,8 +1,6 @@
 /* The workload that `gctrace run` starts: its own user, its own signals, its own exit status. */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,33 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "caller.h"
 #include "capture.h"
 #include "cleanup.h"
-
-/* Under sudo: back to the user who called it, groups and environment included. 0 or -errno. */
-static int become_caller(void)
-{
-	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
-	const struct passwd *user;
-	uid_t uid;
-	gid_t gid;
-
-	if (geteuid() || !uid_text || !gid_text)
-		return 0;
-	uid = (uid_t)strtoul(uid_text, NULL, 10);
-	gid = (gid_t)strtoul(gid_text, NULL, 10);
-	user = getpwuid(uid);
-	if (user && initgroups(user->pw_name, gid))
-		return -errno;
-	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
-		return -errno;
-	if (user) {
-		setenv("HOME", user->pw_dir, 1);
-		setenv("USER", user->pw_name, 1);
-		setenv("LOGNAME", user->pw_name, 1);
-	}
-	return 0;
-}
 
 /* The new process: waits at the gate, then becomes the workload or says why it cannot. */
 static void __attribute__((noreturn)) become_workload(char **argv, int gate, int complaint)
@@ -49,7 +23,7 @@ static void __attribute__((noreturn)) become_workload(char **argv, int gate, int
 		;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	code = -become_caller();
+	code = -caller_become();
 	if (!code) {
 		execvp(argv[0], argv);
 		code = errno;

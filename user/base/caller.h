@@ -1,0 +1,31 @@
+/*
+ * Who called sudo: what gctrace makes as root on their behalf is made with their rights, so that no symbolic link
+ * and no folder of another user turns root's rights against anybody.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "err.h"
+
+struct caller {
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Whether root acts for somebody else, by SUDO_UID and SUDO_GID; *ret is who. */
+bool caller_get(struct caller *ret);
+
+/*
+ * From here to caller_rest() this thread opens, makes, renames and removes files with the rights of who called
+ * sudo, root's groups left out; without sudo, with its own. 0 or -errno with a sentence, nothing changed then.
+ */
+int caller_act(struct err *err);
+void caller_rest(void);
+
+/* The process becomes who called sudo for good, environment included. 0 or -errno. */
+int caller_become(void);
+
+/* " for uid 1000, who called sudo", or "": for the sentence of a file that could not be made. */
+const char *caller_note(char *text, size_t size);
