@@ -97,6 +97,29 @@ static void the_collection_under_way_at_attach_is_no_miss(void **state)
 	books_release(&books);
 }
 
+static bool is_even(void *arg, uint32_t process)
+{
+	(*(unsigned int *)arg)++;
+	return !(process % 2);
+}
+
+static void those_who_ended_are_forgotten(void **state)
+{
+	struct books books = {};
+	unsigned int asked = 0;
+
+	for (uint32_t process = 1; process <= 97; process++)
+		books_settle(&books, process, 0x10, COUNTS(process, 0, 0));
+	books_keep(&books, is_even, &asked);
+	assert_int_equal(asked, 97);
+	assert_int_equal(books.lines.count, 48);
+	assert_int_equal(books.index.count, 48);
+	for (uint32_t process = 1; process <= 97; process++) /* the odd ones begin anew */
+		assert_int_equal(books_pause(&books, process, 0x10, 0, COUNTS(process + 3, 0, 0)),
+			process % 2 ? 0 : 2);
+	books_release(&books);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +130,7 @@ int main(void)
 		cmocka_unit_test(interpreters_and_processes_are_apart),
 		cmocka_unit_test(a_forked_child_inherits),
 		cmocka_unit_test(the_collection_under_way_at_attach_is_no_miss),
+		cmocka_unit_test(those_who_ended_are_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,3 +115,22 @@ int books_fork(struct books *books, uint32_t parent, uint32_t child)
 	}
 	return 0;
 }
+
+void books_keep(struct books *books, bool (*known)(void *arg, uint32_t process), void *arg)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < books->lines.count; i++) {
+		struct books_line line = books->lines.items[i];
+		uint64_t *at = u64map_get(&books->index, key(line.process, line.interpreter));
+
+		if (!known(arg, line.process)) {
+			u64map_remove(&books->index, key(line.process, line.interpreter));
+			continue;
+		}
+		if (at)
+			*at = kept;
+		books->lines.items[kept++] = line;
+	}
+	books->lines.count = kept;
+}

@@ -52,5 +52,8 @@ uint64_t books_pause(struct books *books, uint32_t process, uint64_t interpreter
  */
 void books_expect(struct books *books, uint32_t process, uint64_t interpreter);
 
+/* Keeps the lines of those processes for which @known(@arg, process) holds. */
+void books_keep(struct books *books, bool (*known)(void *arg, uint32_t process), void *arg);
+
 /* A forked child begins with its parent's books. 0 or -ENOMEM. */
 int books_fork(struct books *books, uint32_t parent, uint32_t child);

@@ -97,7 +97,7 @@ static struct series *add_series(struct trace *trace, uint32_t process, const st
 
 	if (!series)
 		return NULL;
-	series->id = (uint32_t)trace->recording.series.count;
+	series->id = trace->steps.series_ids + 1;
 	series->signal = event->mark.signal + 1;
 	series->process = process;
 	series->tid = event->tid;
@@ -112,9 +112,15 @@ static struct series *add_series(struct trace *trace, uint32_t process, const st
 		trace->recording.series.count--;
 		return NULL;
 	}
+	trace->steps.series_ids++;
 	watch->series++;
 	tell(trace, series);
 	return series;
+}
+
+static struct series *series_by_id(struct trace *trace, uint32_t id)
+{
+	return (struct series *)recording_series(&trace->recording, id);
 }
 
 static struct series *find_series(struct trace *trace, uint32_t process, const struct event *event)
@@ -127,7 +133,7 @@ static struct series *find_series(struct trace *trace, uint32_t process, const s
 			series_key(process, event->tid, event->mark.signal, key));
 
 		if (id)
-			return &trace->recording.series.items[*id - 1];
+			return series_by_id(trace, (uint32_t)*id);
 		if (key == KEY_OTHERS || watch->series < SERIES_MOST)
 			return add_series(trace, process, event, key);
 		key = KEY_OTHERS;

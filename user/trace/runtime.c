@@ -18,25 +18,25 @@ void trace_tell_runtime(struct trace *trace, const struct runtime *runtime)
 		trace->sink_error = r;
 }
 
-static uint64_t runtime_key(uint32_t process, uint32_t image)
+static struct runtime *runtime_by_id(struct trace *trace, uint32_t id)
 {
-	return (uint64_t)process * GC_MAX_IMAGES + image;
+	return (struct runtime *)recording_runtime(&trace->recording, id);
 }
 
 struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t image)
 {
-	const uint64_t *known = u64map_get(&trace->runtimes, runtime_key(process, image));
+	const uint64_t *known = u64map_get(&trace->runtimes, trace_runtime_key(process, image));
 	const struct probe_plan *plan = &trace->images[image].plan;
 	struct runtime *runtime;
 
 	if (known)
-		return &trace->recording.runtimes.items[*known - 1];
+		return runtime_by_id(trace, (uint32_t)*known);
 	if (image >= trace->image_count)
 		return NULL;
 	runtime = vec_add(&trace->recording.runtimes);
 	if (!runtime)
 		return NULL;
-	runtime->id = (uint32_t)trace->recording.runtimes.count;
+	runtime->id = ++trace->runtime_ids;
 	runtime->process = process;
 	memcpy(runtime->kind, plan->kind, sizeof(runtime->kind));
 	memcpy(runtime->version, plan->version, sizeof(runtime->version));
@@ -44,7 +44,7 @@ struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t im
 	runtime->path = strdup(plan->shown_path);
 	runtime->detail = strdup(plan->detail);
 	runtime->attached_ns = now_ns();
-	if (u64map_put(&trace->runtimes, runtime_key(process, image), runtime->id))
+	if (u64map_put(&trace->runtimes, trace_runtime_key(process, image), runtime->id))
 		return NULL;
 	trace_tell_runtime(trace, runtime);
 	return runtime;
@@ -334,7 +334,7 @@ void trace_read_books(struct trace *trace)
 
 		for (uint32_t image = 0; image < trace->image_count; image++) {
 			const uint64_t *id = u64map_get(&trace->runtimes,
-				runtime_key(runtime->process, image));
+				trace_runtime_key(runtime->process, image));
 			struct closing_books books, *slot;
 
 			if (!id || *id != runtime->id || !read_books(trace, runtime, image, &books))
@@ -351,8 +351,10 @@ void trace_close_books(struct trace *trace)
 	for (size_t i = 0; i < trace->closing.count; i++) {
 		const struct closing_books *closing = &trace->closing.items[i];
 		const struct probe_books *books = &closing->books;
-		struct runtime *runtime = &trace->recording.runtimes.items[closing->runtime - 1];
+		struct runtime *runtime = runtime_by_id(trace, closing->runtime);
 
+		if (!runtime)
+			continue;
 		runtime->missed += books_settle(&trace->books, runtime->process,
 			books->interpreter, books->counts);
 	}
@@ -390,7 +392,7 @@ void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child)
 	for (uint32_t image = 0; image < trace->image_count; image++)
 		/* A forked JVM has no VM Thread: all that it does is exec. */
 		if (!trace->images[image].plan.per_process && !is_jvm(trace, image) &&
-			u64map_get(&trace->runtimes, runtime_key(parent, image)))
+			u64map_get(&trace->runtimes, trace_runtime_key(parent, image)))
 			trace_runtime(trace, child, image);
 	for (size_t i = 0; i < interpreters; i++) {
 		struct interpreter *slot;

@@ -10,7 +10,7 @@
 
 static struct process *process_by_id(struct trace *trace, uint32_t id)
 {
-	return &trace->recording.processes.items[id - 1];
+	return (struct process *)recording_process(&trace->recording, id);
 }
 
 static int tell(struct trace *trace, const struct process *process)
@@ -43,13 +43,14 @@ static struct process *add_process(struct trace *trace, pid_t pid, uint64_t seen
 
 	if (!process)
 		return NULL;
-	process->id = (uint32_t)trace->recording.processes.count;
+	process->id = trace->process_ids + 1;
 	process->pid = process->ns_pid = pid;
 	process->seen_ns = seen_ns;
 	if (u64map_put(&trace->live, (uint64_t)pid, process->id)) {
 		trace->recording.processes.count--;
 		return NULL;
 	}
+	trace->process_ids++;
 	return process;
 }
 

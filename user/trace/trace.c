@@ -167,6 +167,7 @@ int trace_drain(struct trace *trace)
 	trace_jvms_turn(trace);
 	trace_steps_turn(trace);
 	trace_count_drops(trace);
+	trace_retire_turn(trace);
 	return trace->sink_error ? trace->sink_error : r < 0 ? r : 0;
 }
 
@@ -177,7 +178,7 @@ size_t trace_alive(const struct trace *trace)
 
 size_t trace_runtimes(const struct trace *trace)
 {
-	return trace->recording.runtimes.count;
+	return trace->runtime_ids;
 }
 
 size_t trace_open_slots(const struct trace *trace, uint64_t least_ns,
@@ -239,7 +240,8 @@ int trace_finish(struct trace *trace)
 	trace_close_books(trace);
 	trace_steps_finish(trace);
 	trace->recording.end_ns = now_ns();
-	trace->recording.complete = !recording_drop_total(&trace->recording);
+	trace->recording.complete =
+		!recording_drop_total(&trace->recording) && !trace->retired_missed;
 	for (size_t i = 0; i < trace->recording.runtimes.count; i++)
 		if (trace->recording.runtimes.items[i].missed)
 			trace->recording.complete = false;

@@ -104,6 +104,7 @@ struct step_watch {
 	struct strtab *texts;
 	struct u64map labels; /* key → id in texts */
 	struct u64map series; /* hash of process, thread, signal and key → struct series.id */
+	uint32_t series_ids;  /* given out so far */
 	/* For the sentence, should the user's own not be found. */
 	char searched[256];
 	struct signal_near near, near_files;
@@ -149,6 +150,9 @@ struct trace {
 	struct step_watch steps;
 	struct u64map looks; /* pid → when its maps were last looked at, and LOOK_… in the low bits */
 	size_t looks_due;    /* of them that carry LOOK_DUE */
+	uint32_t process_ids, runtime_ids; /* given out so far */
+	uint64_t retired_missed; /* by runtimes of processes that were retired */
+	uint64_t retired_ns;	 /* when the last round looked for them */
 	int sink_error;
 };
 
@@ -269,6 +273,15 @@ void trace_on_label(struct trace *trace, const struct event *event);
 
 /* catch_up.c: looks for what BPF could not tell of the processes. */
 void trace_catch_up(struct trace *trace);
+/* retire.c: lets go of what belonged to processes that ended a while ago. */
+void trace_retire_turn(struct trace *trace);
+
+/* Of trace.runtimes. */
+static inline uint64_t trace_runtime_key(uint32_t process, uint32_t image)
+{
+	return (uint64_t)process * GC_MAX_IMAGES + image;
+}
+
 /* trace.c: adds the descendants that are not ours yet. Returns how many runtimes they have. */
 int trace_add_descendants(struct trace *trace, pid_t pid);
 
