@@ -167,7 +167,7 @@ static int add_targets(struct capture *capture)
 			return cmd_blind(&err);
 		if (r || options->wait)
 			continue;
-		log_error("%s; if one will be loaded later, add --wait", err.text);
+		log_error("%s", err.text);
 		return EXIT_BLIND;
 	}
 	if (capture->child && trace_add(capture->trace, capture->child->pid, &err) < 0)

@@ -14,6 +14,7 @@
 #include "parse.h"
 #include "probe.h"
 #include "step_report.h"
+#include "strangers.h"
 #include "utf8.h"
 
 #define LISTEN_NS 5000000000ull
@@ -130,16 +131,39 @@ static void describe_runtime(pid_t pid, const struct probe_image *image,
 	free(plan);
 }
 
+/* No runtime of ours: what it is instead, or what was looked for. */
+static void check_stranger(struct doctor *doctor, pid_t pid, const struct proc_maps *maps)
+{
+	struct kernel_check *finding = ask(doctor, "runtime", false, true);
+	const struct stranger *stranger = probe_stranger(pid, maps);
+
+	if (stranger) {
+		snprintf(finding->answer, sizeof(finding->answer), "%s, which gctrace does not trace",
+			stranger->what);
+		snprintf(finding->remedy, sizeof(finding->remedy), "%s", stranger->remedy);
+		return;
+	}
+	answer(finding, "none in this process", "looked for:");
+	for (size_t i = 0; probe_runtimes[i]; i++)
+		snprintf(finding->remedy + strlen(finding->remedy),
+			sizeof(finding->remedy) - strlen(finding->remedy), "%s %s", i ? "," : "",
+			probe_runtimes[i]->label);
+}
+
 static void check_process(struct doctor *doctor, pid_t pid)
 {
 	struct probe_image found[PROBE_MAX_IMAGES];
 	struct proc_maps maps = {};
 	struct err err = {};
 	size_t count;
-	int r = proc_maps_read(pid, &maps);
+	int r = probe_absent(pid, &err);
 
+	if (!r) {
+		r = proc_maps_read(pid, &maps);
+		if (r)
+			kernel_explain_maps(pid, r, &err);
+	}
 	if (r) {
-		kernel_explain_maps(pid, r, &err);
 		answer(ask(doctor, "process", false, true), "cannot be looked at", err.text);
 		return;
 	}
@@ -150,16 +174,8 @@ static void check_process(struct doctor *doctor, pid_t pid)
 		describe_runtime(pid, &found[i], finding);
 		check_tiers(doctor, pid, &found[i]);
 	}
-	if (!count) {
-		struct kernel_check *finding = ask(doctor, "runtime", false, true);
-
-		answer(finding, "none in this process", "");
-		snprintf(finding->remedy, sizeof(finding->remedy), "looked for:");
-		for (size_t i = 0; probe_runtimes[i]; i++)
-			snprintf(finding->remedy + strlen(finding->remedy),
-				sizeof(finding->remedy) - strlen(finding->remedy), "%s %s",
-				i ? "," : "", probe_runtimes[i]->label);
-	}
+	if (!count)
+		check_stranger(doctor, pid, &maps);
 	proc_maps_release(&maps);
 }
 

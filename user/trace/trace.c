@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "log.h"
 #include "mem.h"
+#include "strangers.h"
 #include "trace_priv.h"
 
 static void read_boot_id(char ret[37])
@@ -108,6 +109,26 @@ static void looked_for(char *text, size_t size)
 			probe_runtimes[i]->label);
 }
 
+/* Neither @pid nor its children have a runtime that is traced: says what it is, if that is known. */
+static void explain_nothing(const struct trace *trace, pid_t pid, struct err *err)
+{
+	const char *where = trace->options.children ? " or its children" : "";
+	const struct stranger *stranger = NULL;
+	struct proc_maps maps = {};
+	char labels[256];
+
+	looked_for(labels, sizeof(labels));
+	if (!proc_maps_read(pid, &maps))
+		stranger = probe_stranger(pid, &maps);
+	proc_maps_release(&maps);
+	if (stranger)
+		err_set(err, ENOENT, "process %d runs %s, which gctrace does not trace (it knows %s): %s", pid,
+			stranger->what, labels, stranger->remedy);
+	else
+		err_set(err, ENOENT, "no runtime in process %d%s (looked for: %s); if one will be loaded "
+			"later, add --wait", pid, where, labels);
+}
+
 int trace_add_descendants(struct trace *trace, pid_t pid)
 {
 	struct proc_pids list = {};
@@ -133,9 +154,10 @@ int trace_add_descendants(struct trace *trace, pid_t pid)
 
 int trace_add(struct trace *trace, pid_t pid, struct err *err)
 {
-	char labels[256];
-	int r = trace_look(trace, pid, err), total;
+	int r = probe_absent(pid, err), total;
 
+	if (!r)
+		r = trace_look(trace, pid, err);
 	if (r < 0)
 		return r;
 	total = r;
@@ -146,9 +168,7 @@ int trace_add(struct trace *trace, pid_t pid, struct err *err)
 	trace_steps_settle(trace);
 	if (total)
 		return total;
-	looked_for(labels, sizeof(labels));
-	err_set(err, ENOENT, "no runtime in process %d%s (looked for: %s)", pid,
-		trace->options.children ? " or its children" : "", labels);
+	explain_nothing(trace, pid, err);
 	return 0;
 }
 

@@ -1,0 +1,14 @@
+/* Whether a process id stands for a program that runs. */
+#pragma once
+
+#include <sys/types.h>
+
+enum proc_state {
+	PROC_GONE,	/* there is none, or none that we may see */
+	PROC_ZOMBIE,	/* ended, not yet waited for */
+	PROC_HEADLESS,	/* its main thread has ended, others run: /proc/PID has no maps */
+	PROC_KERNEL,	/* a thread of the kernel */
+	PROC_PROGRAM,
+};
+
+enum proc_state proc_state(pid_t pid);

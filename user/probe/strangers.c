@@ -1,0 +1,90 @@
+/* A process and its mapped files in; what it is, if it cannot be traced, out. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "elf_file.h"
+#include "proc_state.h"
+#include "strangers.h"
+
+DEFINE_CLEANUP(struct elf_file *, elf_file_free);
+
+/* Ordered: of two that fit a file, the first is meant. */
+static const struct stranger strangers[] = {
+	{"libpypy", NULL, "PyPy",
+		"PYPYLOG=gc:FILE makes PyPy log its collections; under CPython the job can be traced"},
+	{NULL, "pypy_main_startup", "PyPy",
+		"PYPYLOG=gc:FILE makes PyPy log its collections; under CPython the job can be traced"},
+	{NULL, "node_module_register", "Node.js", "node --trace-gc prints its collections"},
+	{NULL, "_ZN2v87Isolate10GetCurrentEv", "the JavaScript engine V8",
+		"its flag --trace-gc prints its collections"},
+	{NULL, "Py_InitModule4_64", "Python 2",
+		"gc.set_debug(gc.DEBUG_STATS) prints its collections; under Python 3.8 or later the job "
+		"can be traced"},
+	{NULL, "PyGC_Collect", "a CPython older than 3.8",
+		"gc.callbacks tells of its collections; under 3.8 or later the job can be traced"},
+	{NULL, "runtime.gcStart", "a Go program", "GODEBUG=gctrace=1 prints its collections"},
+};
+
+static bool has_name(const struct stranger *stranger, const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return !stranger->file ||
+		(base && !strncmp(base + 1, stranger->file, strlen(stranger->file)));
+}
+
+static const struct stranger *recognise(pid_t pid, const struct proc_map *map)
+{
+	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
+	char path[PATH_MAX];
+	int fd = proc_map_open(pid, map, path, sizeof(path));
+
+	if (fd < 0 || elf_file_open(fd, map->path, &file, NULL))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(strangers); i++) {
+		struct elf_symbol symbol;
+
+		if (has_name(&strangers[i], map->path) && (!strangers[i].symbol ||
+				!elf_file_symbol(file, strangers[i].symbol, true, &symbol)))
+			return &strangers[i];
+	}
+	return NULL;
+}
+
+const struct stranger *probe_stranger(pid_t pid, const struct proc_maps *maps)
+{
+	for (size_t i = 0; i < maps->maps.count; i++) {
+		const struct proc_map *map = &maps->maps.items[i];
+		const struct stranger *found = map->exec ? recognise(pid, map) : NULL;
+
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+int probe_absent(pid_t pid, struct err *err)
+{
+	switch (proc_state(pid)) {
+	case PROC_GONE:
+		return err_set(err, ESRCH,
+			"there is no process %d: `pgrep -a python` or `pgrep -a java` lists those that run", pid);
+	case PROC_ZOMBIE:
+		return err_set(err, ESRCH,
+			"process %d is a zombie: it has ended, and its parent has not waited for it; "
+			"there is nothing left to trace", pid);
+	case PROC_HEADLESS:
+		return err_set(err, ESRCH,
+			"the main thread of process %d has ended while others run: the kernel no longer "
+			"shows its memory map; restart it under `gctrace run`", pid);
+	case PROC_KERNEL:
+		return err_set(err, ESRCH,
+			"process %d is a thread of the kernel and runs no program: "
+			"`pgrep -a python` or `pgrep -a java` lists processes that do", pid);
+	case PROC_PROGRAM:
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* What gctrace does not trace but knows by name, recognised without running anything of it. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "err.h"
+#include "proc.h"
+
+/* A runtime that no tier serves, by a mapped file that bears its name or defines its symbol. */
+struct stranger {
+	const char *file;   /* how the file's name begins; NULL: any file */
+	const char *symbol; /* that the file defines; NULL: its name is enough */
+	const char *what;   /* "PyPy", after "runs" */
+	const char *remedy; /* what tells of its collections instead */
+};
+
+/* The first of them that @pid maps, or NULL. For processes in which probe_find() found nothing. */
+const struct stranger *probe_stranger(pid_t pid, const struct proc_maps *maps);
+
+/*
+ * 0 if @pid is a program whose memory can be looked at; else -ESRCH with a sentence: there is none of that
+ * number, it is a zombie, its main thread has ended, it is a thread of the kernel.
+ */
+int probe_absent(pid_t pid, struct err *err);
