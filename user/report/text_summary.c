@@ -80,6 +80,7 @@ struct row {
 	const struct runtime *runtime;
 	struct summary_sum sum;
 	uint32_t order; /* as recorded */
+	uint32_t namesakes; /* further processes of that name, likewise without a runtime */
 };
 
 static int costliest_first(const void *a, const void *b)
@@ -91,13 +92,36 @@ static int costliest_first(const void *a, const void *b)
 	return (one->order > other->order) - (one->order < other->order);
 }
 
+static uint64_t name_key(const struct process *process)
+{
+	uint64_t words[2] = {0};
+
+	memcpy(words, process->comm, strnlen(process->comm, sizeof(words)));
+	return u64_mix(words[0]) ^ words[1];
+}
+
+/* A process without a runtime: one row for all of the same name. */
+static void add_bare(struct row *rows, uint32_t *count, struct u64map *names,
+	const struct process *process)
+{
+	const uint64_t *at = u64map_get(names, name_key(process));
+
+	if (at && !strncmp(rows[*at].process->comm, process->comm, sizeof(process->comm))) {
+		rows[*at].namesakes++;
+		return;
+	}
+	u64map_put(names, name_key(process), *count);
+	rows[*count] = (struct row){.process = process, .order = *count};
+	++*count;
+}
+
 /* The rows of the table, the costliest first. Caller frees; NULL: none, or no memory. */
 static struct row *make_rows(const struct recording *recording, const struct summary *summary,
 	uint32_t *ret_count)
 {
 	size_t runtimes = recording->runtimes.count, processes = recording->processes.count;
 	struct row *rows = calloc(runtimes + processes + 1, sizeof(*rows));
-	struct u64map traced = {0};
+	struct u64map traced = {0}, names = {0};
 	uint32_t count = 0;
 
 	for (size_t i = 0; rows && i < runtimes; i++) {
@@ -112,12 +136,10 @@ static struct row *make_rows(const struct recording *recording, const struct sum
 		count += rows[count].process && !u64map_put(&traced, runtime->process, 1);
 	}
 	for (size_t i = 0; rows && i < processes; i++)
-		if (!u64map_get(&traced, recording->processes.items[i].id)) {
-			rows[count] = (struct row){
-				.process = &recording->processes.items[i], .order = count};
-			count++;
-		}
+		if (!u64map_get(&traced, recording->processes.items[i].id))
+			add_bare(rows, &count, &names, &recording->processes.items[i]);
 	u64map_release(&traced);
+	u64map_release(&names);
 	if (rows)
 		qsort(rows, count, sizeof(*rows), costliest_first);
 	*ret_count = count;
@@ -137,7 +159,10 @@ static void put_row(FILE *out, const struct recording *recording, const struct s
 	fputs("  ", out);
 	cell_bytes(out, process->comm, strnlen(process->comm, sizeof(process->comm)), -16);
 	if (!runtime) {
-		fputs("no runtime found\n", out);
+		fputs("no runtime found", out);
+		if (row->namesakes)
+			fprintf(out, ", nor in %u more of that name", row->namesakes);
+		fputc('\n', out);
 		return;
 	}
 	snprintf(version, sizeof(version), "%.15s %.31s", runtime->kind, runtime->version);

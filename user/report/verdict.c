@@ -46,7 +46,7 @@ uint64_t verdict_process_span_ns(const struct recording *recording, const struct
 
 struct traced {
 	const struct process *one; /* any of them */
-	size_t count;
+	size_t count, paused;
 	uint64_t total_ns;
 };
 
@@ -54,12 +54,15 @@ struct traced {
 static struct traced find_traced(const struct recording *recording, const struct summary *summary)
 {
 	struct traced traced = {0};
-	struct u64map seen = {0};
+	struct u64map seen = {0}, paused = {0};
 
 	for (size_t i = 0; i < recording->runtimes.count; i++) {
 		uint32_t id = recording->runtimes.items[i].process;
 		const struct process *process = recording_process(recording, id);
 
+		if (process && summary_of_runtime(summary, recording->runtimes.items[i].id).count &&
+			!u64map_get(&paused, id) && !u64map_put(&paused, id, 1))
+			traced.paused++;
 		if (!process || u64map_get(&seen, id) || u64map_put(&seen, id, 1))
 			continue;
 		traced.one = process;
@@ -69,6 +72,7 @@ static struct traced find_traced(const struct recording *recording, const struct
 			traced.total_ns = UINT64_MAX;
 	}
 	u64map_release(&seen);
+	u64map_release(&paused);
 	return traced;
 }
 
@@ -248,6 +252,8 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 
 	if (traced.count == 1)
 		verdict_process_name(traced.one, who, sizeof(who));
+	else if (traced.paused && traced.paused < traced.count)
+		snprintf(who, sizeof(who), "%zu of %zu processes", traced.paused, traced.count);
 	else
 		snprintf(who, sizeof(who), "%zu processes", traced.count);
 	if (!recording->runtimes.count && !summary->count)

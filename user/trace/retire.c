@@ -45,6 +45,7 @@ static void forget_process(struct trace *trace, struct process *process)
 {
 	for (uint32_t image = 0; image < trace->image_count; image++)
 		u64map_remove(&trace->runtimes, trace_runtime_key(process->id, image));
+	trace_forget_inherited(trace, process->id);
 	free(process->cmdline);
 }
 

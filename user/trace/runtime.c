@@ -384,16 +384,58 @@ int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint
 	return (int32_t)number;
 }
 
-void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child)
+/* The images whose runtimes a child of @parent has, a bit each; GC_MAX_IMAGES is 64. */
+static uint64_t inherited_images(const struct trace *trace, uint32_t parent)
 {
-	size_t interpreters = trace->interpreters.count;
+	const uint64_t *pending = u64map_get(&trace->inherited, parent);
+	uint64_t images = pending ? *pending : 0;
 
-	books_fork(&trace->books, parent, child);
 	for (uint32_t image = 0; image < trace->image_count; image++)
 		/* A forked JVM has no VM Thread: all that it does is exec. */
 		if (!trace->images[image].plan.per_process && !is_jvm(trace, image) &&
 			u64map_get(&trace->runtimes, trace_runtime_key(parent, image)))
-			trace_runtime(trace, child, image);
+			images |= 1ull << image;
+	return images;
+}
+
+void trace_keep_inherited(struct trace *trace, uint32_t process)
+{
+	const uint64_t *pending = u64map_get(&trace->inherited, process);
+	uint64_t images = pending ? *pending : 0;
+
+	u64map_remove(&trace->inherited, process);
+	for (uint32_t image = 0; image < trace->image_count; image++)
+		if (images >> image & 1)
+			trace_runtime(trace, process, image);
+}
+
+void trace_forget_inherited(struct trace *trace, uint32_t process)
+{
+	u64map_remove(&trace->inherited, process);
+}
+
+void trace_inherited_turn(struct trace *trace, uint64_t before_ns)
+{
+	for (size_t i = 0; trace->inherited.count && i < trace->inherited.capacity;) {
+		uint32_t id = (uint32_t)trace->inherited.slots[i].key;
+		const struct process *process = trace->inherited.used[i]
+			? recording_process(&trace->recording, id) : NULL;
+
+		if (process && process->seen_ns <= before_ns)
+			trace_keep_inherited(trace, id); /* its removal may move another to slot i */
+		else
+			i++;
+	}
+}
+
+void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child)
+{
+	size_t interpreters = trace->interpreters.count;
+	uint64_t images = inherited_images(trace, parent);
+
+	books_fork(&trace->books, parent, child);
+	if (images)
+		u64map_put(&trace->inherited, child, images);
 	for (size_t i = 0; i < interpreters; i++) {
 		struct interpreter *slot;
 

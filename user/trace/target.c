@@ -22,19 +22,20 @@ static int tell(struct trace *trace, const struct process *process)
 	return r;
 }
 
-/* Fills what /proc says now; a process that is gone already keeps what was known. */
-static void describe(struct process *process)
+/* Fills what /proc says now. False: it is gone already, and keeps what was known. */
+static bool describe(struct process *process)
 {
 	struct proc_info info;
 
 	if (proc_info_read(process->pid, &info))
-		return;
+		return false;
 	process->ns_pid = info.ns_pid;
 	process->ppid = info.ppid;
 	memcpy(process->comm, info.comm, sizeof(process->comm));
 	free(process->cmdline);
 	process->cmdline = steal_ptr(info.cmdline);
 	process->cmdline_len = (uint32_t)info.cmdline_len;
+	return true;
 }
 
 static struct process *add_process(struct trace *trace, pid_t pid, uint64_t seen_ns)
@@ -96,8 +97,13 @@ void trace_process_exec(struct trace *trace, pid_t pid)
 		return;
 	trace_begun_over(trace, id);
 	process = process_by_id(trace, id);
-	describe(process);
+	if (!describe(process)) { /* the name that was known is that of what it no longer is */
+		snprintf(process->comm, sizeof(process->comm), "[gone]");
+		free(steal_ptr(process->cmdline));
+		process->cmdline_len = 0;
+	}
 	tell(trace, process);
+	trace_forget_inherited(trace, id);
 	trace_forget_image(trace, pid);
 	trace_jvm_forget(trace, pid);
 	trace_forget_looks(trace, pid);
@@ -111,6 +117,7 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 
 	if (!id)
 		return;
+	trace_keep_inherited(trace, (uint32_t)*id);
 	process = process_by_id(trace, (uint32_t)*id);
 	process->exit_ns = time_ns;
 	trace_begun_over(trace, process->id);

@@ -94,6 +94,7 @@ void trace_free(struct trace *trace)
 	u64map_release(&trace->live);
 	u64map_release(&trace->runtimes);
 	u64map_release(&trace->looks);
+	u64map_release(&trace->inherited);
 	recording_release(&trace->recording);
 	free(trace);
 }
@@ -184,6 +185,7 @@ int trace_drain(struct trace *trace)
 	trace_catch_up(trace);
 	trace_looks_turn(trace);
 	trace_begun_turn(trace);
+	trace_inherited_turn(trace, now_ns() - INHERITED_NS);
 	trace_jvms_turn(trace);
 	trace_steps_turn(trace);
 	trace_count_drops(trace);
@@ -253,6 +255,7 @@ int trace_finish(struct trace *trace)
 {
 	int r;
 
+	trace_inherited_turn(trace, UINT64_MAX);
 	trace_read_books(trace);
 	r = drain_until(trace, now_ns());
 	if (!r)

@@ -137,6 +137,7 @@ struct trace {
 	VEC(struct uprobe) hook_probes;
 	struct u64map live;	    /* pid → struct process.id */
 	struct u64map runtimes;	    /* process id and image → struct runtime.id */
+	struct u64map inherited;    /* process id of a forked child → images, see trace_inherit() */
 	VEC(struct jvm_instance *) jvms;
 	uint64_t pauses, stalls, phases, bad_records, unfinished;
 	uint64_t unnamed_frames; /* of Java stacks */
@@ -217,7 +218,16 @@ void trace_read_books(struct trace *trace);
 void trace_close_books(struct trace *trace);
 int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
 	uint64_t address);
+/*
+ * A forked child has its parent's runtimes, but most children exec at once. They are the child's own, and
+ * told, when it collects, has lived for INHERITED_NS, or ends: trace_keep_inherited(); an exec before that
+ * forgets them. The turn keeps those of processes seen no later than @before_ns.
+ */
+#define INHERITED_NS 5000000000ull
 void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child);
+void trace_keep_inherited(struct trace *trace, uint32_t process);
+void trace_forget_inherited(struct trace *trace, uint32_t process);
+void trace_inherited_turn(struct trace *trace, uint64_t before_ns);
 
 /* trace.c: those of trace_open_pauses() that a probe saw begin. */
 size_t trace_open_slots(const struct trace *trace, uint64_t least_ns,

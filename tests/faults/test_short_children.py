@@ -1,0 +1,79 @@
+"""A child that only execs is no Python process: it is not listed as one, nor counted by the verdict."""
+
+import re
+
+from harness import gctrace
+from test_counts import check_clean
+
+CHILDREN = 211
+
+SPAWN = """
+import gc, subprocess, sys
+gc.disable()
+sys.stdin.readline()
+for _ in range(%d):
+    subprocess.run(["/bin/true"])
+gc.collect()
+""" % CHILDREN
+
+# A child that collects before it execs, one that ends without, one that lives on: Python ran in all.
+STAY = """
+import gc, os, sys
+gc.disable()
+sys.stdin.readline()
+collects = os.fork()
+if not collects:
+    gc.collect()
+    os.execv("/bin/true", ["true"])
+ends = os.fork()
+if not ends:
+    os._exit(0)
+os.waitpid(collects, 0)
+os.waitpid(ends, 0)
+lives = os.fork()
+if not lives:
+    sys.stdin.readline()
+    os._exit(0)
+print(collects, ends, lives, flush=True)
+sys.stdin.readline()
+"""
+
+
+def recorded(bench, runtime, script):
+    line = runtime.start_line("-c")
+    target = bench.process(line + [script], env=runtime.environment)
+    return target, bench.record(target)
+
+
+def test_children_that_exec(bench, some_runtime):
+    target, tracer = recorded(bench, some_runtime, SPAWN)
+    target.send("")
+    assert target.wait() == 0, target.err.text()
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    others = [p for p in records.processes if p["pid"] != target.pid]
+    assert len({p["pid"] for p in others}) == CHILDREN
+    assert {p.get("runtime") for p in others} == {None}
+    assert "paused" in records.summary["verdict"] and "processes" not in records.summary["verdict"]
+    text = gctrace("report", bench.file).stdout.decode()
+    rows = re.findall(r"^ +\d+ +- +(\S+) +no runtime found(?:, nor in (\d+) more)?", text, re.M)
+    # what was gone before it could be looked at has no name
+    assert {name for name, _ in rows} <= {"true", "[gone]"}, rows
+    assert sum(1 + int(more or 0) for _, more in rows) == CHILDREN
+
+
+def test_children_that_stay(bench, some_runtime):
+    target, tracer = recorded(bench, some_runtime, STAY)
+    target.send("")
+    pids = [int(word) for word in target.out.next().split()]
+    assert tracer.interrupt() == 0
+    target.popen.stdin.close()
+    target.wait()
+
+    records = bench.report()
+    check_clean(records)
+    for pid in pids:
+        assert records.process(pid)["runtime"] == "cpython", pid
+    assert len(records.of_pid(pids[0], "manual")) == 1
