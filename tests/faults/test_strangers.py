@@ -64,6 +64,16 @@ def go(bench):
     return [bench.scratch / "wait"]
 
 
+def nameless(bench):
+    source = bench.scratch / "wait.c"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("up"); fflush(stdout); getchar(); }')
+    program = bench.scratch / "wait"
+    line = ["gcc", "-static", "-s", "-o", program, source]
+    done = subprocess.run(line, stderr=subprocess.PIPE)
+    conftest.need("static", done.returncode == 0, "gcc cannot build static programs here")
+    return [program]
+
+
 def check_named(bench, pid, *words):
     """By live, record and doctor, with the same words; nothing comes on stdout of the first two."""
     for args in (["-p", pid, "-d", "5s"], ["record", "-p", pid, "-o", bench.file, "-d", "5s"]):
@@ -86,6 +96,7 @@ def check_named(bench, pid, *words):
         (python2, ("Python 2", "gc.set_debug", "3.8")),
         (node, ("Node.js", "--trace-gc")),
         (go, ("a Go program", "GODEBUG=gctrace=1")),
+        (nameless, ("a static program without any symbol", "symbol table")),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -27,6 +27,10 @@ static const struct stranger strangers[] = {
 	{NULL, "runtime.gcStart", "a Go program", "GODEBUG=gctrace=1 prints its collections"},
 };
 
+/* Static and stripped, as small images of containers have them. */
+static const struct stranger nameless = {NULL, NULL, "a static program without any symbol",
+	"what is in it cannot be told; a build that keeps its symbol table can be looked at"};
+
 static bool has_name(const struct stranger *stranger, const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -35,7 +39,13 @@ static bool has_name(const struct stranger *stranger, const char *path)
 		(base && !strncmp(base + 1, stranger->file, strlen(stranger->file)));
 }
 
-static const struct stranger *recognise(pid_t pid, const struct proc_map *map)
+static int stop_at_first(const struct elf_symbol *symbol, void *arg)
+{
+	return 1;
+}
+
+/* @alone: no other file of the process holds code. */
+static const struct stranger *recognise(pid_t pid, const struct proc_map *map, bool alone)
 {
 	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
 	char path[PATH_MAX];
@@ -50,14 +60,31 @@ static const struct stranger *recognise(pid_t pid, const struct proc_map *map)
 				!elf_file_symbol(file, strangers[i].symbol, true, &symbol)))
 			return &strangers[i];
 	}
-	return NULL;
+	return alone && !elf_file_symbols(file, true, stop_at_first, NULL) ? &nameless : NULL;
+}
+
+static bool one_file(const struct proc_maps *maps)
+{
+	const struct proc_map *first = NULL;
+
+	for (size_t i = 0; i < maps->maps.count; i++) {
+		const struct proc_map *map = &maps->maps.items[i];
+
+		if (map->exec && first && map->inode != first->inode)
+			return false;
+		if (map->exec)
+			first = map;
+	}
+	return true;
 }
 
 const struct stranger *probe_stranger(pid_t pid, const struct proc_maps *maps)
 {
+	bool alone = one_file(maps);
+
 	for (size_t i = 0; i < maps->maps.count; i++) {
 		const struct proc_map *map = &maps->maps.items[i];
-		const struct stranger *found = map->exec ? recognise(pid, map) : NULL;
+		const struct stranger *found = map->exec ? recognise(pid, map, alone) : NULL;
 
 		if (found)
 			return found;
