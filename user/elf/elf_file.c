@@ -286,6 +286,26 @@ int elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret)
 	return -ENOENT;
 }
 
+int elf_file_code(const struct elf_file *file, uint64_t *ret)
+{
+	for (size_t i = 0; i < file->segment_count; i++)
+		if (file->segments[i].exec) {
+			*ret = file->segments[i].offset;
+			return 0;
+		}
+	return -ENOENT;
+}
+
+const char *elf_file_interpreter(const struct elf_file *file)
+{
+	Elf64_Phdr header;
+
+	for (size_t i = 0; elf_program_header(file, i, &header); i++)
+		if (header.p_type == PT_INTERP && header.p_offset < file->size)
+			return elf_string(file->bytes, file->size, header.p_offset);
+	return NULL;
+}
+
 const uint8_t *elf_bytes_at(const struct elf_file *file, uint64_t vaddr, size_t *ret_len)
 {
 	const struct elf_segment *segment = file->segments;

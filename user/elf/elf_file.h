@@ -38,6 +38,12 @@ int elf_file_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret);
 /* The reverse, for an offset inside an executable PT_LOAD. 0 or -ENOENT. */
 int elf_file_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret);
 
+/* Where in the file its first executable PT_LOAD begins. 0 or -ENOENT. */
+int elf_file_code(const struct elf_file *file, uint64_t *ret);
+
+/* The dynamic linker that it asks for (PT_INTERP); NULL: none. Valid while the file is open. */
+const char *elf_file_interpreter(const struct elf_file *file);
+
 /* Copies @len bytes that the file holds for virtual address @vaddr. 0 or -EFAULT. */
 int elf_file_read(const struct elf_file *file, uint64_t vaddr, void *ret, size_t len);
 

@@ -16,6 +16,8 @@ DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
 static const char *const tiers[] = {"symbol", "debugfile", "usdt", "call-target", "watchpoint", NULL};
 
+static const char *const commands[] = {"python3", "python", NULL};
+
 static bool likely(const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -298,6 +300,7 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 const struct runtime_ops probe_cpython = {
 	.kind = "cpython",
 	.label = "CPython 3.8 to 3.15",
+	.commands = commands,
 	.tiers = tiers,
 	.likely = likely,
 	.match = match,

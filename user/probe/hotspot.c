@@ -16,6 +16,12 @@ DEFINE_CLEANUP(struct hotspot *, hotspot_free);
 
 static const char *const tiers[] = {"symbol", "debugfile", "usdt", "watchpoint", NULL};
 
+static const char *const commands[] = {"java", NULL};
+
+/* JDK 9 and later; 8, of the jre's own java and of the jdk's. */
+static const char *const beside[] = {"../lib/server/libjvm.so", "../lib/amd64/server/libjvm.so",
+	"../jre/lib/amd64/server/libjvm.so", NULL};
+
 static bool likely(const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -375,6 +381,8 @@ static void describe_process(pid_t pid, const struct probe_image *image,
 const struct runtime_ops probe_hotspot = {
 	.kind = "hotspot",
 	.label = "HotSpot (JDK 8 to 27)",
+	.commands = commands,
+	.beside = beside,
 	.tiers = tiers,
 	.likely = likely,
 	.match = match,

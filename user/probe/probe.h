@@ -95,6 +95,9 @@ struct probe_image {
 struct runtime_ops {
 	const char *kind;	  /* "cpython" */
 	const char *label;	  /* what people call it: "CPython 3.8 – 3.15" */
+	const char *const *commands; /* by which it is usually started; NULL-terminated */
+	/* Paths from its launcher's folder to what that loads by itself, or NULL; NULL-terminated. */
+	const char *const *beside;
 	const char *const *tiers; /* ways to see a pause, best first; NULL-terminated */
 	/* A cheap guess by the file's name, tried before any file is opened. */
 	bool (*likely)(const char *path);
