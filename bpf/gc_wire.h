@@ -381,12 +381,10 @@ struct gc_open {
 
 /* A process that is traced. */
 struct gc_target {
-	__u32 space;  /* names its code addresses: inherited at fork, new after exec */
-	__u32 looked; /* times that `gctrace run` has halted it to look at its maps */
+	__u32 space; /* names its code addresses: inherited at fork, new after exec */
+	__u32 pad;
 	__u64 interpreter; /* the first one that was seen to collect */
 };
-
-#define GC_LOOKS 4 /* of a program without a runtime, before it is left alone */
 
 /* Where a layout's tstate comes from. */
 #define GC_TSTATE_ARG1	  1 /* first argument of the probed function */

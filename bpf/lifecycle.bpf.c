@@ -3,9 +3,6 @@
 #include "core.bpf.h"
 
 const volatile bool follow_children = true;
-const volatile bool stop_at_start = false; /* `gctrace run`: halt each fresh program until probed */
-
-#define SIGSTOP 19
 
 /*
  * New processes and maps wake the reader: they must be looked at soon. Exits can wait for its turn; and
@@ -101,8 +98,6 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		state->record.header.tid = (__u32)ids;
 	}
 	tell(GC_EVENT_EXEC, 0, 0);
-	if (stop_at_start)
-		bpf_send_signal(SIGSTOP);
 	return 0;
 }
 
@@ -131,14 +126,10 @@ SEC("uprobe")
 int on_maps_changed(struct pt_regs *ctx)
 {
 	__u32 tgid = current_tgid();
-	struct gc_target *target = bpf_map_lookup_elem(&targets, &tgid);
 
 	OWN_STACK(ctx, no_programs);
-	if (!target)
-		return 0;
-	tell(GC_EVENT_MAPS, 0, 0);
-	if (stop_at_start && target->looked++ < GC_LOOKS)
-		bpf_send_signal(SIGSTOP);
+	if (bpf_map_lookup_elem(&targets, &tgid))
+		tell(GC_EVENT_MAPS, 0, 0);
 	return 0;
 }
 

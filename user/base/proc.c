@@ -273,8 +273,8 @@ bool proc_has_exited(pid_t pid)
 	struct pollfd process = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
 	bool exited;
 
-	if (process.fd < 0)
-		return errno == ESRCH;
+	if (process.fd < 0) /* EINVAL, ENOENT: its number is now a thread's */
+		return errno == ESRCH || errno == EINVAL || errno == ENOENT;
 	exited = poll(&process, 1, 0) == 1;
 	close(process.fd);
 	return exited;

@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "analysis.h"
+#include "caller.h"
 #include "capture_priv.h"
 #include "cleanup.h"
 #include "json.h"
 #include "log.h"
 #include "mem.h"
+#include "program.h"
 #include "running.h"
 #include "step_report.h"
 #include "store.h"
@@ -106,16 +108,16 @@ static int prepare_poll(struct capture *capture)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
 	const struct itimerspec tick = {{0, TICK_NS}, {0, FIRST_TICK_NS}};
-	sigset_t signals;
 	int r;
 
-	sigemptyset(&signals);
+	sigemptyset(&capture->signal_set);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (capture->child || (numbers[i] != SIGUSR1 && numbers[i] != SIGUSR2))
-			sigaddset(&signals, numbers[i]);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
+			sigaddset(&capture->signal_set, numbers[i]);
+	sigprocmask(SIG_BLOCK, &capture->signal_set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	capture->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	signal(SIGXFSZ, SIG_IGN); /* a recording that grows too large fails with a sentence */
+	capture->signals = signalfd(-1, &capture->signal_set, SFD_CLOEXEC | SFD_NONBLOCK);
 	capture->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	capture->poll = epoll_create1(EPOLL_CLOEXEC);
 	timerfd_settime(capture->timer, 0, &tick, NULL);
@@ -126,17 +128,19 @@ static int prepare_poll(struct capture *capture)
 }
 
 /* Where every core is busy with collections, a reader that waits its turn loses records. */
-static void hurry(void)
+static int hurry(void)
 {
+	int before = getpriority(PRIO_PROCESS, 0);
+
 	if (setpriority(PRIO_PROCESS, 0, -20))
 		log_debug("the priority cannot be raised: %s", strerror(errno));
+	return before;
 }
 
 static int loop(struct capture *capture)
 {
 	int r = 0;
 
-	hurry();
 	while (!capture->stop && !r) {
 		struct epoll_event events[4];
 		int count = epoll_wait(capture->poll, events, ARRAY_SIZE(events), -1);
@@ -152,6 +156,19 @@ static int loop(struct capture *capture)
 		r = turn(capture);
 	}
 	return r;
+}
+
+/* Where the workload's runtime can be foreseen, its probes are in place before it begins. */
+static void foresee(struct capture *capture)
+{
+	struct program_files files = {};
+	size_t probed = 0;
+
+	if (!program_foresee(capture->child->argv, caller_become, &files))
+		probed = trace_foresee(capture->trace, files.paths.items, files.paths.count);
+	if (!probed && !program_foresee_usual(caller_become, &files))
+		trace_foresee(capture->trace, files.paths.items, files.paths.count);
+	program_files_release(&files);
 }
 
 /* Adds every -p. What has no runtime is refused, unless one may yet come (--wait, run). */
@@ -170,6 +187,8 @@ static int add_targets(struct capture *capture)
 		log_error("%s", err.text);
 		return EXIT_BLIND;
 	}
+	if (capture->child)
+		foresee(capture);
 	if (capture->child && trace_add(capture->trace, capture->child->pid, &err) < 0)
 		return cmd_blind(&err);
 	if (!capture->child && !options->wait && trace_check_step(capture->trace, &err))
@@ -297,10 +316,22 @@ static int show_end(struct capture *capture)
 	return status;
 }
 
-/* Ends the recording and says what came of it, once everything is drained. */
-static int finish(struct capture *capture)
+/* Drains until it is over, ahead of the workload. What comes after may wait its turn. */
+static int drain(struct capture *capture, int *ret)
 {
-	int r = trace_finish(capture->trace), status;
+	int before = hurry(), r = loop(capture);
+
+	*ret = r ? r : trace_finish(capture->trace);
+	setpriority(PRIO_PROCESS, 0, before);
+	if (capture->child)
+		child_pass_signals(capture->child, &capture->signal_set);
+	return r;
+}
+
+/* Says what came of the recording, whose last word was @r. */
+static int finish(struct capture *capture, int r)
+{
+	int status;
 
 	if (r)
 		log_error("%s", store_writer_error(capture->store));
@@ -335,11 +366,11 @@ static int capture_session(struct capture *capture)
 	capture_show_header(capture, NULL);
 	if (capture->options->duration_ns)
 		capture->deadline_ns = now_ns() + capture->options->duration_ns;
-	if (loop(capture)) {
+	if (drain(capture, &r)) {
 		close_store(capture);
 		return EXIT_FAILED;
 	}
-	status = finish(capture);
+	status = finish(capture, r);
 	if (!status && !trace_runtimes(capture->trace)) {
 		log_error("nothing was traced: no runtime appeared in the target");
 		return EXIT_BLIND;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <getopt.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,8 +29,9 @@ struct capture_options {
 /* The workload that `gctrace run` started; pid 0 for a capture that attaches to strangers. */
 struct capture_child {
 	pid_t pid;
-	const char *name; /* of what is to be run */
-	int gate;      /* closing it lets the workload exec; -1 once that is done */
+	char **argv;	  /* what is to be run */
+	const char *name; /* of it */
+	int gate;      /* a byte lets the workload exec; -1 once that is done */
 	int complaint; /* reads the errno of an exec that failed */
 	int status; /* of waitpid(), once it has ended */
 	bool ended;
@@ -54,7 +56,7 @@ void capture_options_release(struct capture_options *options);
 int capture_run(const struct capture_options *options, struct capture_child *child, FILE *out);
 
 /*
- * Starts the workload as the user who called sudo, held before its exec until the gate is closed.
+ * Starts the workload as the user who called sudo, held before its exec until it is released.
  * 0, or -errno with a sentence.
  */
 int child_start(char **argv, struct capture_child *ret, struct err *err);
@@ -64,6 +66,9 @@ int child_release(struct capture_child *child, struct err *err);
 
 /* Collects its end, if it has come. */
 void child_reap(struct capture_child *child);
+
+/* From here on it is sent by a handler what we are sent of @signals, which were blocked. */
+void child_pass_signals(const struct capture_child *child, const sigset_t *signals);
 
 /* Waits for its end; one that was never let go is killed. Returns whether it had been let go. */
 bool child_finish(struct capture_child *child);

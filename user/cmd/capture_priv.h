@@ -20,6 +20,7 @@ struct capture {
 	uint64_t deadline_ns, commit_ns;
 	struct trace_open_pause shown; /* the running pause last shown */
 	int signals, timer, poll;
+	sigset_t signal_set; /* what comes by .signals */
 	bool stop;
 };
 

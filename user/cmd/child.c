@@ -11,18 +11,23 @@
 #include "caller.h"
 #include "capture.h"
 #include "cleanup.h"
+#include "log.h"
 
-/* The new process: waits at the gate, then becomes the workload or says why it cannot. */
+/*
+ * The new process: waits at the gate, then becomes the workload or says why it cannot. A gate that closes
+ * without a word is that of a tracer that died: nothing may run untraced.
+ */
 static void __attribute__((noreturn)) become_workload(char **argv, int gate, int complaint)
 {
-	sigset_t none;
 	int code;
 	char byte;
+	ssize_t len;
 
-	while (read(gate, &byte, 1) < 0 && errno == EINTR)
-		;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	do
+		len = read(gate, &byte, 1);
+	while (len < 0 && errno == EINTR);
+	if (len != 1)
+		_exit(126);
 	code = -caller_become();
 	if (!code) {
 		execvp(argv[0], argv);
@@ -49,7 +54,7 @@ int child_start(char **argv, struct capture_child *ret, struct err *err)
 	}
 	close(gate[0]);
 	close(complaint[1]);
-	*ret = (struct capture_child){.pid = pid, .name = argv[0], .gate = gate[1], .complaint = complaint[0]};
+	*ret = (struct capture_child){.pid = pid, .argv = argv, .name = argv[0], .gate = gate[1], .complaint = complaint[0]};
 	return 0;
 }
 
@@ -57,6 +62,8 @@ int child_release(struct capture_child *child, struct err *err)
 {
 	int code = 0;
 
+	if (write(child->gate, "", 1) != 1)
+		log_debug("%s has ended at the gate", child->name);
 	close(steal_fd(&child->gate));
 	/* Nothing to read: the exec succeeded and closed the other end. */
 	if (read(child->complaint, &code, sizeof(code)) <= 0)
@@ -69,6 +76,32 @@ int child_release(struct capture_child *child, struct err *err)
 	return err_set(err, code, "%s cannot be run: %s", child->name, strerror(code));
 }
 
+static volatile sig_atomic_t workload; /* who is sent what we are sent; 0: nobody */
+
+/* What the kernel sends, as from a keyboard, it sends to all of the terminal's group. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	(void)context;
+	if (workload && info->si_code != SI_KERNEL)
+		kill(workload, number);
+	errno = saved;
+}
+
+void child_pass_signals(const struct capture_child *child, const sigset_t *signals)
+{
+	struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+	sigset_t passed = *signals;
+
+	sigdelset(&passed, SIGCHLD);
+	workload = child->ended ? 0 : child->pid;
+	for (int number = 1; number < NSIG; number++)
+		if (sigismember(&passed, number) == 1)
+			sigaction(number, &action, NULL);
+	sigprocmask(SIG_UNBLOCK, &passed, NULL);
+}
+
 void child_reap(struct capture_child *child)
 {
 	if (child->pid && !child->ended && waitpid(child->pid, &child->status, WNOHANG) == child->pid)
@@ -78,11 +111,16 @@ void child_reap(struct capture_child *child)
 bool child_finish(struct capture_child *child)
 {
 	bool released = child->gate < 0;
+	siginfo_t end;
 
 	if (child->ended)
 		return released;
 	if (!released)
 		kill(child->pid, SIGKILL);
+	/* Its number is its own until it is reaped. */
+	while (waitid(P_PID, (id_t)child->pid, &end, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+		;
+	workload = 0;
 	while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
 		;
 	child->ended = true;

@@ -14,13 +14,14 @@ static int run_workload(struct capture_options *options, char **argv)
 
 	if (r)
 		return cmd_fail(r, &err);
-	options->trace.stop_at_start = true;
 	status = capture_run(options, &child, out);
 	if (!child_finish(&child))
 		return status; /* it never ran */
 	workload = child_exit_status(&child);
-	/* A workload that failed says more than its budgets, and one without a runtime is still one. */
-	if (status == EXIT_FAILED || (options->budgets.items.count && !workload))
+	if (status == EXIT_FAILED)
+		log_info("%s ended with status %d", child.name, workload);
+	/* A workload that failed says more than what was traced, and one without a runtime is still one. */
+	if (!workload && (status == EXIT_FAILED || options->budgets.items.count))
 		return status;
 	return workload;
 }

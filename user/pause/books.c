@@ -102,6 +102,18 @@ void books_expect(struct books *books, uint32_t process, uint64_t interpreter)
 		line->one_unseen = true;
 }
 
+void books_exec(struct books *books, uint32_t process)
+{
+	for (size_t i = 0; i < books->lines.count; i++) {
+		struct books_line *line = &books->lines.items[i];
+
+		if (line->process != process)
+			continue;
+		u64map_remove(&books->index, key(process, line->interpreter));
+		line->process = 0;
+	}
+}
+
 int books_fork(struct books *books, uint32_t parent, uint32_t child)
 {
 	size_t count = books->lines.count;

@@ -12,7 +12,7 @@
 
 /* One interpreter of one process. */
 struct books_line {
-	uint32_t process;     /* struct process.id */
+	uint32_t process;     /* struct process.id; 0: the line has ended */
 	uint64_t interpreter; /* its address */
 	uint64_t seen[3];     /* collections accounted for, by generation */
 	bool one_unseen;      /* one was under way when we came: its count will come unasked for */
@@ -54,6 +54,8 @@ void books_expect(struct books *books, uint32_t process, uint64_t interpreter);
 
 /* Keeps the lines of those processes for which @known(@arg, process) holds. */
 void books_keep(struct books *books, bool (*known)(void *arg, uint32_t process), void *arg);
+/* The process has become another program: its lines end, and the same addresses may begin new ones. */
+void books_exec(struct books *books, uint32_t process);
 
 /* A forked child begins with its parent's books. 0 or -ENOMEM. */
 int books_fork(struct books *books, uint32_t parent, uint32_t child);

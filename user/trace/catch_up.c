@@ -27,20 +27,29 @@ static void list_live(const struct trace *trace, struct proc_pids *ret)
 	}
 }
 
-static void note_dead(struct trace *trace)
+bool trace_is_target(const struct trace *trace, pid_t pid)
 {
-	struct proc_pids live = {};
+	const struct bpf_map *targets = trace->bpf->maps.targets;
+	uint32_t key = (uint32_t)pid;
+	struct gc_target target;
 
-	list_live(trace, &live);
-	for (size_t i = 0; i < live.pids.count; i++) {
-		uint32_t pid = (uint32_t)live.pids.items[i];
+	return !bpf_map__lookup_elem(targets, &key, sizeof(key), &target, sizeof(target), 0);
+}
 
-		if (!proc_has_exited((pid_t)pid))
-			continue;
-		bpf_map__delete_elem(trace->bpf->maps.targets, &pid, sizeof(pid), 0);
-		trace_process_exit(trace, (pid_t)pid, now_ns());
+/* Targets that are not known to live: forked a moment ago, or dead. */
+static void list_unknown_targets(const struct trace *trace, struct proc_pids *ret)
+{
+	uint32_t key, last = 0;
+	int r = bpf_map__get_next_key(trace->bpf->maps.targets, NULL, &key, sizeof(key));
+
+	for (size_t i = 0; !r && i < GC_MAX_TARGETS; i++) {
+		pid_t *slot = u64map_get(&trace->live, key) ? NULL : vec_add(&ret->pids);
+
+		if (slot)
+			*slot = (pid_t)key;
+		last = key;
+		r = bpf_map__get_next_key(trace->bpf->maps.targets, &last, &key, sizeof(key));
 	}
-	vec_free(&live.pids);
 }
 
 /* An exec that nobody told, and children likewise. What they collected until now is not known. */
@@ -59,19 +68,49 @@ static void note_changed(struct trace *trace)
 
 #define ROUND_NS 1000000000ull /* between two looks for the dead */
 
+void trace_list_ended(struct trace *trace)
+{
+	struct proc_pids all = {};
+	uint64_t now = now_ns();
+
+	if (now - trace->round_ns < ROUND_NS)
+		return;
+	trace->round_ns = now;
+	list_live(trace, &all);
+	list_unknown_targets(trace, &all);
+	for (size_t i = 0; i < all.pids.count; i++) {
+		pid_t *slot = proc_has_exited(all.pids.items[i]) ? vec_add(&trace->ended.pids) : NULL;
+
+		if (slot)
+			*slot = all.pids.items[i];
+	}
+	vec_free(&all.pids);
+}
+
+/* A number that was given anew in the meantime is another's. */
+static void note_ended(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->ended.pids.count; i++) {
+		uint32_t pid = (uint32_t)trace->ended.pids.items[i];
+
+		if (!proc_has_exited((pid_t)pid))
+			continue;
+		bpf_map__delete_elem(trace->bpf->maps.targets, &pid, sizeof(pid), 0);
+		trace_process_exit(trace, (pid_t)pid, now_ns());
+		if (!proc_has_exited((pid_t)pid)) /* forked just then: it was no target for a moment */
+			note_changed(trace);
+	}
+	trace->ended.pids.count = 0;
+}
+
 void trace_catch_up(struct trace *trace)
 {
 	const struct gctrace_bpf *bpf = trace->bpf;
 	uint64_t changes = left_out(bpf->progs.on_fork) + left_out(bpf->progs.on_exec);
-	uint64_t now = now_ns();
 
 	if (changes != trace->skipped_changes) {
 		trace->skipped_changes = changes;
 		note_changed(trace);
 	}
-	/* Once one was left out, for good: it was when the process began to exit, which takes its time. */
-	if (now - trace->round_ns >= ROUND_NS && left_out(bpf->progs.on_exit)) {
-		trace->round_ns = now;
-		note_dead(trace);
-	}
+	note_ended(trace);
 }

@@ -1,6 +1,5 @@
 /* Records from the ring buffer → pauses for the sink, processes and code for the tables. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,19 +75,6 @@ static void on_pause(struct trace *trace, const struct event *event)
 		trace->sink_error = r;
 }
 
-/* `gctrace run` halts a fresh program, at its exec and its first maps, until we have looked. */
-static void on_new_maps(struct trace *trace, const struct event *event)
-{
-	pid_t pid = (pid_t)event->pid;
-
-	if (event->type == EVENT_EXEC)
-		trace_process_exec(trace, pid);
-	else
-		trace_maps_changed(trace, pid);
-	if (trace->options.stop_at_start)
-		kill(pid, SIGCONT);
-}
-
 static void on_code(struct trace *trace, const struct event *event)
 {
 	int minor = 0;
@@ -129,8 +115,10 @@ int trace_on_record(void *arg, void *bytes, size_t size)
 		trace_process_exit(trace, (pid_t)event.pid, event.time_ns);
 		break;
 	case EVENT_EXEC:
+		trace_process_exec(trace, (pid_t)event.pid);
+		break;
 	case EVENT_MAPS:
-		on_new_maps(trace, &event);
+		trace_maps_changed(trace, (pid_t)event.pid);
 		break;
 	case EVENT_UNFINISHED:
 		trace->unfinished++;
@@ -203,6 +191,8 @@ void trace_count_drops(struct trace *trace)
 		"a probe of a JVM could not be attached: what it tells is missing");
 	note_drop(trace, "skipped-program", trace->skipped_changes,
 		"a fork or exec, of whatever process, was not told: a child's first pauses may be missing");
+	note_drop(trace, "late-probes", trace->late_probes,
+		"a program collected before it was probed: name it: gctrace run -- python3 train.py");
 	note_drop(trace, "bad-record", trace->bad_records, "please report this");
 	note_drop(trace, "unfinished-pause", trace->unfinished,
 		"a thread ended inside a collection: its length is not known");

@@ -99,7 +99,6 @@ static void configure(struct gctrace_bpf *bpf, const struct trace_options *optio
 	bpf->rodata->min_stack_ns = options->min_stack_ns;
 	bpf->rodata->wakeup_bytes = (uint32_t)(power_of_two(options->buffer_bytes) / 4);
 	bpf->rodata->follow_children = options->children;
-	bpf->rodata->stop_at_start = options->stop_at_start;
 	bpf->rodata->pid_namespace = trace_pid_namespace();
 	bpf->rodata->refuse_state = refused & REFUSE_STATES ? REFUSED_LOOKUPS : 0;
 	bpf_map__set_max_entries(bpf->maps.events, (uint32_t)power_of_two(options->buffer_bytes));

@@ -43,8 +43,10 @@ static bool is_due(const struct process *process, uint64_t before)
 
 static void forget_process(struct trace *trace, struct process *process)
 {
-	for (uint32_t image = 0; image < trace->image_count; image++)
+	for (uint32_t image = 0; image < trace->image_count; image++) {
 		u64map_remove(&trace->runtimes, trace_runtime_key(process->id, image));
+		u64map_remove(&trace->aged, trace_runtime_key(process->id, image));
+	}
 	trace_forget_inherited(trace, process->id);
 	free(process->cmdline);
 }

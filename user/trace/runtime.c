@@ -85,6 +85,11 @@ static int attach_image(struct trace *trace, pid_t pid, const struct probe_image
 				err_prefix(err, "%s", refused.text);
 			break;
 		}
+		if (plan->per_process && !pid) {
+			r = err_set(err, ENOENT, "%s can be probed in a process only",
+				plan->shown_path);
+			break;
+		}
 		r = trace_attach(trace, plan, pid, err);
 		if (r >= 0 || r == -EPERM)
 			break;
@@ -104,6 +109,10 @@ static void open_books(struct trace *trace, pid_t pid, uint32_t process, uint32_
 
 	if (probe_books(pid, map, &trace->images[image].plan, &books))
 		return;
+	if (!u64map_get(&trace->aged, trace_runtime_key(process, image))) {
+		trace_early_open(trace, process, image, &books);
+		return;
+	}
 	if (!books_open(&trace->books, process, books.interpreter, books.counts))
 		return; /* its maps have changed: what was missed until now is missed */
 	if (!books.collecting)
@@ -123,7 +132,7 @@ static void open_books(struct trace *trace, pid_t pid, uint32_t process, uint32_
 	trace_begun_add(trace, &begun);
 }
 
-static void attach_hook(struct trace *trace, pid_t pid, const struct proc_maps *maps)
+void trace_hook_linker(struct trace *trace, pid_t pid, const struct proc_maps *maps)
 {
 	char path[PATH_MAX];
 	uint64_t offset;
@@ -159,37 +168,66 @@ static void attach_hook(struct trace *trace, pid_t pid, const struct proc_maps *
 	}
 }
 
-static void set_target(struct trace *trace, pid_t pid, bool found)
+/* What BPF follows and is no target any more has ended: its number may be a stranger's by now. */
+static int keep_target(struct trace *trace, pid_t pid, bool add, struct err *err)
 {
 	uint32_t key = (uint32_t)pid;
-	/* What runs already is not halted, only what it becomes: exec begins anew. */
-	struct gc_target target = {.space = key, .looked = GC_LOOKS};
+	const struct gc_target target = {.space = key};
+	int r = 0;
 
-	bpf_map__lookup_elem(trace->bpf->maps.targets, &key, sizeof(key), &target, sizeof(target),
-		0);
-	if (found)
-		target.looked = GC_LOOKS;
-	bpf_map__update_elem(trace->bpf->maps.targets, &key, sizeof(key), &target, sizeof(target),
-		BPF_ANY);
+	if (trace_is_target(trace, pid))
+		return 0;
+	if (add)
+		r = bpf_map__update_elem(trace->bpf->maps.targets, &key, sizeof(key), &target,
+			sizeof(target), BPF_NOEXIST);
+	if (r && r != -EEXIST)
+		return err_set(err, -r, "process %d cannot be made a target: %s%s", pid, strerror(-r),
+			r == -E2BIG ? "; there are too many" : "");
+	/* What ended before it was a target tells nobody. */
+	if (add && !proc_has_exited(pid))
+		return 0;
+	bpf_map__delete_elem(trace->bpf->maps.targets, &key, sizeof(key), 0);
+	return err_set(err, ESRCH, "process %d ended while gctrace attached to it", pid);
 }
 
-static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struct proc_maps *maps,
+int trace_attach_found(struct trace *trace, pid_t pid, const struct probe_image *found,
 	struct err *err)
 {
+	int index = find_image(trace, pid, &found->map);
+
+	return index < 0 ? attach_image(trace, pid, found, err) : index;
+}
+
+static void open_all_books(struct trace *trace, pid_t pid, uint32_t process, bool add,
+	const struct probe_image *found, const int *indexes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (indexes[i] < 0)
+			continue;
+		if (add)
+			u64map_put(&trace->aged,
+				trace_runtime_key(process, (uint32_t)indexes[i]), 1);
+		if (trace_runtime(trace, process, (uint32_t)indexes[i]))
+			open_books(trace, pid, process, (uint32_t)indexes[i], &found[i].map);
+	}
+}
+
+/* @add: it is no target yet, and what runtimes it has have collected before. */
+static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struct proc_maps *maps,
+	bool add, struct err *err)
+{
 	struct probe_image found[PROBE_MAX_IMAGES];
-	int indexes[PROBE_MAX_IMAGES], r = 0;
+	int indexes[PROBE_MAX_IMAGES], r = 0, kept;
 	size_t count = probe_find(pid, maps, found, ARRAY_SIZE(found));
 
 	if (!count)
 		r = probe_foreign(pid, maps, err);
 	for (size_t i = 0; i < count; i++) {
-		indexes[i] = find_image(trace, pid, &found[i].map);
-		if (indexes[i] < 0)
-			indexes[i] = attach_image(trace, pid, &found[i], err);
+		indexes[i] = trace_attach_found(trace, pid, &found[i], err);
 		if (indexes[i] < 0)
 			r = indexes[i];
 	}
-	attach_hook(trace, pid, maps);
+	trace_hook_linker(trace, pid, maps);
 	for (size_t i = 0; i < count; i++)
 		if (indexes[i] >= 0 && is_jvm(trace, (uint32_t)indexes[i])) {
 			int jvm = trace_jvm_add(trace, pid, process, (uint32_t)indexes[i],
@@ -198,11 +236,11 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 			r = jvm ? jvm : r;
 		}
 	/* Only now that every probe is in place do its collections count. */
-	set_target(trace, pid, count);
+	kept = keep_target(trace, pid, add, err);
+	if (kept)
+		return kept;
 	trace_jvm_settle(trace, pid);
-	for (size_t i = 0; i < count; i++)
-		if (indexes[i] >= 0 && trace_runtime(trace, process, (uint32_t)indexes[i]))
-			open_books(trace, pid, process, (uint32_t)indexes[i], &found[i].map);
+	open_all_books(trace, pid, process, add, found, indexes, count);
 	return r ? r : (int)count;
 }
 
@@ -233,7 +271,7 @@ void trace_forget_looks(struct trace *trace, pid_t pid)
 
 /*
  * A program that imports libraries changes its maps hundreds of times in a second, and each look
- * costs milliseconds. Until its runtime is found each counts, and `gctrace run` has halted it.
+ * costs milliseconds. Until its runtime is found each counts.
  */
 void trace_maps_changed(struct trace *trace, pid_t pid)
 {
@@ -259,7 +297,7 @@ void trace_looks_turn(struct trace *trace)
 	}
 }
 
-int trace_look(struct trace *trace, pid_t pid, struct err *err)
+int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 {
 	uint32_t process = trace_process(trace, pid);
 	struct proc_maps maps = {};
@@ -270,9 +308,10 @@ int trace_look(struct trace *trace, pid_t pid, struct err *err)
 	r = proc_maps_read(pid, &maps);
 	if (r)
 		return kernel_explain_maps(pid, r, err);
-	r = look_at(trace, pid, process, &maps, err);
+	r = look_at(trace, pid, process, &maps, add, err);
 	/* After the collectors' probes: what a step is can wait, a collection cannot. */
-	trace_steps_look(trace, pid, &maps);
+	if (r != -ESRCH)
+		trace_steps_look(trace, pid, &maps);
 	proc_maps_release(&maps);
 	note_look(trace, pid, r > 0);
 	return r;
@@ -282,7 +321,7 @@ void trace_look_again(struct trace *trace, pid_t pid)
 {
 	uint32_t process = trace_process(trace, pid);
 	struct err err = {};
-	int r = trace_look(trace, pid, &err);
+	int r = trace_look(trace, pid, false, &err);
 
 	if (r >= 0)
 		return;
@@ -436,6 +475,9 @@ void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child)
 	books_fork(&trace->books, parent, child);
 	if (images)
 		u64map_put(&trace->inherited, child, images);
+	for (uint32_t image = 0; image < trace->image_count; image++)
+		if (u64map_get(&trace->aged, trace_runtime_key(parent, image)))
+			u64map_put(&trace->aged, trace_runtime_key(child, image), 1);
 	for (size_t i = 0; i < interpreters; i++) {
 		struct interpreter *slot;
 

@@ -22,13 +22,20 @@ static int tell(struct trace *trace, const struct process *process)
 	return r;
 }
 
-/* Fills what /proc says now. False: it is gone already, and keeps what was known. */
-static bool describe(struct process *process)
+/*
+ * Fills what /proc says now; false: it is gone already, and keeps what was known. @followed: BPF
+ * follows it. If it is a target still, its number was no stranger's when /proc was read.
+ */
+static bool describe(struct trace *trace, struct process *process, bool followed)
 {
 	struct proc_info info;
 
 	if (proc_info_read(process->pid, &info))
 		return false;
+	if (followed && !trace_is_target(trace, process->pid)) {
+		proc_info_release(&info);
+		return false;
+	}
 	process->ns_pid = info.ns_pid;
 	process->ppid = info.ppid;
 	memcpy(process->comm, info.comm, sizeof(process->comm));
@@ -65,7 +72,7 @@ uint32_t trace_process(struct trace *trace, pid_t pid)
 	process = add_process(trace, pid, now_ns());
 	if (!process)
 		return 0;
-	describe(process);
+	describe(trace, process, false);
 	tell(trace, process);
 	return process->id;
 }
@@ -73,17 +80,20 @@ uint32_t trace_process(struct trace *trace, pid_t pid)
 void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t time_ns)
 {
 	uint32_t from = trace_process(trace, parent);
+	const uint64_t *known = u64map_get(&trace->live, (uint64_t)child);
 	struct process *process;
 
-	if (!from || u64map_get(&trace->live, (uint64_t)child))
+	if (!from || (known && process_by_id(trace, (uint32_t)*known)->seen_ns >= time_ns))
 		return;
+	if (known) /* another of its number, whose end nobody told */
+		trace_process_exit(trace, child, time_ns);
 	process = add_process(trace, child, time_ns);
 	if (!process)
 		return;
 	process->ppid = parent;
 	/* It may be gone before we look: until exec it is its parent's image. */
 	memcpy(process->comm, process_by_id(trace, from)->comm, sizeof(process->comm));
-	describe(process);
+	describe(trace, process, true);
 	tell(trace, process);
 	trace_inherit(trace, from, process->id);
 }
@@ -97,12 +107,16 @@ void trace_process_exec(struct trace *trace, pid_t pid)
 		return;
 	trace_begun_over(trace, id);
 	process = process_by_id(trace, id);
-	if (!describe(process)) { /* the name that was known is that of what it no longer is */
+	if (!describe(trace, process, true)) { /* the name that was known is that of what it no longer is */
 		snprintf(process->comm, sizeof(process->comm), "[gone]");
 		free(steal_ptr(process->cmdline));
 		process->cmdline_len = 0;
 	}
 	tell(trace, process);
+	trace_early_settle(trace, id);
+	books_exec(&trace->books, id);
+	for (uint32_t image = 0; image < trace->image_count; image++)
+		u64map_remove(&trace->aged, trace_runtime_key(id, image));
 	trace_forget_inherited(trace, id);
 	trace_forget_image(trace, pid);
 	trace_jvm_forget(trace, pid);
@@ -122,6 +136,7 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 	process->exit_ns = time_ns;
 	trace_begun_over(trace, process->id);
 	tell(trace, process);
+	trace_early_settle(trace, process->id);
 	trace_forget_looks(trace, pid);
 	trace_jvm_forget(trace, pid);
 	u64map_remove(&trace->live, (uint64_t)pid);

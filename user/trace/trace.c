@@ -91,8 +91,11 @@ void trace_free(struct trace *trace)
 	vec_free(&trace->interpreters);
 	vec_free(&trace->closing);
 	vec_free(&trace->begun);
+	vec_free(&trace->early);
+	vec_free(&trace->ended.pids);
 	u64map_release(&trace->live);
 	u64map_release(&trace->runtimes);
+	u64map_release(&trace->aged);
 	u64map_release(&trace->looks);
 	u64map_release(&trace->inherited);
 	recording_release(&trace->recording);
@@ -143,7 +146,9 @@ int trace_add_descendants(struct trace *trace, pid_t pid)
 
 		if (u64map_get(&trace->live, (uint64_t)list.pids.items[i]))
 			continue;
-		r = trace_look(trace, list.pids.items[i], &err);
+		r = trace_look(trace, list.pids.items[i], true, &err);
+		if (r == -ESRCH)
+			trace_process_exit(trace, list.pids.items[i], now_ns());
 		if (r < 0)
 			log_debug("%s", err.text);
 		else
@@ -158,7 +163,7 @@ int trace_add(struct trace *trace, pid_t pid, struct err *err)
 	int r = probe_absent(pid, err), total;
 
 	if (!r)
-		r = trace_look(trace, pid, err);
+		r = trace_look(trace, pid, true, err);
 	if (r < 0)
 		return r;
 	total = r;
@@ -180,9 +185,12 @@ int trace_fd(const struct trace *trace)
 
 int trace_drain(struct trace *trace)
 {
-	int r = ring_buffer__consume(trace->ring);
+	int r;
 
+	trace_list_ended(trace);
+	r = ring_buffer__consume(trace->ring);
 	trace_catch_up(trace);
+	trace_early_turn(trace);
 	trace_looks_turn(trace);
 	trace_begun_turn(trace);
 	trace_inherited_turn(trace, now_ns() - INHERITED_NS);
@@ -260,6 +268,7 @@ int trace_finish(struct trace *trace)
 	r = drain_until(trace, now_ns());
 	if (!r)
 		r = trace_finish_open(trace);
+	trace_early_settle(trace, 0);
 	trace_close_books(trace);
 	trace_steps_finish(trace);
 	trace->recording.end_ns = now_ns();

@@ -16,7 +16,6 @@ struct trace;
 
 struct trace_options {
 	bool children;		/* follow what the targets fork */
-	bool stop_at_start;	/* halt each fresh program of a target until it has been looked at */
 	uint64_t min_stack_ns;	/* shorter pauses carry no stack */
 	uint64_t buffer_bytes;	/* of the ring buffer; rounded up to a power of two */
 	const char *only_tier;	/* one way to probe, for tests; NULL: the best */
@@ -55,6 +54,14 @@ void trace_free(struct trace *trace); /* detaches everything; NULL is fine */
  * found and probed in them, 0 for none (@err says what was looked for), or -errno with a sentence.
  */
 int trace_add(struct trace *trace, pid_t pid, struct err *err);
+
+/*
+ * Probes the runtimes in the files of @paths, from which a program will be mapped, so that it is seen
+ * from its first collection on. What cannot be probed before it runs is left to the first look at it.
+ * Returns how many were probed.
+ */
+#define TRACE_FORESEEN_MAX 256
+size_t trace_foresee(struct trace *trace, char *const *paths, size_t count);
 
 /*
  * Whether what options.step_probe names was found in the processes added so far. 0, or -ENOENT with a

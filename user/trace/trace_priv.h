@@ -52,6 +52,14 @@ struct begun_pause {
 	uint64_t start_ns, seen_ns; /* when it was first and last seen to go on */
 };
 
+/* What the books of a program that began under trace said when its probes were in place. */
+struct early_books {
+	uint32_t process, runtime; /* ids */
+	struct probe_books books;
+	uint64_t read_ns;
+	bool ready; /* the pauses that they count are in the ring */
+};
+
 /* The page that BPF and we share (struct shared in core.bpf.h). */
 struct shared_page {
 	uint64_t drops[GC_DROP_COUNT];
@@ -130,6 +138,7 @@ struct trace {
 	VEC(struct interpreter) interpreters;
 	VEC(struct closing_books) closing;
 	VEC(struct begun_pause) begun; /* that still go on, as far as is known */
+	VEC(struct early_books) early;
 
 	struct image images[GC_MAX_IMAGES];
 	uint32_t image_count;
@@ -138,6 +147,7 @@ struct trace {
 	struct u64map live;	    /* pid → struct process.id */
 	struct u64map runtimes;	    /* process id and image → struct runtime.id */
 	struct u64map inherited;    /* process id of a forked child → images, see trace_inherit() */
+	struct u64map aged;	    /* process id and image → 1: those that ran before we came */
 	VEC(struct jvm_instance *) jvms;
 	uint64_t pauses, stalls, phases, bad_records, unfinished;
 	uint64_t unnamed_frames; /* of Java stacks */
@@ -145,8 +155,10 @@ struct trace {
 	uint32_t last_unprobed; /* struct process.id of the latest of them */
 	uint64_t unprobed_linkers; /* whose hook could not be probed */
 	uint64_t unprobed_steps;   /* places of step signals that could not be probed */
+	uint64_t late_probes; /* programs that had collected before they were probed */
 	uint64_t skipped_changes; /* forks and execs at which the kernel left out our program */
-	uint64_t round_ns; /* when we last looked who had exited unseen */
+	uint64_t round_ns; /* when we last looked who had ended unseen */
+	struct proc_pids ended; /* who had, then */
 	uint64_t unprobed_facts;   /* optional probes of JVMs, likewise */
 	struct step_watch steps;
 	struct u64map looks; /* pid → when its maps were last looked at, and LOOK_… in the low bits */
@@ -209,8 +221,16 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns);
 /* Tells the sink thread @tid's name, once. */
 void trace_thread(struct trace *trace, uint32_t process, pid_t pid, uint32_t tid);
 
-/* runtime.c: what runtimes a process has. trace_look() returns how many, or -errno with a sentence. */
-int trace_look(struct trace *trace, pid_t pid, struct err *err);
+/*
+ * runtime.c: what runtimes a process has. trace_look() returns how many, or -errno with a sentence. @add:
+ * it becomes a target, else it is one, or -ESRCH.
+ */
+int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err);
+/* The image of what was found in @pid (0: in a file), attached if it was not. Its index or -errno. */
+int trace_attach_found(struct trace *trace, pid_t pid, const struct probe_image *found,
+	struct err *err);
+/* Probes the hook of the linker among @maps. */
+void trace_hook_linker(struct trace *trace, pid_t pid, const struct proc_maps *maps);
 struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t image);
 void trace_tell_runtime(struct trace *trace, const struct runtime *runtime);
 /* Reads the counters of all that still run; once all pauses they count are drained, compares. */
@@ -281,7 +301,21 @@ void trace_steps_finish(struct trace *trace);
 void trace_on_mark(struct trace *trace, const struct event *event);
 void trace_on_label(struct trace *trace, const struct event *event);
 
-/* catch_up.c: looks for what BPF could not tell of the processes. */
+/*
+ * early.c: the books of a program that began under trace begin at zero: what they hold at the first look
+ * and no probe saw is missed. It is known once the pauses until then are drained.
+ */
+void trace_early_open(struct trace *trace, uint32_t process, uint32_t image,
+	const struct probe_books *books);
+void trace_early_turn(struct trace *trace);
+/* Everything that @process (0: any) did is drained. */
+void trace_early_settle(struct trace *trace, uint32_t process);
+
+/*
+ * catch_up.c: looks for what BPF could not tell of the processes. Who has ended is listed before the
+ * ring is drained, and noted after: all that they did is in it by then.
+ */
+void trace_list_ended(struct trace *trace);
 void trace_catch_up(struct trace *trace);
 /* retire.c: lets go of what belonged to processes that ended a while ago. */
 void trace_retire_turn(struct trace *trace);
@@ -292,6 +326,7 @@ static inline uint64_t trace_runtime_key(uint32_t process, uint32_t image)
 	return (uint64_t)process * GC_MAX_IMAGES + image;
 }
 
+bool trace_is_target(const struct trace *trace, pid_t pid);
 /* trace.c: adds the descendants that are not ours yet. Returns how many runtimes they have. */
 int trace_add_descendants(struct trace *trace, pid_t pid);
 

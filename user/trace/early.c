@@ -1,0 +1,60 @@
+/* The first look at a program that began under trace → how many collections came before its probes. */
+#include "mem.h"
+#include "trace_priv.h"
+
+#define SENT_NS 100000000ull /* after its end a pause's record is in the ring, even from a busy CPU */
+
+void trace_early_open(struct trace *trace, uint32_t process, uint32_t image,
+	const struct probe_books *books)
+{
+	static const uint64_t zero[3];
+	const uint64_t *runtime = u64map_get(&trace->runtimes, trace_runtime_key(process, image));
+	struct early_books *slot;
+
+	if (!runtime || !books_open(&trace->books, process, books->interpreter, zero))
+		return;
+	slot = vec_add(&trace->early);
+	if (slot)
+		*slot = (struct early_books){process, (uint32_t)*runtime, *books, now_ns(), false};
+}
+
+static void settle(struct trace *trace, const struct early_books *early)
+{
+	const struct probe_books *books = &early->books;
+	struct runtime *runtime = (struct runtime *)recording_runtime(&trace->recording, early->runtime);
+	uint64_t missed = books_settle(&trace->books, early->process, books->interpreter,
+		books->counts);
+
+	if (runtime && missed) {
+		runtime->missed += missed;
+		trace->late_probes++;
+		trace_tell_runtime(trace, runtime);
+	}
+}
+
+void trace_early_settle(struct trace *trace, uint32_t process)
+{
+	for (size_t i = trace->early.count; i--;)
+		if (!process || trace->early.items[i].process == process) {
+			settle(trace, &trace->early.items[i]);
+			trace->early.items[i] = trace->early.items[--trace->early.count];
+		}
+}
+
+void trace_early_turn(struct trace *trace)
+{
+	struct trace_open_pause open;
+	uint64_t now = trace->early.count ? now_ns() : 0;
+
+	for (size_t i = trace->early.count; i--;) {
+		struct early_books *early = &trace->early.items[i];
+		uint64_t age = now - early->read_ns;
+
+		if (early->ready) {
+			settle(trace, early);
+			*early = trace->early.items[--trace->early.count];
+		} else {
+			early->ready = age >= SENT_NS && !trace_open_pauses(trace, age, &open, 1);
+		}
+	}
+}
