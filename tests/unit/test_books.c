@@ -66,6 +66,18 @@ static void interpreters_and_processes_are_apart(void **state)
 	books_release(&books);
 }
 
+/* As many processes as a day has: their numbers are told apart in full. */
+static void processes_of_any_number_are_apart(void **state)
+{
+	struct books books = {};
+
+	books_settle(&books, 1, 0x10, COUNTS(7, 0, 0));
+	books_settle(&books, 65537, 0x10, COUNTS(100, 0, 0));
+	assert_int_equal(books_pause(&books, 65537, 0x10, 0, COUNTS(101, 0, 0)), 0);
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(8, 0, 0)), 0);
+	books_release(&books);
+}
+
 static void a_forked_child_inherits(void **state)
 {
 	struct books books = {};
@@ -128,6 +140,7 @@ int main(void)
 		cmocka_unit_test(looking_again_forgives_nothing),
 		cmocka_unit_test(a_read_that_overtakes_a_pause_counts_it_once),
 		cmocka_unit_test(interpreters_and_processes_are_apart),
+		cmocka_unit_test(processes_of_any_number_are_apart),
 		cmocka_unit_test(a_forked_child_inherits),
 		cmocka_unit_test(the_collection_under_way_at_attach_is_no_miss),
 		cmocka_unit_test(those_who_ended_are_forgotten),

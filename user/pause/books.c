@@ -13,7 +13,7 @@ void books_release(struct books *books)
 
 static uint64_t key(uint32_t process, uint64_t interpreter)
 {
-	return u64_mix(interpreter ^ (uint64_t)process << 48);
+	return u64_mix(interpreter ^ u64_mix(process));
 }
 
 static struct books_line *find(struct books *books, uint32_t process, uint64_t interpreter)
