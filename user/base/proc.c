@@ -126,6 +126,19 @@ static int read_status(pid_t pid, struct proc_info *info)
 	return 0;
 }
 
+pid_t proc_of_thread(pid_t pid)
+{
+	_cleanup_fclose_ FILE *stream = open_proc(pid, "status");
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+	int value;
+
+	while (stream && getline(&line, &size, stream) > 0)
+		if (sscanf(line, "Tgid: %d", &value) == 1)
+			return value;
+	return 0;
+}
+
 /* Field 22 of /proc/PID/stat, counted after the comm's closing parenthesis (it may hold any). */
 static int read_stat(pid_t pid, struct proc_info *info)
 {

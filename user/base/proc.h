@@ -50,5 +50,8 @@ struct proc_pids {
 };
 int proc_descendants(pid_t pid, struct proc_pids *ret);
 
+/* The process of which @pid is a thread, itself or another; 0: there is no such thread. */
+pid_t proc_of_thread(pid_t pid);
+
 /* Whether the process has ended, reaped or not: all of its threads. */
 bool proc_has_exited(pid_t pid);

@@ -158,6 +158,8 @@ static void check_process(struct doctor *doctor, pid_t pid)
 	size_t count;
 	int r = probe_absent(pid, &err);
 
+	if (!r)
+		r = kernel_refuse_thread(pid, &err);
 	if (!r) {
 		r = proc_maps_read(pid, &maps);
 		if (r)

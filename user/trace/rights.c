@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "kernel_priv.h"
+#include "proc.h"
 #include "trace.h"
 
 static bool has_capability(int capability)
@@ -204,6 +205,15 @@ void kernel_look_at_perf(struct kernel_check *check)
 		kernel_refuse(check, EPERM,
 			"this kernel has no other uprobes, and CAP_PERFMON does not suffice for "
 			"these: run with CAP_SYS_ADMIN (sudo, or docker run --cap-add SYS_ADMIN)");
+}
+
+int kernel_refuse_thread(pid_t pid, struct err *err)
+{
+	pid_t process = proc_of_thread(pid);
+
+	if (!process || process == pid)
+		return 0;
+	return err_set(err, EINVAL, "%d is a thread of process %d: -p %d", pid, process, process);
 }
 
 int kernel_explain_maps(pid_t pid, int error, struct err *err)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "kernel.h"
 #include "log.h"
 #include "mem.h"
 #include "strangers.h"
@@ -162,6 +163,8 @@ int trace_add(struct trace *trace, pid_t pid, struct err *err)
 {
 	int r = probe_absent(pid, err), total;
 
+	if (!r)
+		r = kernel_refuse_thread(pid, err);
 	if (!r)
 		r = trace_look(trace, pid, true, err);
 	if (r < 0)
