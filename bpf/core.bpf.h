@@ -114,6 +114,7 @@ struct thread_state {
 	__u32 cause, flags;
 	__s32 generation; /* as the argument said */
 	__u32 has_books, sent;
+	__u32 inherited, pad; /* the collection was begun by the process that forked this one */
 	struct parent_watch parent;
 	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
 	struct walk walk;

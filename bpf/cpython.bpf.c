@@ -268,6 +268,7 @@ static __noinline void begin(struct pt_regs *ctx, struct thread_state *state, __
 		return;
 	}
 	state->depth = 1;
+	state->inherited = 0;
 	state->image = image;
 	state->runtime = runtime;
 	state->flags = 0;

@@ -25,6 +25,45 @@ static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
 	bpf_ringbuf_submit(event, urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
+/*
+ * A finalizer forks: the child's stack is in the same collection, whose end will be the child's own.
+ * Should it never return from it, as where it runs another program, there is nothing to tell: no slot shows
+ * it, and leave_pause() leaves it.
+ */
+static __always_inline void inherit_pause(struct task_struct *child)
+{
+	const struct thread_state *from =
+		bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	struct thread_state *state;
+	__u64 ids;
+
+	if (!from || !from->depth)
+		return;
+	state = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!state) {
+		count_drop(GC_DROP_THREAD);
+		return;
+	}
+	ids = task_ids(child);
+	state->record.header.type = GC_EVENT_PAUSE;
+	state->record.header.pid = ids >> 32;
+	state->record.header.tid = (__u32)ids;
+	state->depth = from->depth;
+	state->inherited = 1;
+	state->image = from->image;
+	state->tstate = from->tstate;
+	state->interpreter = from->interpreter;
+	state->gc = from->gc;
+	state->runtime = from->runtime;
+	for (int i = 0; i < 9; i++)
+		state->before[i] = from->before[i];
+	state->has_books = from->has_books;
+	state->generation = from->generation;
+	state->cause = from->cause;
+	state->flags = from->flags & ~(GC_PAUSE_RSS | GC_PAUSE_WAITED);
+	state->start_ns = bpf_ktime_get_ns();
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -42,6 +81,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		count_drop(GC_DROP_TARGETS);
 		return 0;
 	}
+	inherit_pause(child);
 	tell(GC_EVENT_FORK, to, 0);
 	return 0;
 }
@@ -65,6 +105,8 @@ static __always_inline void leave_pause(struct thread_state *state)
 	if (!state->depth)
 		return;
 	state->depth = 0;
+	if (state->inherited)
+		return;
 	close_slot(record->header.tid);
 	record->header.size = GC_PAUSE_SIZE(0);
 	record->header.time_ns = bpf_ktime_get_ns();
