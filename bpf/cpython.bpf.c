@@ -455,20 +455,36 @@ int on_collect_session(struct pt_regs *ctx)
 }
 
 /*
+ * The image whose memory is watched. The event of a thread or child that came later is a copy, and the
+ * kernel copies no cookie: it reads as 0, which is no cookie of ours.
+ */
+static __always_inline __u32 watched_image(struct bpf_perf_event_data *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 tgid = current_tgid();
+	const struct gc_target *target;
+
+	if (cookie)
+		return GC_COOKIE_IMAGE(cookie);
+	target = bpf_map_lookup_elem(&targets, &tgid);
+	return target ? target->watched - 1 : GC_MAX_IMAGES;
+}
+
+/*
  * A write to interp->gc.collecting, of a runtime where no function could be found. Its edges 0 → 1
- * and 1 → 0 are the begin and the end; the attach cookie is the image, whose layout has this very
- * process's addresses.
+ * and 1 → 0 are the begin and the end; the image's layout has this very process's addresses.
  */
 SEC("perf_event")
 int on_collecting_write(struct bpf_perf_event_data *ctx)
 {
-	__u32 image = GC_COOKIE_IMAGE(bpf_get_attach_cookie(ctx));
+	__u32 image = watched_image(ctx);
 	__u64 now = bpf_ktime_get_ns();
 	const struct gc_layout *layout = bpf_map_lookup_elem(&layouts, &image);
 	struct thread_state *state = target_state();
 	__s32 collecting = 0;
 
-	if (!state || !layout || bpf_probe_read_user(&collecting, 4, (void *)ctx->addr))
+	if (!state || !layout || layout->site_address[0] != ctx->addr ||
+		bpf_probe_read_user(&collecting, 4, (void *)ctx->addr))
 		return 0;
 	if (state->depth && !collecting)
 		end(state, now);

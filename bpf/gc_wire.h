@@ -357,6 +357,7 @@ struct gc_open {
 #define GC_SITE_FUNCTION 0 /* begin at the entry, end at the return */
 #define GC_SITE_BEGIN	 1
 #define GC_SITE_END	 2
+#define GC_SITE_WATCH	 3
 #define GC_COOKIE(image, site, kind) ((__u64)(kind) << 40 | (__u64)(site) << 32 | (image))
 #define GC_COOKIE_IMAGE(cookie)	     ((__u32)(cookie))
 #define GC_COOKIE_SITE(cookie)	     ((__u32)((cookie) >> 32) & (GC_MAX_SITES - 1))
@@ -381,8 +382,8 @@ struct gc_open {
 
 /* A process that is traced. */
 struct gc_target {
-	__u32 space; /* names its code addresses: inherited at fork, new after exec */
-	__u32 pad;
+	__u32 space;   /* names its code addresses: inherited at fork, new after exec */
+	__u32 watched; /* index into layouts + 1 of the image whose memory is watched; 0: none */
 	__u64 interpreter; /* the first one that was seen to collect */
 };
 
@@ -404,7 +405,8 @@ struct gc_target {
 
 /* What BPF must know of one runtime file; offsets in bytes. Sources: probe/cpython_layout.c. */
 struct gc_layout {
-	__u64 site_address[GC_MAX_SITES]; /* virtual addresses of the probes: give the load bias */
+	/* Virtual addresses of the probes: give the load bias. Of a watchpoint: the address itself. */
+	__u64 site_address[GC_MAX_SITES];
 	__u64 runtime_address; /* of _PyRuntime in the file */
 	__u32 tstate_source, reason_source, stats_kind;
 	__u32 interp_gc, interp_gil, interp_next, runtime_gc; /* runtime_gc: 3.8 only, else 0 */

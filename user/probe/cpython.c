@@ -251,6 +251,7 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor
 	if (!gc)
 		return err_set(err, ENOENT,
 			"no interpreter runs in process %d yet, or its memory cannot be read", pid);
+	layout->site_address[plan->site_count] = gc + layout->gc_collecting;
 	plan->sites[plan->site_count++] =
 		(struct probe_site){SITE_WATCH, .address = gc + layout->gc_collecting};
 	plan->per_process = true;

@@ -79,6 +79,8 @@ int cpython_books(pid_t pid, uint64_t bias, const struct gc_layout *layout,
 	if (r)
 		return r;
 	books.collecting = collecting;
+	if (layout->runtime_gc)
+		books.interpreter = 0;
 	*ret = books;
 	return 0;
 }

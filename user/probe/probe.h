@@ -140,7 +140,7 @@ int probe_plan(pid_t pid, const struct probe_image *image, const char *only, siz
 
 /* The runtime's own books: its main interpreter's address and collections by generation. */
 struct probe_books {
-	uint64_t interpreter, counts[3];
+	uint64_t interpreter, counts[3]; /* interpreter 0: all of them share one collector (3.8) */
 	bool collecting; /* one is under way that the counts do not hold */
 };
 

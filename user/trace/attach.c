@@ -45,7 +45,16 @@ int trace_probe_site(struct image *image, const struct bpf_program *program,
 
 static uint32_t wire_kind(enum site_kind kind)
 {
-	return kind == SITE_BEGIN ? GC_SITE_BEGIN : kind == SITE_END ? GC_SITE_END : GC_SITE_FUNCTION;
+	switch (kind) {
+	case SITE_BEGIN:
+		return GC_SITE_BEGIN;
+	case SITE_END:
+		return GC_SITE_END;
+	case SITE_WATCH:
+		return GC_SITE_WATCH;
+	default:
+		return GC_SITE_FUNCTION;
+	}
 }
 
 /* The end first: a begin never waits for an end that nothing watches. */

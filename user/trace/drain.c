@@ -68,8 +68,9 @@ static void on_pause(struct trace *trace, const struct event *event)
 		.stack = python_stack(trace->codes, event, &trace->stacks),
 	};
 	if (books && pause.generation >= 0)
-		runtime->missed += books_pause(&trace->books, process, event->pause.interpreter,
-			pause.generation, event->pause.collections);
+		runtime->missed += books_pause(&trace->books, process,
+			trace_books_owner(trace, event), pause.generation,
+			event->pause.collections);
 	r = trace->sink.pause(trace->sink.arg, &pause);
 	if (r < 0 && !trace->sink_error)
 		trace->sink_error = r;

@@ -110,7 +110,7 @@ void trace_begun_next(struct trace *trace, uint32_t process, const struct event 
 		const struct begun_pause *begun = &trace->begun.items[i];
 
 		if (begun->process != process ||
-			begun->books.interpreter != pause->pause.interpreter)
+			begun->books.interpreter != trace_books_owner(trace, pause))
 			continue;
 		if (begun->seen_ns < pause->pause.start_ns)
 			end_begun(trace, i, 0);

@@ -168,15 +168,32 @@ void trace_hook_linker(struct trace *trace, pid_t pid, const struct proc_maps *m
 	}
 }
 
+/* Index + 1 of the image that a watchpoint of @pid watches; 0: none. */
+static uint32_t watched_image(const struct trace *trace, pid_t pid)
+{
+	for (uint32_t i = 0; i < trace->image_count; i++)
+		if (trace->images[i].plan.per_process && trace->images[i].pid == pid)
+			return i + 1;
+	return 0;
+}
+
 /* What BPF follows and is no target any more has ended: its number may be a stranger's by now. */
 static int keep_target(struct trace *trace, pid_t pid, bool add, struct err *err)
 {
 	uint32_t key = (uint32_t)pid;
-	const struct gc_target target = {.space = key};
+	const uint32_t watched = watched_image(trace, pid);
+	struct gc_target target = {.space = key, .watched = watched};
 	int r = 0;
 
-	if (trace_is_target(trace, pid))
+	if (!bpf_map__lookup_elem(trace->bpf->maps.targets, &key, sizeof(key), &target,
+		    sizeof(target), 0)) {
+		if (!watched || target.watched == watched)
+			return 0; /* a forked child's is its parent's */
+		target.watched = watched;
+		bpf_map__update_elem(trace->bpf->maps.targets, &key, sizeof(key), &target,
+			sizeof(target), BPF_EXIST);
 		return 0;
+	}
 	if (add)
 		r = bpf_map__update_elem(trace->bpf->maps.targets, &key, sizeof(key), &target,
 			sizeof(target), BPF_NOEXIST);
@@ -399,6 +416,12 @@ void trace_close_books(struct trace *trace)
 	}
 	for (size_t i = 0; i < trace->recording.runtimes.count; i++)
 		trace_tell_runtime(trace, &trace->recording.runtimes.items[i]);
+}
+
+uint64_t trace_books_owner(const struct trace *trace, const struct event *event)
+{
+	return trace->images[event->pause.image].plan.layout.runtime_gc ? 0
+									: event->pause.interpreter;
 }
 
 int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,

@@ -236,6 +236,8 @@ void trace_tell_runtime(struct trace *trace, const struct runtime *runtime);
 /* Reads the counters of all that still run; once all pauses they count are drained, compares. */
 void trace_read_books(struct trace *trace);
 void trace_close_books(struct trace *trace);
+/* Whose counters the pause @event moved: an interpreter's, or 0, see struct probe_books. */
+uint64_t trace_books_owner(const struct trace *trace, const struct event *event);
 int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
 	uint64_t address);
 /*
