@@ -193,7 +193,7 @@ int trace_load(struct trace *trace, struct err *err)
 		return err_set(err, errno,
 			"the ring buffer of %llu bytes cannot be mapped: %s; choose a smaller --buffer",
 			(unsigned long long)trace->options.buffer_bytes, strerror(errno));
-	return 0;
+	return trace_wake_open(trace, err);
 }
 
 int trace_load_part(struct trace *trace, enum trace_part part, struct err *err)

@@ -261,20 +261,25 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 	return r ? r : (int)count;
 }
 
-/* Low bits of trace.looks' values; the rest is the time in ns. */
-#define LOOK_FOUND 1 /* it has a runtime: further ones can wait a moment */
-#define LOOK_DUE   2 /* its maps have changed since */
+#define LOOK_DUE 1ull /* low bit of trace.looks' values: its maps have changed since */
 
-#define LOOK_PAUSE_NS 50000000ull /* between two looks at a process that has a runtime */
+#define LOOK_PAUSE_NS 50000000ull /* between two looks at a process, at most */
+/* What a look took, this often: the longer the maps, the more seldom, and no program keeps us busy. */
+#define LOOK_PAUSE_FOUND   9 /* it has a runtime: further ones can wait a moment */
+#define LOOK_PAUSE_WITHOUT 1
 
-static void note_look(struct trace *trace, pid_t pid, bool found)
+/* A look that began at @start_ns has ended. */
+static void note_look(struct trace *trace, pid_t pid, bool found, uint64_t start_ns)
 {
 	const uint64_t *last = u64map_get(&trace->looks, (uint64_t)pid);
-	uint64_t flags = found ? LOOK_FOUND : 0;
+	uint64_t now = now_ns();
+	uint64_t pause = (now - start_ns) * (found ? LOOK_PAUSE_FOUND : LOOK_PAUSE_WITHOUT);
 
 	if (last && *last & LOOK_DUE)
 		trace->looks_due--;
-	u64map_put(&trace->looks, (uint64_t)pid, (now_ns() & ~3ull) | flags);
+	if (pause > LOOK_PAUSE_NS)
+		pause = LOOK_PAUSE_NS;
+	u64map_put(&trace->looks, (uint64_t)pid, (now + pause) & ~LOOK_DUE);
 }
 
 void trace_forget_looks(struct trace *trace, pid_t pid)
@@ -286,37 +291,40 @@ void trace_forget_looks(struct trace *trace, pid_t pid)
 	u64map_remove(&trace->looks, (uint64_t)pid);
 }
 
-/*
- * A program that imports libraries changes its maps hundreds of times in a second, and each look
- * costs milliseconds. Until its runtime is found each counts.
- */
+/* A program that imports libraries changes its maps hundreds of times in a second. */
 void trace_maps_changed(struct trace *trace, pid_t pid)
 {
-	uint64_t *last = u64map_get(&trace->looks, (uint64_t)pid);
+	uint64_t *next = u64map_get(&trace->looks, (uint64_t)pid);
 
-	if (!last || !(*last & LOOK_FOUND) || now_ns() - *last >= LOOK_PAUSE_NS) {
+	if (!next || now_ns() >= *next) {
 		trace_look_again(trace, pid);
 		return;
 	}
-	if (!(*last & LOOK_DUE))
+	if (!(*next & LOOK_DUE))
 		trace->looks_due++;
-	*last |= LOOK_DUE;
+	*next |= LOOK_DUE;
+	trace_wake_at(trace, *next);
 }
 
 void trace_looks_turn(struct trace *trace)
 {
+	trace_woken(trace);
 	for (size_t i = 0; trace->looks_due && i < trace->looks.capacity; i++) {
 		const struct u64map_slot *slot = &trace->looks.slots[i];
 
-		if (trace->looks.used[i] && slot->value & LOOK_DUE &&
-			now_ns() - slot->value >= LOOK_PAUSE_NS)
+		if (!trace->looks.used[i] || !(slot->value & LOOK_DUE))
+			continue;
+		if (now_ns() >= slot->value)
 			trace_look_again(trace, (pid_t)slot->key);
+		else
+			trace_wake_at(trace, slot->value);
 	}
 }
 
 int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 {
 	uint32_t process = trace_process(trace, pid);
+	uint64_t start_ns = now_ns();
 	struct proc_maps maps = {};
 	int r;
 
@@ -330,7 +338,7 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 	if (r != -ESRCH)
 		trace_steps_look(trace, pid, &maps);
 	proc_maps_release(&maps);
-	note_look(trace, pid, r > 0);
+	note_look(trace, pid, r > 0, start_ns);
 	return r;
 }
 

@@ -57,9 +57,11 @@ static void *run_scan(void *arg)
 	struct step_scan *scan = arg;
 
 	setpriority(PRIO_PROCESS, 0, 0); /* of this thread: the drain's is higher */
-	for (size_t i = 0; i < scan->files.count; i++)
+	for (size_t i = 0; i < scan->files.count; i++) {
 		look_through(scan, &scan->files.items[i]);
-	atomic_store(&scan->done, true);
+		atomic_store(&scan->looked, i + 1);
+		trace_wake_now(scan->wake);
+	}
 	return NULL;
 }
 
@@ -127,6 +129,7 @@ void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *ma
 	if (!scan)
 		return;
 	scan->pid = pid;
+	scan->wake = trace->scanned;
 	scan->wish = steps->wish;
 	for (size_t i = 0; i < maps->maps.count; i++) {
 		const struct proc_map *map = &maps->maps.items[i];
@@ -148,22 +151,28 @@ void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *ma
 	*slot = scan;
 }
 
-/* Attaches what the scan found, and ends it. */
-static void take_scan(struct trace *trace, struct step_scan *scan)
+/* Attaches what the scan has found since the last time: a small file does not wait for a large one. */
+static void take_found(struct trace *trace, struct step_scan *scan)
 {
-	struct step_watch *steps = &trace->steps;
+	size_t looked = atomic_load(&scan->looked);
 
-	pthread_join(scan->thread, NULL);
-	for (size_t i = 0; i < scan->files.count; i++) {
-		struct step_file *file = &scan->files.items[i];
-		int *fd = file->fd >= 0 ? vec_add(&steps->fds) : NULL;
+	for (; scan->taken < looked; scan->taken++) {
+		struct step_file *file = &scan->files.items[scan->taken];
+		int *fd = file->fd >= 0 ? vec_add(&trace->steps.fds) : NULL;
 
 		if (!fd)
 			continue;
 		*fd = steal_fd(&file->fd);
-		for (size_t j = 0; j < file->plans.plans.count; j++)
-			trace_step_attach(trace, *fd, &file->plans.plans.items[j]);
+		for (size_t i = 0; i < file->plans.plans.count; i++)
+			trace_step_attach(trace, *fd, &file->plans.plans.items[i]);
 	}
+}
+
+static void end_scan(struct trace *trace, struct step_scan *scan)
+{
+	struct step_watch *steps = &trace->steps;
+
+	pthread_join(scan->thread, NULL);
 	for (size_t i = 0; i < scan->near.count; i++)
 		signal_near_note(&steps->near, steps->wish.symbol, scan->near.best[i].name);
 	free_scan(scan);
@@ -176,12 +185,13 @@ void trace_scans_turn(struct trace *trace)
 	for (size_t i = 0; i < steps->scans.count;) {
 		struct step_scan *scan = steps->scans.items[i];
 
-		if (!atomic_load(&scan->done)) {
+		take_found(trace, scan);
+		if (scan->taken < scan->files.count) {
 			i++;
 			continue;
 		}
 		steps->scans.items[i] = steps->scans.items[--steps->scans.count];
-		take_scan(trace, scan);
+		end_scan(trace, scan);
 	}
 }
 

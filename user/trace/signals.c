@@ -294,8 +294,10 @@ void trace_steps_settle(struct trace *trace)
 	struct pollfd ring = {.fd = trace_fd(trace), .events = POLLIN};
 
 	while (trace->steps.scans.count) {
-		if (poll(&ring, 1, SETTLE_POLL_MS) > 0) /* nearly full, or news of a process */
+		if (poll(&ring, 1, SETTLE_POLL_MS) > 0) { /* nearly full, or news of a process */
+			trace_woken(trace);
 			ring_buffer__consume(trace->ring);
+		}
 		trace_scans_turn(trace);
 	}
 }

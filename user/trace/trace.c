@@ -49,6 +49,7 @@ int trace_open(const struct trace_options *options, const struct trace_sink *sin
 		return err_set(err, ENOMEM, "out of memory");
 	trace->options = *options;
 	trace->sink = *sink;
+	trace->scanned = trace->due = -1;
 	begin_recording(&trace->recording);
 	if (options->step_asked)
 		snprintf(trace->recording.step_asked, sizeof(trace->recording.step_asked), "%s",
@@ -78,6 +79,7 @@ void trace_free(struct trace *trace)
 	vec_free(&trace->hook_probes);
 	vec_free(&trace->hooks);
 	trace_steps_close(trace);
+	trace_wake_close(trace);
 	ring_buffer__free(trace->ring);
 	if (trace->shared)
 		munmap((void *)trace->shared, sizeof(*trace->shared));
@@ -159,14 +161,31 @@ int trace_add_descendants(struct trace *trace, pid_t pid)
 	return total;
 }
 
+/*
+ * The probes of @pid's steps, before those of its collector: nothing is recorded yet, and from the first
+ * pause on its steps are seen too.
+ */
+static void prepare_steps(struct trace *trace, pid_t pid)
+{
+	struct proc_maps maps = {};
+
+	if (!trace->steps.on || proc_maps_read(pid, &maps))
+		return;
+	trace_steps_look(trace, pid, &maps);
+	proc_maps_release(&maps);
+	trace_steps_settle(trace);
+}
+
 int trace_add(struct trace *trace, pid_t pid, struct err *err)
 {
 	int r = probe_absent(pid, err), total;
 
 	if (!r)
 		r = kernel_refuse_thread(pid, err);
-	if (!r)
+	if (!r) {
+		prepare_steps(trace, pid);
 		r = trace_look(trace, pid, true, err);
+	}
 	if (r < 0)
 		return r;
 	total = r;
@@ -267,6 +286,7 @@ int trace_finish(struct trace *trace)
 	int r;
 
 	trace_inherited_turn(trace, UINT64_MAX);
+	trace_steps_settle(trace); /* what was found but not probed yet is listed at least */
 	trace_read_books(trace);
 	r = drain_until(trace, now_ns());
 	if (!r)

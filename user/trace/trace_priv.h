@@ -98,7 +98,9 @@ struct step_scan {
 		struct signal_plans plans;
 	}) files;
 	struct signal_near near;
-	atomic_bool done;
+	int wake;		    /* see trace.scanned */
+	atomic_size_t looked;	    /* how many files, from the first on */
+	size_t taken;		    /* of them, whose signals are probed */
 };
 
 struct step_watch {
@@ -161,11 +163,13 @@ struct trace {
 	struct proc_pids ended; /* who had, then */
 	uint64_t unprobed_facts;   /* optional probes of JVMs, likewise */
 	struct step_watch steps;
-	struct u64map looks; /* pid → when its maps were last looked at, and LOOK_… in the low bits */
+	struct u64map looks; /* pid → from when on its maps are looked at again, and LOOK_… in the low bits */
 	size_t looks_due;    /* of them that carry LOOK_DUE */
 	uint32_t process_ids, runtime_ids; /* given out so far */
 	uint64_t retired_missed; /* by runtimes of processes that were retired */
 	uint64_t retired_ns;	 /* when the last round looked for them */
+	int scanned, due; /* -1: none. They wake the reader: a scan has something; a look is due */
+	uint64_t due_ns;  /* when the latter will; 0: it is not set */
 	int sink_error;
 };
 
@@ -302,6 +306,14 @@ void trace_steps_finish(struct trace *trace);
 /* marks.c: marks → series and marks of the recording. */
 void trace_on_mark(struct trace *trace, const struct event *event);
 void trace_on_label(struct trace *trace, const struct event *event);
+
+/* wake.c: what wakes the reader beside the ring, by the same descriptor. */
+int trace_wake_open(struct trace *trace, struct err *err);
+void trace_wake_close(struct trace *trace);
+void trace_wake_now(int fd); /* from any thread */
+void trace_wake_at(struct trace *trace, uint64_t time_ns);
+/* It is awake. */
+void trace_woken(struct trace *trace);
 
 /*
  * early.c: the books of a program that began under trace begin at zero: what they hold at the first look
