@@ -617,6 +617,34 @@ static void test_warm_up_does_not_distort(void **state)
 	world_release(&world);
 }
 
+/* Before the probes of the steps there were perhaps steps: no pause then was outside of them for sure. */
+static void test_before_steps_were_seen(void **state)
+{
+	struct attribution got = {};
+	struct step_track *track;
+	struct world world;
+
+	world_init(&world, 7);
+	world_process(&world, 1, "3.11.2");
+	track = world_track(&world, 1);
+	track->seen_ns = 1000;
+	for (uint64_t i = 0; i < 23; i++)
+		world_step(track, 2000 + 100 * i, 2100 + 100 * i);
+	world_pause(&world, 100, 30);
+	world_pause(&world, 110, 7); /* within it */
+	world_pause(&world, 990, 10);
+	world_pause(&world, 999, 11);
+	world_pause(&world, 1990, 17);
+	world_build(&world, &got);
+	assert_int_equal(got.tracks.items[0].outside, 5);
+	assert_int_equal(got.tracks.items[0].outside_ns, 30 + 10 + 10 + 10);
+	assert_int_equal(got.tracks.items[0].unseen, 3);
+	assert_int_equal(got.tracks.items[0].unseen_ns, 30 + 10);
+	assert_int_equal(got.tracks.items[0].overlap_ns, 7);
+	attrib_release(&got);
+	world_release(&world);
+}
+
 /* No pause makes a window longer, so windows have no counterfactual. */
 static void test_windows_have_no_counterfactual(void **state)
 {
@@ -652,6 +680,7 @@ int main(void)
 		cmocka_unit_test(test_many_outweigh_one),
 		cmocka_unit_test(test_bases_follow_the_regime),
 		cmocka_unit_test(test_warm_up_does_not_distort),
+		cmocka_unit_test(test_before_steps_were_seen),
 		cmocka_unit_test(test_windows_have_no_counterfactual),
 	};
 

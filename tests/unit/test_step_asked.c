@@ -154,6 +154,27 @@ static void test_few(void **state)
 	tear_down(scene);
 }
 
+/* A library that was loaded after the collector's probes: its first steps may have gone unseen. */
+static void test_late(void **state)
+{
+	struct scene *scene = set_up();
+	struct runtime *runtime = vec_add(&scene->recording.runtimes);
+	struct signal *signal = signal_of(scene, "torch:record");
+
+	*runtime = (struct runtime){.id = 1, .process = 1, .attached_ns = 7000000};
+	signal->attached_ns = 17000000;
+	assert_int_equal(try_find(scene, "auto"), 0);
+	assert_contains(scene->steps.note, "none was called after 12.00 ms, when the last one was;");
+	repeat(scene, "Z B U", 23);
+	assert_int_equal(find(scene, "auto")->seen_ns, 17000000);
+	signal->attached_ns = 16999999;
+	assert_int_equal(find(scene, "auto")->seen_ns, 0);
+	signal->attached_ns = 17000000;
+	runtime->process = 2;
+	assert_int_equal(find(scene, "auto")->seen_ns, 0);
+	tear_down(scene);
+}
+
 static void test_windows(void **state)
 {
 	struct scene *scene = set_up();
@@ -305,6 +326,7 @@ int main(void)
 		cmocka_unit_test(test_named_wrongly),
 		cmocka_unit_test(test_named_nested),
 		cmocka_unit_test(test_few),
+		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_spec),
 		cmocka_unit_test(test_hostile),

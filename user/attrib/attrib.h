@@ -85,6 +85,7 @@ struct track_cost {
 	 * with a GIL of its own.
 	 */
 	uint64_t outside, outside_ns;
+	uint64_t unseen, unseen_ns; /* of these, before track.seen_ns: there may have been a step */
 	/* Of its workers. The last is charged: it waited for them, and did not collect itself. */
 	uint64_t worker_pauses, worker_ns, worker_waited_ns;
 	/*

@@ -113,13 +113,24 @@ static void add_part(struct step_cost *cost, struct longest *longest, size_t ste
 	cost->worst = charge;
 }
 
+static void add_outside(struct track_cost *cost, const struct step_track *track,
+	const struct charge *charge, uint64_t part_ns)
+{
+	cost->outside++;
+	stats_add(&cost->outside_ns, part_ns);
+	if (charge->end_ns > track->seen_ns)
+		return;
+	cost->unseen++;
+	stats_add(&cost->unseen_ns, part_ns);
+}
+
 /* A pause that others cover, or of no length: it is counted in the step where it began. */
 static void add_covered(struct track_cost *cost, const struct step_track *track,
 	const struct interval *interval, struct charge *charge)
 {
 	charge->step = step_at(track, interval->start_ns);
 	if (charge->step == ATTRIB_NONE)
-		cost->outside++;
+		add_outside(cost, track, charge, 0);
 	else
 		add_pause(&cost->steps.items[charge->step], charge);
 }
@@ -151,10 +162,8 @@ static void overlap_one(struct attribution *attribution, struct walk *walk,
 	}
 	charge->overlap_ns = inside_ns;
 	stats_add(&cost->overlap_ns, inside_ns);
-	if (inside_ns == to - from)
-		return;
-	cost->outside++;
-	stats_add(&cost->outside_ns, to - from - inside_ns);
+	if (inside_ns != to - from)
+		add_outside(cost, walk->track, charge, to - from - inside_ns);
 }
 
 /* The end of the intervals of the track of the one at @from. */

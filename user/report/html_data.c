@@ -205,6 +205,7 @@ static void put_costs(FILE *out, const struct track_cost *cost)
 	html_uint(out, "overlap_ns", cost->overlap_ns);
 	html_uint(out, "outside", cost->outside);
 	html_uint(out, "outside_ns", cost->outside_ns);
+	html_uint(out, "unseen", cost->unseen);
 	html_uint(out, "worker_pauses", cost->worker_pauses);
 	html_uint(out, "worker_ns", cost->worker_ns);
 	html_uint(out, "worker_waited_ns", cost->worker_waited_ns);

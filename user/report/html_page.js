@@ -36,7 +36,8 @@ function addTiles(parent, track) {
 	faster("Worst step", "max_ns");
 	if (track.outside)
 		addTile(tiles, "Outside any step", duration(track.outside_ns),
-			plural(track.outside, "pause"));
+			plural(track.outside, "pause") +
+			(track.unseen ? ", " + track.unseen + " before steps could be seen" : ""));
 	if (track.worker_pauses)
 		addTile(tiles, "In worker processes", duration(track.worker_ns),
 			plural(track.worker_pauses, "pause") +

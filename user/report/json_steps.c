@@ -156,6 +156,9 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 	line_unsigned(out, "pause_ns", cost->pause_ns);
 	line_unsigned(out, "outside", cost->outside);
 	line_unsigned(out, "outside_ns", cost->outside_ns);
+	line_known(out, "seen_ns", track->seen_ns ? (int64_t)track->seen_ns : UNKNOWN);
+	line_unsigned(out, "unseen", cost->unseen);
+	line_unsigned(out, "unseen_ns", cost->unseen_ns);
 	line_unsigned(out, "worker_pauses", cost->worker_pauses);
 	line_unsigned(out, "worker_ns", cost->worker_ns);
 	line_unsigned(out, "worker_waited_ns", cost->worker_waited_ns);

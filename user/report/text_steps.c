@@ -24,6 +24,17 @@ static void put_shown(FILE *out, const char *text, size_t columns)
 	fputs(shown, out);
 }
 
+/* What came before the probes is not known, and is not to look as if there had been no steps. */
+static void put_seen(FILE *out, const struct report_input *input, const struct step_track *track)
+{
+	uint64_t start_ns = input->recording->start_ns;
+
+	if (track->seen_ns)
+		fprintf(out, "  steps are seen from %s on, and the first began at %s: what ran before is not "
+			     "known\n", FORMAT_DURATION(track->seen_ns - start_ns),
+			FORMAT_DURATION(track->steps.items[0].start_ns - start_ns));
+}
+
 static void put_signal(FILE *out, const struct step_track *track)
 {
 	if (!track->measured) {
@@ -77,9 +88,15 @@ static void put_cost(FILE *out, const struct step_track *track, const struct tra
 			FORMAT_DURATION(cost->cost.ns), VERDICT_SHARE(cost->cost.ns, cost->time_ns),
 			FORMAT_DURATION(cost->cost.low_ns), FORMAT_DURATION(cost->cost.high_ns));
 	fprintf(out, ": %s\n", track->measured ? bases[cost->base] : "windows of time show no counterfactual");
-	if (cost->outside)
-		fprintf(out, "  outside any step: %llu pause%s, %s\n", (unsigned long long)cost->outside,
-			cost->outside == 1 ? "" : "s", FORMAT_DURATION(cost->outside_ns));
+	if (cost->unseen)
+		fprintf(out, "  before steps could be seen: %llu pause%s, %s, in a step or not\n",
+			(unsigned long long)cost->unseen, cost->unseen == 1 ? "" : "s",
+			FORMAT_DURATION(cost->unseen_ns));
+	if (cost->outside > cost->unseen)
+		fprintf(out, "  outside any step: %llu pause%s, %s\n",
+			(unsigned long long)(cost->outside - cost->unseen),
+			cost->outside - cost->unseen == 1 ? "" : "s",
+			FORMAT_DURATION(cost->outside_ns - cost->unseen_ns));
 	if (cost->worker_pauses)
 		fprintf(out, "  in its worker processes: %llu pause%s, %s, of which it waited for %s\n",
 			(unsigned long long)cost->worker_pauses, cost->worker_pauses == 1 ? "" : "s",
@@ -196,6 +213,7 @@ static void put_track(FILE *out, const struct report_input *input, size_t index)
 		VERDICT_NAME(recording_process(input->recording, track->process)),
 		(size_t)track->steps.count);
 	put_signal(out, track);
+	put_seen(out, input, track);
 	put_cost(out, track, cost);
 	put_memory(out, track);
 	fprintf(out, "\n                             MEAN     MEDIAN        P95        P99      WORST\n");

@@ -177,6 +177,9 @@ static void say_steps(struct paragraph *paragraph, const struct report_input *in
 		if (track->per_step > 1)
 			say(paragraph, " (%u a step)", track->per_step);
 		say(paragraph, ", confidence %.2f", track->confidence);
+		if (track->seen_ns)
+			say(paragraph, ", seen from %s on",
+				FORMAT_DURATION(track->seen_ns - input->recording->start_ns));
 	} else {
 		say(paragraph, ", which are windows of time, not steps");
 	}

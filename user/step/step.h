@@ -62,6 +62,8 @@ struct step_track {
 	char signal[160]; /* "torch:record:Optimizer.step#Adam.step": what --step would take */
 	uint32_t per_step; /* marks a step; the latest, where it changed */
 	VEC(struct step_change) changes;
+	/* From when on its marks could be seen, if that was after the process's pauses could; else 0. */
+	uint64_t seen_ns;
 	uint64_t period_ns;  /* median duration */
 	double variation;    /* of the durations, robust: 1.4826·MAD / median */
 	double confidence;   /* 0 … 1: how sure it is that these are the steps */

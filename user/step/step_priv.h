@@ -210,6 +210,8 @@ int choose_single(struct study *study, const struct strand *strand, struct choic
 /* Makes the steps of @choice. 0 or -ENOMEM; the caller releases *ret. */
 int track_build(struct study *study, const struct choice *choice, struct step_track *ret);
 void track_release(struct step_track *track);
+/* Whether a probe at @seen_ns came after those of the collector of @process (0: of the first one). */
+bool seen_late(const struct recording *recording, uint32_t process, uint64_t seen_ns);
 /* Median by nearest rank, and robust coefficient of variation, of @values, which it reorders. */
 uint64_t median_of(uint64_t *values, size_t count);
 double variation_of(uint64_t *values, size_t count);

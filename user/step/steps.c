@@ -105,13 +105,23 @@ int steps_windows(const struct study *study, uint64_t window_ns, struct steps *r
 static void say_silent(const struct recording *recording, struct steps *ret)
 {
 	size_t probed = 0, all = recording->signals.count;
+	uint64_t last_ns = 0;
+	char since[64] = "";
 
-	for (size_t i = 0; i < all; i++)
-		probed += recording->signals.items[i].attached_ns > 0;
+	for (size_t i = 0; i < all; i++) {
+		uint64_t attached_ns = recording->signals.items[i].attached_ns;
+
+		probed += attached_ns > 0;
+		last_ns = attached_ns > last_ns ? attached_ns : last_ns;
+	}
+	if (seen_late(recording, 0, last_ns))
+		snprintf(since, sizeof(since), " after %s, when the last one was",
+			FORMAT_DURATION(last_ns - recording->start_ns));
 	if (probed)
 		snprintf(ret->note, sizeof(ret->note),
-			"no step signal: %zu place%s probed and none was called; name one with --step "
-			"lib:symbol, or use --step window:5s", probed, probed == 1 ? " was" : "s were");
+			"no step signal: %zu place%s probed and none was called%s; name one with --step "
+			"lib:symbol, or use --step window:5s", probed, probed == 1 ? " was" : "s were",
+			since);
 	else
 		snprintf(ret->note, sizeof(ret->note),
 			"no step signal: %zu place%s found, but could not be probed (gctrace doctor says "

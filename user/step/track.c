@@ -262,6 +262,35 @@ static void note_few(struct step_track *track)
 			track->steps.count);
 }
 
+#define LATE_NS 10000000ull /* sooner than that after the collector's, probes were placed with them */
+
+bool seen_late(const struct recording *recording, uint32_t process, uint64_t seen_ns)
+{
+	uint64_t first_ns = 0;
+
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		const struct runtime *runtime = &recording->runtimes.items[i];
+
+		if ((!process || runtime->process == process) &&
+			(!first_ns || runtime->attached_ns < first_ns))
+			first_ns = runtime->attached_ns;
+	}
+	return first_ns >= recording->start_ns && seen_ns >= first_ns + LATE_NS;
+}
+
+static void note_late(const struct study *study, const struct choice *choice,
+	struct step_track *track)
+{
+	const struct event *events = choice->strand->events;
+	uint64_t seen_ns;
+
+	if (!track->steps.count)
+		return;
+	seen_ns = study->symbols.items[events[choice->at.items[0]].symbol].attached_ns;
+	if (seen_late(study->recording, track->process, seen_ns))
+		track->seen_ns = seen_ns;
+}
+
 int track_build(struct study *study, const struct choice *choice, struct step_track *ret)
 {
 	struct choice known = *choice; /* borrows: its share of regular intervals is found out */
@@ -287,6 +316,7 @@ int track_build(struct study *study, const struct choice *choice, struct step_tr
 		choice->regular < 0)
 		r = similar_share(study, &known, &known.regular);
 	ret->confidence = confidence(&known, ret->steps.count);
+	note_late(study, choice, ret);
 	note_blind(study, &known, ret);
 	note_few(ret);
 	return r;
