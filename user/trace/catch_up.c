@@ -73,7 +73,7 @@ void trace_list_ended(struct trace *trace)
 	struct proc_pids all = {};
 	uint64_t now = now_ns();
 
-	if (now - trace->round_ns < ROUND_NS)
+	if (trace->ended.pids.count || now - trace->round_ns < ROUND_NS)
 		return;
 	trace->round_ns = now;
 	list_live(trace, &all);
@@ -112,5 +112,6 @@ void trace_catch_up(struct trace *trace)
 		trace->skipped_changes = changes;
 		note_changed(trace);
 	}
-	note_ended(trace);
+	if (!trace->more)
+		note_ended(trace);
 }

@@ -50,11 +50,11 @@ void trace_early_turn(struct trace *trace)
 		struct early_books *early = &trace->early.items[i];
 		uint64_t age = now - early->read_ns;
 
-		if (early->ready) {
+		if (!early->ready) {
+			early->ready = age >= SENT_NS && !trace_open_pauses(trace, age, &open, 1);
+		} else if (!trace->more) {
 			settle(trace, early);
 			*early = trace->early.items[--trace->early.count];
-		} else {
-			early->ready = age >= SENT_NS && !trace_open_pauses(trace, age, &open, 1);
 		}
 	}
 }

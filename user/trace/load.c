@@ -187,7 +187,7 @@ int trace_load(struct trace *trace, struct err *err)
 	r = trace_steps_open(trace, err);
 	if (r)
 		return r;
-	trace->ring = ring_buffer__new(bpf_map__fd(trace->bpf->maps.events), trace_on_record, trace,
+	trace->ring = ring_buffer__new(bpf_map__fd(trace->bpf->maps.events), trace_on_ring, trace,
 		NULL);
 	if (!trace->ring)
 		return err_set(err, errno,

@@ -144,7 +144,7 @@ void trace_retire_turn(struct trace *trace)
 	uint64_t now = now_ns(), before;
 	struct process *process;
 
-	if (trace->live.count + MOST_DEAD > count && now - trace->retired_ns < ROUND_NS)
+	if (trace->more || (trace->live.count + MOST_DEAD > count && now - trace->retired_ns < ROUND_NS))
 		return;
 	trace->retired_ns = now;
 	before = due_before(trace, now);

@@ -296,7 +296,7 @@ void trace_steps_settle(struct trace *trace)
 	while (trace->steps.scans.count) {
 		if (poll(&ring, 1, SETTLE_POLL_MS) > 0) { /* nearly full, or news of a process */
 			trace_woken(trace);
-			ring_buffer__consume(trace->ring);
+			trace_consume(trace);
 		}
 		trace_scans_turn(trace);
 	}

@@ -205,12 +205,8 @@ int trace_fd(const struct trace *trace)
 	return ring_buffer__epoll_fd(trace->ring);
 }
 
-int trace_drain(struct trace *trace)
+static int take_turn(struct trace *trace, int r)
 {
-	int r;
-
-	trace_list_ended(trace);
-	r = ring_buffer__consume(trace->ring);
 	trace_catch_up(trace);
 	trace_early_turn(trace);
 	trace_looks_turn(trace);
@@ -221,6 +217,12 @@ int trace_drain(struct trace *trace)
 	trace_count_drops(trace);
 	trace_retire_turn(trace);
 	return trace->sink_error ? trace->sink_error : r < 0 ? r : 0;
+}
+
+int trace_drain(struct trace *trace)
+{
+	trace_list_ended(trace);
+	return take_turn(trace, trace_consume(trace));
 }
 
 size_t trace_alive(const struct trace *trace)
@@ -278,7 +280,7 @@ static int drain_until(struct trace *trace, uint64_t read_ns)
 		if (!trace_open_slots(trace, now_ns() - read_ns, open, ARRAY_SIZE(open)))
 			break;
 	}
-	return trace_drain(trace);
+	return take_turn(trace, trace_consume_all(trace));
 }
 
 int trace_finish(struct trace *trace)

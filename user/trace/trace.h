@@ -72,8 +72,12 @@ int trace_check_step(const struct trace *trace, struct err *err);
 /* A descriptor that polls readable when trace_drain() should not wait for its turn. */
 int trace_fd(const struct trace *trace);
 
-/* Takes what the kernel has for us. 0 or -errno: what the sink returned, or a broken ring. */
+/*
+ * Takes what the kernel has for us, for some 20 ms at the most: trace_has_more() says whether to come again at
+ * once. 0 or -errno: what the sink returned, or a broken ring.
+ */
 int trace_drain(struct trace *trace);
+bool trace_has_more(const struct trace *trace);
 
 /* Processes of ours that still run, and runtimes seen so far. */
 size_t trace_alive(const struct trace *trace);

@@ -171,6 +171,8 @@ struct trace {
 	int scanned, due; /* -1: none. They wake the reader: a scan has something; a look is due */
 	uint64_t due_ns;  /* when the latter will; 0: it is not set */
 	int sink_error;
+	bool more; /* the ring was not empty when the last portion of it had been taken */
+	uint64_t portion_ends_ns, drained, drained_bytes;
 };
 
 /* load.c */
@@ -343,6 +345,14 @@ static inline uint64_t trace_runtime_key(uint32_t process, uint32_t image)
 bool trace_is_target(const struct trace *trace, pid_t pid);
 /* trace.c: adds the descendants that are not ours yet. Returns how many runtimes they have. */
 int trace_add_descendants(struct trace *trace, pid_t pid);
+
+/*
+ * ring.c: takes what the ring holds, for 20 ms at the most: trace->more says whether something may be left.
+ * All: what it held at the call. 0 or more, or -errno.
+ */
+int trace_consume(struct trace *trace);
+int trace_consume_all(struct trace *trace);
+int trace_on_ring(void *arg, void *bytes, size_t size);
 
 /* drain.c */
 int trace_on_record(void *arg, void *bytes, size_t size);
