@@ -28,11 +28,14 @@
 #define COMMIT_NS    1000000000ull /* what SIGKILL can take from a recording */
 #define LONG_PAUSE_NS 1000000000ull /* shown while it still runs */
 
-static int commit(struct capture *capture)
+int capture_commit(struct capture *capture)
 {
 	const struct recording *recording = trace_recording(capture->trace);
-	int r = store_put_stacks(capture->store, trace_stacks(capture->trace));
+	int r;
 
+	if (!capture->store)
+		return 0;
+	r = store_put_stacks(capture->store, trace_stacks(capture->trace));
 	for (size_t i = 0; !r && i < recording->drops.count; i++)
 		r = store_put_drop(capture->store, &recording->drops.items[i]);
 	return r ? r : store_commit(capture->store);
@@ -58,14 +61,20 @@ static void show_running(struct capture *capture)
 static int turn(struct capture *capture)
 {
 	uint64_t now = now_ns();
+	struct err err = {};
 	int r = trace_drain(capture->trace);
 
 	if (!r && now >= capture->commit_ns) {
 		capture->commit_ns = now + COMMIT_NS;
-		r = commit(capture);
+		r = capture_commit(capture);
 	}
 	if (r) {
-		log_error("%s", store_writer_error(capture->store));
+		log_error("%s", capture->store ? store_writer_error(capture->store) : strerror(-r));
+		return r;
+	}
+	r = capture_check_quota(capture, &err);
+	if (r) {
+		log_error("%s", err.text);
 		return r;
 	}
 	show_running(capture);
@@ -143,7 +152,8 @@ static int loop(struct capture *capture)
 
 	while (!capture->stop && !r) {
 		struct epoll_event events[4];
-		int count = epoll_wait(capture->poll, events, ARRAY_SIZE(events), -1);
+		int count = epoll_wait(capture->poll, events, ARRAY_SIZE(events),
+			trace_has_more(capture->trace) ? 0 : -1);
 		uint64_t ticks;
 
 		for (int i = 0; i < count; i++) {
@@ -263,18 +273,24 @@ static int open_store(struct capture *capture)
 
 static int close_store(struct capture *capture)
 {
-	const struct recording *recording = trace_recording(capture->trace);
+	struct recording recording = *trace_recording(capture->trace);
 	struct store_writer *store = capture->store;
 	struct err err = {};
-	int r = commit(capture);
+	int r = capture_commit(capture);
 
+	if (!store) /* it was closed when it was as large as it may get */
+		return EXIT_OK;
+	if (!r && capture->limit.count) {
+		recording.complete = false;
+		r = store_put_drop(store, &capture->limit);
+	}
 	capture->store = NULL;
 	if (r) {
 		log_error("%s", store_writer_error(store));
 		store_abandon(store);
 		return EXIT_FAILED;
 	}
-	r = store_close(store, recording, &err);
+	r = store_close(store, &recording, &err);
 	if (r)
 		return cmd_fail(r, &err);
 	if (!capture->temporary)
@@ -334,10 +350,13 @@ static int finish(struct capture *capture, int r)
 	int status;
 
 	if (r)
-		log_error("%s", store_writer_error(capture->store));
+		log_error("%s", capture->store ? store_writer_error(capture->store) : strerror(-r));
 	status = close_store(capture);
 	if (!status && (capture->out || capture->options->budgets.items.count))
 		status = show_end(capture);
+	if (capture->unstored)
+		log_warning("%llu pauses came after the recording's end and are not in the report",
+			(unsigned long long)capture->unstored);
 	return r ? EXIT_FAILED : status;
 }
 

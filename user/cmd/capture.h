@@ -20,6 +20,8 @@ struct capture_options {
 	uint64_t duration_ns; /* 0: until interrupted */
 	struct pause_filter filter; /* of what is shown: recordings and totals hold every pause */
 	const char *output; /* a .gct to write, or NULL */
+	uint64_t max_bytes; /* of the recording; 0: as large as the disk allows */
+	const char *max_size; /* the same as typed */
 	struct step_spec step;
 	struct budgets budgets; /* of `gctrace run` */
 	bool candidates; /* at the end the step signals that were seen, instead of a report */

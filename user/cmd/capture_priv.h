@@ -19,6 +19,8 @@ struct capture {
 	unsigned int headed; /* which headers of the lines have been written: text_live_header()'s */
 	uint64_t deadline_ns, commit_ns;
 	struct trace_open_pause shown; /* the running pause last shown */
+	struct drop limit; /* why the recording ended before the session; count 0: it has not */
+	uint64_t unstored; /* pauses after that */
 	int signals, timer, poll;
 	sigset_t signal_set; /* what comes by .signals */
 	bool stop;
@@ -26,6 +28,15 @@ struct capture {
 
 /* What the session tells: stored, and shown if lines are wanted. arg of it is the struct capture. */
 extern const struct trace_sink capture_sink;
+
+/* Writes what has been told so far. 0 or -errno. */
+int capture_commit(struct capture *capture);
+
+/*
+ * quota.c: ends the recording where it is as large as it may get. With live lines the session goes on without one,
+ * and capture->store is NULL from then on. 0 or -errno with a sentence.
+ */
+int capture_check_quota(struct capture *capture, struct err *err);
 
 /* The header of the lines for @pause's runtime, once; NULL: for the runtimes found. */
 void capture_show_header(struct capture *capture, const struct pause *pause);

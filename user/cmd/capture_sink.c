@@ -8,7 +8,7 @@ static int on_process(void *arg, const struct process *process)
 {
 	struct capture *capture = arg;
 
-	return store_put_process(capture->store, process);
+	return capture->store ? store_put_process(capture->store, process) : 0;
 }
 
 static int on_runtime(void *arg, const struct runtime *runtime)
@@ -18,7 +18,7 @@ static int on_runtime(void *arg, const struct runtime *runtime)
 
 	if (capture->lines && capture->options->json && !recording->end_ns)
 		json_runtime(capture->out, recording, runtime);
-	return store_put_runtime(capture->store, runtime);
+	return capture->store ? store_put_runtime(capture->store, runtime) : 0;
 }
 
 static int on_signal_probe(void *arg, const struct signal *signal)
@@ -28,28 +28,28 @@ static int on_signal_probe(void *arg, const struct signal *signal)
 	if (signal->let_go_ns)
 		log_info("%s was let go for now: it is called too often to watch (%llu calls)",
 			signal->name, (unsigned long long)signal->hits);
-	return store_put_signal(capture->store, signal);
+	return capture->store ? store_put_signal(capture->store, signal) : 0;
 }
 
 static int on_series(void *arg, const struct series *series)
 {
 	struct capture *capture = arg;
 
-	return store_put_series(capture->store, series);
+	return capture->store ? store_put_series(capture->store, series) : 0;
 }
 
 static int on_mark(void *arg, const struct mark *mark)
 {
 	struct capture *capture = arg;
 
-	return store_put_mark(capture->store, mark);
+	return capture->store ? store_put_mark(capture->store, mark) : 0;
 }
 
 static int on_thread(void *arg, const struct thread *thread)
 {
 	struct capture *capture = arg;
 
-	return store_put_thread(capture->store, thread);
+	return capture->store ? store_put_thread(capture->store, thread) : 0;
 }
 
 void capture_show_header(struct capture *capture, const struct pause *pause)
@@ -80,6 +80,10 @@ static int on_pause(void *arg, const struct pause *pause)
 	capture->paused_until_ns = pause->end_ns;
 	if (capture->lines && pause_passes(pause, &capture->options->filter))
 		show_pause(capture, pause);
+	if (!capture->store) {
+		capture->unstored++;
+		return 0;
+	}
 	/* Stack and words before the pause that names them: the store may commit at any time. */
 	if (pause->stack || pause->flags & PAUSE_SAFEPOINT)
 		r = store_put_stacks(capture->store, trace_stacks(capture->trace));
@@ -111,6 +115,8 @@ static int on_stall(void *arg, const struct stall *stall)
 		capture_show_header(capture, NULL);
 		text_stall_line(capture->out, recording, stacks, stall);
 	}
+	if (!capture->store)
+		return 0;
 	r = store_put_stacks(capture->store, stacks);
 	return r ? r : store_put_stall(capture->store, stall);
 }
@@ -123,6 +129,8 @@ static int on_phase(void *arg, const struct phase *phase)
 
 	if (capture->lines && capture->options->json)
 		json_phase(capture->out, trace_recording(capture->trace), stacks, phase);
+	if (!capture->store)
+		return 0;
 	r = store_put_stacks(capture->store, stacks);
 	return r ? r : store_put_phase(capture->store, phase);
 }

@@ -10,7 +10,8 @@
 #include "signal_table.h"
 
 enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_NO_CHILDREN, OPT_JSON, OPT_BUFFER,
-	OPT_STACK_MIN, OPT_WAIT, OPT_LATE_MIN, OPT_BUDGET, OPT_JUNIT };
+	OPT_STACK_MIN, OPT_WAIT, OPT_LATE_MIN, OPT_BUDGET, OPT_JUNIT,
+	OPT_MAX_SIZE };
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
@@ -30,6 +31,7 @@ static const struct option long_options[] = {
 	{"step", required_argument, NULL, OPT_STEP},
 	{"budget", required_argument, NULL, OPT_BUDGET},
 	{"junit", required_argument, NULL, OPT_JUNIT},
+	{"max-size", required_argument, NULL, OPT_MAX_SIZE},
 	{},
 };
 
@@ -116,6 +118,9 @@ static int take_option(int option, const char *value, struct capture_options *op
 		return take_step(value, options, err);
 	case OPT_BUDGET:
 		return budgets_add(&options->budgets, value, err);
+	case OPT_MAX_SIZE:
+		options->max_size = value;
+		return parse_size(value, &options->max_bytes, err);
 	case OPT_JUNIT:
 		options->budgets.junit = value;
 		return 0;
@@ -126,6 +131,8 @@ static int take_option(int option, const char *value, struct capture_options *op
 void capture_options_init(struct capture_options *options)
 {
 	*options = (struct capture_options){
+		.max_bytes = 1ull << 30,
+		.max_size = "1G",
 		.trace = {
 			.children = true,
 			.steps = true,

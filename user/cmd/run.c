@@ -66,6 +66,7 @@ const struct command cmd_run = {
 		"      --budget BUDGET       judge the run when it has ended, as gctrace check does; repeats\n"
 		"      --junit FILE          with --budget: also write a JUnit test report\n"
 		"      --late-min TIME       JVM: name the thread that a safepoint waited for so long (1ms)\n"
+		"      --max-size SIZE       of the recording: it ends there (1G; 0: as large as the disk allows)\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"
 		"      --buffer SIZE         of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"

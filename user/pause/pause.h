@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "mark.h"
@@ -110,6 +111,14 @@ struct drop {
 	uint64_t count;
 	uint64_t time_ns; /* when it was last seen to grow */
 };
+
+#define DROP_SIZE_LIMIT "size-limit"
+
+/* Whether it says that the recording ended before what it records: nothing up to then was lost. */
+static inline bool drop_is_end(const struct drop *drop)
+{
+	return !strcmp(drop->cause, DROP_SIZE_LIMIT);
+}
 
 /* The facts of one recording except its pauses and stacks. */
 struct recording {

@@ -125,8 +125,12 @@ static void put_drops(struct html_page *page)
 		const struct drop *drop = &recording->drops.items[i];
 
 		fputs("<li>", page->out);
-		put_plural(page->out, drop->count, "event", "events");
-		fputs(" lost (", page->out);
+		if (drop_is_end(drop)) {
+			fputs("The recording ends early (", page->out);
+		} else {
+			put_plural(page->out, drop->count, "event", "events");
+			fputs(" lost (", page->out);
+		}
 		put_field(page, drop->cause, sizeof(drop->cause));
 		fputs(*drop->remedy ? "): " : ").", page->out);
 		put_field(page, drop->remedy, sizeof(drop->remedy));

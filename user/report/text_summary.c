@@ -46,8 +46,11 @@ static void put_incomplete(FILE *out, const struct recording *recording,
 	for (size_t i = 0; i < recording->drops.count && i < DROPS_SHOWN; i++) {
 		const struct drop *drop = &recording->drops.items[i];
 
-		fprintf(out, "INCOMPLETE: %llu event%s lost (", (unsigned long long)drop->count,
-			drop->count == 1 ? "" : "s");
+		if (drop_is_end(drop))
+			fputs("INCOMPLETE: the recording ends early (", out);
+		else
+			fprintf(out, "INCOMPLETE: %llu event%s lost (",
+				(unsigned long long)drop->count, drop->count == 1 ? "" : "s");
 		show_field(out, drop->cause, sizeof(drop->cause));
 		fputs(*drop->remedy ? "): " : ").", out);
 		show_field(out, drop->remedy, sizeof(drop->remedy));

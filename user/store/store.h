@@ -41,6 +41,12 @@ int store_put_mark(struct store_writer *writer, const struct mark *mark);
 /* Ends the transaction: what was put so far survives SIGKILL. Every put opens one if needed. */
 int store_commit(struct store_writer *writer);
 
+/* The file with its WAL, and its disk. 0 or -errno. */
+struct store_room {
+	uint64_t bytes, disk_bytes, free_bytes;
+};
+int store_room(const struct store_writer *writer, struct store_room *ret);
+
 /* The sentence for the last failed put or commit ("disk full: …", …). Never NULL. */
 const char *store_writer_error(const struct store_writer *writer);
 

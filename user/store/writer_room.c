@@ -1,0 +1,28 @@
+/* A recording under way in; how large it is, and how much room its disk has left, out. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "cleanup.h"
+#include "store_file.h"
+#include "writer.h"
+
+int store_room(const struct store_writer *writer, struct store_room *ret)
+{
+	_cleanup_free_ char *wal = store_file_companion(writer->path, "-wal");
+	struct store_room room = {};
+	struct statvfs disk;
+	struct stat st;
+
+	if (!wal)
+		return -ENOMEM;
+	if (stat(writer->path, &st) || statvfs(writer->path, &disk))
+		return -errno;
+	room.bytes = (uint64_t)st.st_size;
+	room.bytes += stat(wal, &st) ? 0 : (uint64_t)st.st_size;
+	room.disk_bytes = (uint64_t)disk.f_blocks * disk.f_frsize;
+	room.free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+	*ret = room;
+	return 0;
+}
