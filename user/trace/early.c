@@ -51,7 +51,7 @@ void trace_early_turn(struct trace *trace)
 		uint64_t age = now - early->read_ns;
 
 		if (!early->ready) {
-			early->ready = age >= SENT_NS && !trace_open_pauses(trace, age, &open, 1);
+			early->ready = age >= SENT_NS && !trace_open_slots(trace, age, &open, 1);
 		} else if (!trace->more) {
 			settle(trace, early);
 			*early = trace->early.items[--trace->early.count];
