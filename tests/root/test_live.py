@@ -28,7 +28,7 @@ def test_live_json(bench, runtime):
 def test_live_as_they_happen(bench, some_runtime):
     """A pause's line is there while the target still waits for its next command."""
     target = bench.oracle(some_runtime)
-    tracer = bench.tracer("-p", target.pid, "--stack-min", "0")
+    tracer = bench.tracer("-p", target.pid, "--stack-min", "0", "--min-duration", "0")
     target.ask("stack")
     tracer.out.find(lambda line: "leaf" in line and str(target.pid) in line, 5)
     assert tracer.interrupt() == 0

@@ -78,6 +78,7 @@ static int turn(struct capture *capture)
 		return r;
 	}
 	show_running(capture);
+	capture_show_left_out(capture, now);
 	if (capture->out)
 		fflush(capture->out);
 	if (capture->child)
@@ -351,6 +352,7 @@ static int finish(struct capture *capture, int r)
 
 	if (r)
 		log_error("%s", capture->store ? store_writer_error(capture->store) : strerror(-r));
+	capture_show_left_out(capture, UINT64_MAX);
 	status = close_store(capture);
 	if (!status && (capture->out || capture->options->budgets.items.count))
 		status = show_end(capture);
@@ -407,6 +409,9 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 
 	sink.arg = &capture;
 	r = trace_open(&options->trace, &sink, &capture.trace, &err);
+	capture.shown_lines.min_ns =
+		options->min_duration_set ? options->filter.min_duration_ns : LIVE_MIN_NS;
+	capture.shown_lines.most = options->min_duration_set ? 0 : LIVE_LINES;
 	capture.lines = out && !options->candidates && (!child || options->json);
 	if (r)
 		return cmd_blind(&err);

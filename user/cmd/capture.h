@@ -25,6 +25,7 @@ struct capture_options {
 	struct step_spec step;
 	struct budgets budgets; /* of `gctrace run` */
 	bool candidates; /* at the end the step signals that were seen, instead of a report */
+	bool min_duration_set; /* else the live lines choose */
 	bool json, wait, help;
 };
 

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "capture.h"
+#include "live_lines.h"
 #include "store.h"
 
 struct capture {
@@ -16,6 +17,7 @@ struct capture {
 	char path[PATH_MAX]; /* of the recording */
 	bool temporary;	     /* nobody asked for it: it goes when the report is written */
 	uint64_t paused_from_ns, paused_until_ns; /* the pause that came last */
+	struct live_lines shown_lines; /* which pauses get a line of text */
 	unsigned int headed; /* which headers of the lines have been written: text_live_header()'s */
 	uint64_t deadline_ns, commit_ns;
 	struct trace_open_pause shown; /* the running pause last shown */
@@ -40,3 +42,5 @@ int capture_check_quota(struct capture *capture, struct err *err);
 
 /* The header of the lines for @pause's runtime, once; NULL: for the runtimes found. */
 void capture_show_header(struct capture *capture, const struct pause *pause);
+/* The line about what got none, once it is due at @now_ns. */
+void capture_show_left_out(struct capture *capture, uint64_t now_ns);

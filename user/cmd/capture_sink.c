@@ -59,6 +59,27 @@ void capture_show_header(struct capture *capture, const struct pause *pause)
 			&capture->headed);
 }
 
+void capture_show_left_out(struct capture *capture, uint64_t now_ns)
+{
+	if (capture->lines && live_lines_due(&capture->shown_lines, now_ns))
+		live_lines_tell(&capture->shown_lines, capture->out,
+			trace_recording(capture->trace)->realtime_offset_ns);
+}
+
+/* A line of text is for the long ones; the others are counted. JSON has all that the user did not hide. */
+static bool has_line(struct capture *capture, const struct pause *pause)
+{
+	struct pause_filter filter = capture->options->filter;
+
+	if (capture->options->json)
+		return pause_passes(pause, &filter);
+	filter.min_duration_ns = 0;
+	if (!pause_passes(pause, &filter))
+		return false;
+	capture_show_left_out(capture, pause->end_ns);
+	return live_lines_take(&capture->shown_lines, pause->end_ns, pause_duration(pause));
+}
+
 static void show_pause(struct capture *capture, const struct pause *pause)
 {
 	const struct recording *recording = trace_recording(capture->trace);
@@ -78,7 +99,7 @@ static int on_pause(void *arg, const struct pause *pause)
 
 	capture->paused_from_ns = pause->start_ns;
 	capture->paused_until_ns = pause->end_ns;
-	if (capture->lines && pause_passes(pause, &capture->options->filter))
+	if (capture->lines && has_line(capture, pause))
 		show_pause(capture, pause);
 	if (!capture->store) {
 		capture->unstored++;
@@ -111,7 +132,9 @@ static int on_stall(void *arg, const struct stall *stall)
 
 	if (capture->lines && capture->options->json) {
 		json_stall(capture->out, recording, stacks, stall);
-	} else if (capture->lines && stall_tells_more(capture, stall)) {
+	} else if (capture->lines && stall_tells_more(capture, stall) &&
+		live_lines_take_stall(&capture->shown_lines, stall->end_ns,
+			stall->end_ns - stall->start_ns)) {
 		capture_show_header(capture, NULL);
 		text_stall_line(capture->out, recording, stacks, stall);
 	}

@@ -93,6 +93,7 @@ static int take_option(int option, const char *value, struct capture_options *op
 		options->help = true;
 		return 0;
 	case OPT_MIN_DURATION:
+		options->min_duration_set = true;
 		return parse_duration(value, &options->filter.min_duration_ns, err);
 	case OPT_MIN_GENERATION:
 		return parse_int(value, "a generation", 0, 2, &options->filter.min_generation, err);

@@ -1,0 +1,57 @@
+"""A person can read the live view: long pauses have lines, all others are counted."""
+
+import re
+
+from harness import report
+
+SHORT, LONG = 3001, 3
+SCRIPT = """
+import gc, sys
+gc.disable()
+kept = [[] for _ in range(400000)]
+gc.collect()
+sys.stdin.readline()
+for i in range(%d):
+    gc.collect(0)
+for i in range(%d):
+    gc.collect()
+""" % (SHORT, LONG)
+LINE = re.compile(r"^\d\d:\d\d:\d\d\.\d{3} +\d+ \S+ +[012] \S+ +([0-9.]+) (ns|µs|ms|s) ")
+LEFT_OUT = re.compile(r"^\d\d:\d\d:\d\d\.\d{3} +… (\d+) more pauses?, .* in all, longest ")
+UNIT_NS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9}
+
+
+def lived(bench, runtime, *options):
+    """The text of a live session with SCRIPT, and the pauses that it recorded."""
+    target = bench.process(runtime.start_line("-c") + [SCRIPT], env=runtime.environment)
+    tracer = bench.tracer("-p", target.pid, "-o", bench.file, *options)
+    target.send("")
+    assert target.wait() == 0
+    tracer.finish()
+    text = tracer.out.text()
+    shown = [float(m[1]) * UNIT_NS[m[2]] for m in map(LINE.match, text.splitlines()) if m]
+    counted = [int(m[1]) for m in map(LEFT_OUT.match, text.splitlines()) if m]
+    manual = [p for p in report(bench.file).pauses if p["cause"] == "manual"]
+    assert len(manual) == SHORT + LONG
+    return text, shown, counted, report(bench.file).pauses
+
+
+def test_the_long_ones_and_a_count(bench, some_runtime):
+    text, shown, counted, pauses = lived(bench, some_runtime)
+    assert len(shown) + sum(counted) == len(pauses)
+    assert min(shown) >= 999_500  # as it is rounded for a line
+    assert len(shown) >= LONG and len(counted) >= 1
+    span_s = (pauses[-1]["end_ns"] - pauses[0]["end_ns"]) / 1e9
+    assert len(counted) <= span_s + 2
+    assert text.count("--min-duration 0 shows each") == 1
+
+
+def test_all_if_asked(bench, some_runtime):
+    text, shown, counted, pauses = lived(bench, some_runtime, "--min-duration", "0")
+    assert (len(shown), counted) == (len(pauses), [])
+
+
+def test_from_what_the_user_says(bench, some_runtime):
+    text, shown, counted, pauses = lived(bench, some_runtime, "--min-duration", "50us")
+    assert len(shown) == sum(p["duration_ns"] >= 50_000 for p in pauses)
+    assert len(shown) + sum(counted) == len(pauses)

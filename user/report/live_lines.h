@@ -1,0 +1,36 @@
+/*
+ * Which pauses get a line of the live view, so that a person can read it: the long ones as they end, the
+ * others counted. In: pauses in the order in which they ended. Out: yes or no, and a line of sums.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define LIVE_MIN_NS   1000000ull    /* shorter ones get no line, unless the user says otherwise */
+#define LIVE_LINES    20	    /* in a second; further ones only if they are longer than all these */
+#define LIVE_EVERY_NS 1000000000ull /* at most so often comes the line of sums */
+
+struct live_lines {
+	uint64_t min_ns;
+	unsigned int most; /* lines in a second; 0: no limit */
+	uint64_t second_ns, longest_ns; /* when the second began, and the longest that it showed */
+	unsigned int shown;
+	struct {
+		uint64_t count, total_ns, longest_ns, stalls;
+		uint64_t first_ns, last_ns; /* when they ended */
+	} left_out;
+	bool told; /* how to see all of them */
+};
+
+/* True if a pause of @duration_ns that ended at @end_ns gets a line; else it is counted. */
+bool live_lines_take(struct live_lines *lines, uint64_t end_ns, uint64_t duration_ns);
+/* The same of a thread's stall. */
+bool live_lines_take_stall(struct live_lines *lines, uint64_t end_ns, uint64_t duration_ns);
+
+/* Whether the line of sums is due at @now_ns. */
+bool live_lines_due(const struct live_lines *lines, uint64_t now_ns);
+
+/* Writes it, if there is anything to tell, and begins to count anew. */
+void live_lines_tell(struct live_lines *lines, FILE *out, int64_t realtime_offset_ns);
