@@ -194,3 +194,22 @@ uint64_t attrib_traced(const struct attribution *attribution, uint32_t id)
 		to = process->exit_ns;
 	return to > from ? to - from : 0;
 }
+
+double attrib_pause_share(const struct attribution *attribution, uint32_t *ret_process)
+{
+	const struct pause_figures *figures = &attribution->figures;
+	double most = 0;
+
+	*ret_process = 0;
+	for (size_t i = 0; i < figures->processes.count; i++) {
+		const struct process_pauses *one = &figures->processes.items[i];
+		uint64_t traced_ns = attrib_traced(attribution, one->process);
+		double share = traced_ns ? (double)one->pause_ns / (double)traced_ns : 0;
+
+		if (share < most && *ret_process)
+			continue;
+		most = share;
+		*ret_process = one->process;
+	}
+	return most;
+}

@@ -180,3 +180,10 @@ bool attrib_at_exit(const struct stack_table *stacks, const struct pause *pause)
 
 /* What was traced of @process, ns. */
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t process);
+
+/*
+ * What `pause.share` is wherever it is named: the pauses, without those at a runtime's exit, of the time that
+ * a process was traced; of the process that pauses the largest part of its own, for shares of many would add
+ * up past 1. *ret_process: its id; 0: none paused.
+ */
+double attrib_pause_share(const struct attribution *attribution, uint32_t *ret_process);

@@ -28,6 +28,7 @@ struct budget_result {
 	double value;	     /* in the limit's unit, if known */
 	char value_text[32]; /* "23.1 ms" */
 	char why[320];	     /* a sentence: what breached it and where, or why it was refused */
+	char basis[128];     /* of what the value is, where its name does not say all; or "" */
 };
 
 /*

@@ -185,6 +185,24 @@ static void say_broken(const struct budget *budget, const struct attribution *at
 			(unsigned long long)attribution->figures.exits);
 }
 
+/* Whose share it is, and what is not in a figure though the report's totals have it. */
+static void say_basis(const struct budget *budget, const struct attribution *attribution,
+	const struct budget_measure *found, struct budget_result *ret)
+{
+	uint64_t exits = attribution->figures.exits;
+	char left_out[64] = "";
+
+	if (exits && !budget_metric_table[budget->metric].steps)
+		snprintf(left_out, sizeof(left_out), "%llu at an interpreter's exit not counted",
+			(unsigned long long)exits);
+	if (found->process)
+		snprintf(ret->basis, sizeof(ret->basis), "of the time %s was traced%s%s",
+			DESCRIBE_PROCESS(attribution->recording, found->process), *left_out ? "; " : "",
+			left_out);
+	else
+		snprintf(ret->basis, sizeof(ret->basis), "%s", left_out);
+}
+
 int budget_judge(const struct budget *budget, const struct attribution *attribution,
 	struct budget_result *ret)
 {
@@ -211,6 +229,7 @@ int budget_judge(const struct budget *budget, const struct attribution *attribut
 	result.outcome = is_kept(budget, found.value) ? BUDGET_KEPT : BUDGET_BROKEN;
 	show_value(budget_metric_table[budget->metric].unit, found.value, result.value_text,
 		sizeof(result.value_text));
+	say_basis(budget, attribution, &found, &result);
 	if (result.outcome == BUDGET_BROKEN)
 		say_broken(budget, attribution, &found, track, &result);
 	*ret = result;

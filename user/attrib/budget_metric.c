@@ -52,22 +52,10 @@ static int pause_count(
 	return 0;
 }
 
-/* Of the process that pauses the largest part of its time: shares of many would add up past 1. */
 static int pause_share(
 	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
 {
-	const struct pause_figures *figures = &attribution->figures;
-
-	for (size_t i = 0; i < figures->processes.count; i++) {
-		const struct process_pauses *one = &figures->processes.items[i];
-		uint64_t traced_ns = attrib_traced(attribution, one->process);
-		double share = traced_ns ? (double)one->pause_ns / (double)traced_ns : 0;
-
-		if (share < ret->value && ret->process)
-			continue;
-		ret->value = share;
-		ret->process = one->process;
-	}
+	ret->value = attrib_pause_share(attribution, &ret->process);
 	return 0;
 }
 
@@ -232,7 +220,7 @@ const struct budget_metric budget_metric_table[] = {
 	{"pause.mean", "the mean pause", BUDGET_TIME, false, 0, pause_mean},
 	{"pause.total", "all pauses together", BUDGET_TIME, false, 0, pause_total},
 	{"pause.count", "how many pauses", BUDGET_COUNT, false, 0, pause_count},
-	{"pause.share", "pauses, of the time a process was traced", BUDGET_SHARE, false, 0,
+	{"pause.share", "pauses, of the time that the process was traced which pauses most", BUDGET_SHARE, false, 0,
 		pause_share},
 	{"full.count", "how many pauses with a full collection", BUDGET_COUNT, false, 0,
 		full_count},

@@ -260,7 +260,7 @@ static int add_steps(struct comparisons *ret, const struct side *before, const s
 	return 0;
 }
 
-/* Of all traced processes together: pauses, and how long was traced. */
+/* How long was recorded. */
 static double traced_seconds(const struct attribution *attribution)
 {
 	uint64_t start_ns = attribution->recording->start_ns;
@@ -274,9 +274,10 @@ static int add_pauses(
 {
 	double one = traced_seconds(before), other = traced_seconds(after);
 	const struct pause_figures *a = &before->figures, *b = &after->figures;
+	uint32_t process;
 
-	if (!add(ret, "pause.share", "share", (double)a->total_ns / 1e9 / one,
-		    (double)b->total_ns / 1e9 / other) ||
+	if (!add(ret, "pause.share", "share", attrib_pause_share(before, &process),
+		    attrib_pause_share(after, &process)) ||
 		!add(ret, "pause.per_second", "count", (double)a->durations.count / one,
 			(double)b->durations.count / other) ||
 		!add(ret, "pause.max", "ns", pause_max(before), pause_max(after)) ||

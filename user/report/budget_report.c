@@ -26,13 +26,15 @@ void budget_report_text(FILE *out, const struct budget_judgement *judgement)
 	fprintf(out, "%-8s %-28s %12s  %s\n", "BUDGET", "", "MEASURED", "");
 	for (size_t i = 0; i < judgement->count; i++) {
 		const struct budget_result *result = &judgement->results[i];
+		const char *said;
 
 		cell_text(out, outcome_name(result->outcome), -8);
 		fputc(' ', out);
 		cell_text(out, judgement->budgets[i].text, -28);
 		fputc(' ', out);
 		cell_text(out, result->known ? result->value_text : "-", 12);
-		utf8_show(why, sizeof(why), result->why, strlen(result->why), sizeof(result->why));
+		said = *result->why ? result->why : result->basis;
+		utf8_show(why, sizeof(why), said, strlen(said), sizeof(result->why));
 		fprintf(out, "%s%s\n", *why ? "  " : "", why);
 	}
 	if (judgement->missing)
@@ -53,6 +55,7 @@ void budget_report_json(FILE *out, const struct budget_judgement *judgement)
 		line_real(out, "value", result->known ? result->value : NAN);
 		line_text(out, "measured", result->known ? result->value_text : NULL);
 		line_text(out, "why", result->why);
+		line_text(out, "basis", *result->basis ? result->basis : NULL);
 		line_end(out);
 	}
 	line_begin(out, "check");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "describe.h"
 #include "parse.h"
 #include "safepoint_words.h"
 #include "utf8.h"
@@ -215,6 +216,25 @@ static void say_jvm(struct paragraph *paragraph, const struct report_input *inpu
 		stalls, sizeof(stalls)));
 }
 
+/* Where the share above is not the one that budgets and comparisons go by. */
+static void say_pause_share(struct paragraph *paragraph, const struct attribution *attribution,
+	const struct summary *summary)
+{
+	uint64_t exits = attribution->figures.exits;
+	char name[96], share[32];
+	uint32_t process;
+
+	describe_share(attrib_pause_share(attribution, &process), share, sizeof(share));
+	if (attribution->recording->runtimes.count > 1 && process)
+		say(paragraph, " Of its own time %s paused most: %s (pause.share%s).",
+			verdict_process_name(recording_process(attribution->recording, process), name,
+				sizeof(name)),
+			share, exits ? ", which leaves out collections at an interpreter's exit" : "");
+	else if (exits && summary->count)
+		say(paragraph, " Without the %s at the interpreter's exit: %s (pause.share).",
+			exits == 1 ? "collection" : "collections", share);
+}
+
 const char *verdict_paragraph(const struct report_input *input, const struct summary *summary,
 	char *text, size_t size)
 {
@@ -228,6 +248,8 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 	if (!attribution || !attribution->tracks.count) {
 		verdict_sentence(input->recording, input->stacks, summary, text, size);
 		paragraph.used = strlen(text);
+		if (attribution)
+			say_pause_share(&paragraph, attribution, summary);
 		if (attribution && *attribution->steps->note && input->recording->runtimes.count) {
 			say(&paragraph, " ");
 			say_shown(&paragraph, attribution->steps->note,
