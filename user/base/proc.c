@@ -227,6 +227,21 @@ int proc_map_open(pid_t pid, const struct proc_map *map, char *path, size_t size
 	return open_if_same(path, map);
 }
 
+int proc_map_stat(pid_t pid, const struct proc_map *map, struct stat *ret)
+{
+	_cleanup_free_ char *path = NULL;
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
+	if (!stat(link, ret))
+		return 0;
+	if (asprintf(&path, "/proc/%d/root%s", pid, map->path) < 0)
+		return -ENOMEM;
+	if (stat(path, ret))
+		return -errno;
+	return ret->st_ino == map->inode ? 0 : -ESTALE;
+}
+
 /* Children of thread @tid of @pid, appended to @list: a child hangs below the thread that forked it. */
 static int add_thread_children(pid_t pid, const char *tid, struct proc_pids *list)
 {

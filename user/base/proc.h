@@ -44,6 +44,10 @@ void proc_info_release(struct proc_info *info);
  */
 int proc_map_open(pid_t pid, const struct proc_map *map, char *path, size_t size);
 
+/* The same, without opening it: what stat(2) says of the file. 0 or -errno. */
+struct stat;
+int proc_map_stat(pid_t pid, const struct proc_map *map, struct stat *ret);
+
 /* Lists the children of @pid, all generations, oldest first. 0 or -errno. */
 struct proc_pids {
 	VEC(pid_t) pids;

@@ -25,13 +25,14 @@ static bool seen_before(const struct proc_maps *maps, size_t i)
 	return false;
 }
 
-static bool is_executable_file(pid_t pid, const struct proc_map *map)
+/* The inode of the program that @pid runs, or 0. */
+static uint64_t executable_inode(pid_t pid)
 {
 	char path[64];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return !stat(path, &st) && st.st_ino == map->inode;
+	return stat(path, &st) ? 0 : st.st_ino;
 }
 
 static int open_image(pid_t pid, const struct proc_map *map, char *path, size_t size,
@@ -45,63 +46,149 @@ static int open_image(pid_t pid, const struct proc_map *map, char *path, size_t 
 	return elf_file_open(fd, map->path, ret, err);
 }
 
-static const struct runtime_ops *identify(pid_t pid, const struct proc_map *map)
+/* Index into probe_runtimes, -ENOENT: it is none of them; or why the file could not be read. */
+static int identify(pid_t pid, const struct proc_map *map)
 {
 	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
 	char path[PATH_MAX];
 	struct err err = {};
+	int r = open_image(pid, map, path, sizeof(path), &file, &err);
 
-	if (open_image(pid, map, path, sizeof(path), &file, &err)) {
+	if (r) {
 		log_debug("%s", err.text);
-		return NULL;
+		return r == -ENOEXEC ? -ENOENT : r;
 	}
-	for (size_t i = 0; probe_runtimes[i]; i++)
+	for (int i = 0; probe_runtimes[i]; i++)
 		if (probe_runtimes[i]->match(file))
-			return probe_runtimes[i];
-	return NULL;
+			return i;
+	return -ENOENT;
 }
 
-static bool is_likely(pid_t pid, const struct proc_map *map)
+#define KNOWN_MOST 65536 /* files, 1.5 MB */
+
+void probe_known_release(struct probe_known *known)
+{
+	u64map_release(&known->files);
+}
+
+/* Inodes are given out anew, and files written over: not without a change of these times. */
+static uint64_t identity(const struct stat *st)
+{
+	const uint64_t parts[] = {st->st_dev, st->st_ino, (uint64_t)st->st_size,
+		(uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec,
+		(uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		hash = u64_mix(hash + parts[i]);
+	return hash;
+}
+
+/* @known may be NULL. */
+static const struct runtime_ops *recall(struct probe_known *known, pid_t pid,
+	const struct proc_map *map)
+{
+	const uint64_t *value;
+	struct stat st;
+	uint64_t key;
+	int index;
+
+	if (!known || proc_map_stat(pid, map, &st)) {
+		index = identify(pid, map);
+		return index < 0 ? NULL : probe_runtimes[index];
+	}
+	key = identity(&st);
+	value = u64map_get(&known->files, key);
+	if (value)
+		return *value ? probe_runtimes[*value - 1] : NULL;
+	index = identify(pid, map);
+	if (known->files.count >= KNOWN_MOST)
+		probe_known_release(known);
+	if (index >= 0 || index == -ENOENT)
+		u64map_put(&known->files, key, index < 0 ? 0 : (uint64_t)index + 1);
+	return index < 0 ? NULL : probe_runtimes[index];
+}
+
+static bool is_likely(const struct proc_map *map, uint64_t executable)
 {
 	for (size_t i = 0; probe_runtimes[i]; i++)
 		if (probe_runtimes[i]->likely(map->path))
 			return true;
-	return is_executable_file(pid, map);
+	return map->inode == executable;
 }
 
-static size_t scan(pid_t pid, const struct proc_maps *maps, bool likely, struct probe_image *ret,
-	size_t max)
+/* A file that is mapped as code, by its first such mapping. */
+struct candidate {
+	const struct proc_map *map;
+	bool likely;
+};
+
+typedef VEC(struct candidate) candidates;
+
+static void list_candidates(pid_t pid, const struct proc_maps *maps, candidates *ret)
+{
+	uint64_t executable = executable_inode(pid);
+	struct u64map seen = {};
+
+	for (size_t i = 0; i < maps->maps.count; i++) {
+		const struct proc_map *map = &maps->maps.items[i];
+		uint64_t key = u64_mix(map->device) ^ map->inode;
+		struct candidate *slot;
+
+		if (!map->exec || u64map_get(&seen, key) || u64map_put(&seen, key, 1))
+			continue;
+		slot = vec_add(ret);
+		if (slot)
+			*slot = (struct candidate){map, is_likely(map, executable)};
+	}
+	u64map_release(&seen);
+}
+
+static size_t find(struct probe_known *known, pid_t pid, const candidates *list, bool likely,
+	struct probe_image *ret, size_t max)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < maps->maps.count && count < max; i++) {
-		const struct proc_map *map = &maps->maps.items[i];
-		const struct runtime_ops *ops;
+	for (size_t i = 0; i < list->count && count < max; i++) {
+		const struct proc_map *map = list->items[i].map;
+		const struct runtime_ops *ops =
+			list->items[i].likely == likely ? recall(known, pid, map) : NULL;
 
-		if (!map->exec || seen_before(maps, i) || is_likely(pid, map) != likely)
-			continue;
-		ops = identify(pid, map);
 		if (ops)
 			ret[count++] = (struct probe_image){ops, *map};
 	}
 	return count;
 }
 
+size_t probe_find_known(struct probe_known *known, pid_t pid, const struct proc_maps *maps,
+	struct probe_image *ret, size_t max)
+{
+	candidates list = {};
+	size_t count;
+
+	list_candidates(pid, maps, &list);
+	count = find(known, pid, &list, true, ret, max);
+	if (!count)
+		count = find(known, pid, &list, false, ret, max);
+	vec_free(&list);
+	return count;
+}
+
 size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *ret, size_t max)
 {
-	size_t count = scan(pid, maps, true, ret, max);
-
-	return count ? count : scan(pid, maps, false, ret, max);
+	return probe_find_known(NULL, pid, maps, ret, max);
 }
 
 int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err)
 {
+	uint64_t executable = executable_inode(pid);
+
 	for (size_t i = 0; i < maps->maps.count; i++) {
 		_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
 		const struct proc_map *map = &maps->maps.items[i];
 		char path[PATH_MAX];
 
-		if (map->exec && is_executable_file(pid, map))
+		if (map->exec && map->inode == executable)
 			return open_image(pid, map, path, sizeof(path), &file, err) == -ENOEXEC
 				? -ENOEXEC : 0;
 	}

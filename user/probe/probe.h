@@ -13,6 +13,7 @@
 #include "err.h"
 #include "gc_wire.h"
 #include "proc.h"
+#include "u64map.h"
 
 struct runtime_ops;
 struct probe_books;
@@ -125,6 +126,16 @@ extern const struct runtime_ops probe_cpython, probe_hotspot;
  * held one. Returns how many.
  */
 size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *ret, size_t max);
+
+/* What files were found to be, by what stat(2) tells of them. A zeroed one is empty and ready. */
+struct probe_known {
+	struct u64map files; /* index into probe_runtimes + 1; 0: no runtime */
+};
+void probe_known_release(struct probe_known *known);
+
+/* The same; a file that has not changed since is not opened a second time. */
+size_t probe_find_known(struct probe_known *known, pid_t pid, const struct proc_maps *maps,
+	struct probe_image *ret, size_t max);
 
 /* -ENOEXEC with a sentence if the program itself is not one that gctrace can read; else 0. */
 int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err);

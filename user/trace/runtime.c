@@ -235,7 +235,7 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 {
 	struct probe_image found[PROBE_MAX_IMAGES];
 	int indexes[PROBE_MAX_IMAGES], r = 0, kept;
-	size_t count = probe_find(pid, maps, found, ARRAY_SIZE(found));
+	size_t count = probe_find_known(&trace->known, pid, maps, found, ARRAY_SIZE(found));
 
 	if (!count)
 		r = probe_foreign(pid, maps, err);

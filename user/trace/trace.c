@@ -101,6 +101,7 @@ void trace_free(struct trace *trace)
 	u64map_release(&trace->aged);
 	u64map_release(&trace->looks);
 	u64map_release(&trace->inherited);
+	probe_known_release(&trace->known);
 	recording_release(&trace->recording);
 	free(trace);
 }
