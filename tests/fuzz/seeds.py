@@ -130,6 +130,17 @@ ALTER TABLE pause DROP COLUMN waited_ns; ALTER TABLE pause DROP COLUMN rss_end;
 """
 
 
+# Long texts that everything names, and a chain of frames without end.
+ENDLESS = """
+UPDATE string SET text = printf('%.5000c', 'y'); UPDATE process SET cmdline = zeroblob(17000);
+DELETE FROM stack;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1009) INSERT INTO stack SELECT i, i - 1, 1 FROM n;
+WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 199) INSERT INTO runtime
+    (id, process, kind, version, tier, attached_ns, missed) SELECT i, 1, 'cpython', '3.13.0', 'symbol', 1, 0 FROM n;
+UPDATE pause SET stack = 101;
+"""
+
+
 def database(path, *scripts):
     if os.path.exists(path):
         os.unlink(path)
@@ -152,6 +163,7 @@ def store(folder, schema, golden):
             database(os.path.join(folder, "jvm"), tables, JVM)
             database(os.path.join(folder, "steps"), tables, rows, STEPS)
             database(os.path.join(folder, "before"), tables, rows, BEFORE)
+            database(os.path.join(folder, "endless"), tables, rows, ENDLESS)
 
 
 def step(folder):

@@ -215,6 +215,34 @@ static void test_unwritable(void **state)
 	store_reader_free(reader);
 }
 
+/* A stack's JSON has a length that any real one has; its outermost frames are left out first. */
+static void test_json_stack_is_bounded(void **state)
+{
+	struct frame frame = {.lang = LANG_PYTHON, .line = 7};
+	char name[4096], inner[] = "innermost", *text = NULL;
+	struct stack_table stacks;
+	uint32_t node = STACK_NONE;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(stack_table_init(&stacks), 0);
+	for (int i = 0; i < 10007; i++) {
+		size_t len = (size_t)snprintf(name, sizeof(name), "f%d\x01\"%.2000d", i, 0);
+
+		frame.function = strtab_add(stacks.strings, name, len);
+		node = stack_table_node(&stacks, node, stack_table_frame(&stacks, &frame));
+	}
+	frame.function = strtab_add(stacks.strings, inner, strlen(inner));
+	node = stack_table_node(&stacks, node, stack_table_frame(&stacks, &frame));
+	json_stack(out, "stack", &stacks, node);
+	fclose(out);
+	assert_in_range(size, 30000, 34000);
+	assert_non_null(strstr(text, "[{\"function\":\"innermost\""));
+	assert_non_null(strstr(text, ",{\"function\":\"[truncated]\",\"file\":null,\"line\":null,\"lang\":\"mark\"}]"));
+	free(text);
+	stack_table_release(&stacks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_registry),
 		cmocka_unit_test(test_json_order),
 		cmocka_unit_test(test_json_schema),
+		cmocka_unit_test(test_json_stack_is_bounded),
 		cmocka_unit_test(test_pause_line),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_unwritable),

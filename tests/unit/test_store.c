@@ -85,7 +85,7 @@ static void test_round_trip(void **state)
 		"Trainer.step");
 	assert_int_equal(
 		strtab_len(stacks->strings, stacks->frames[stacks->nodes[3].frame].function),
-		65536);
+		4096);
 	assert_int_equal(stacks->frames[1].file, 0);
 	assert_int_equal(stacks->frames[3].lang, LANG_NATIVE);
 	store_reader_free(reader);

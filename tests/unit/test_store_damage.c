@@ -132,7 +132,7 @@ static void test_hostile_rows(void **state)
 		{"insert into runtime values (99999999999,1,'cpython','','',NULL,NULL,1,0,NULL)", 1,
 			true},
 		{"insert into process values (2,-4,1,1,'x',NULL,1,NULL)", 1, true},
-		{"insert into process values (2,4,1,1,zeroblob(9999),zeroblob(99999),1,NULL)", 1,
+		{"insert into process values (2,4,1,1,zeroblob(9999),zeroblob(9999),1,NULL)", 1,
 			false},
 		{"insert into drops values ('x','y',-1,1)", 1, true},
 		{"update meta set value='-12' where key='end_ns'", 1, true},
@@ -304,6 +304,79 @@ static void test_nul_in_text(void **state)
 	store_reader_free(reader);
 }
 
+/* Texts of any length, in each place that has one, and stacks of any depth: what no recorder writes is cut. */
+static void test_amplification(void **state)
+{
+	static const char *const places[] = {
+		"update string set text=printf('%.9999999c','y')",
+		"update string set text=cast(zeroblob(9999999) as text)",
+		"update runtime set path=printf('%.9999999c','y')",
+		"update runtime set detail=printf('%.9999999c','y')",
+		"update step_signal set probe=printf('%.9999999c','y')",
+		"update step_series set label=printf('%.9999999c','y')",
+		"update process set cmdline=zeroblob(9999999)",
+	};
+	const struct stack_table *stacks;
+	struct store_reader *reader;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		const struct recording *recording;
+
+		make_hostile(places[i]);
+		reader = open_file();
+		recording = store_recording(reader);
+		stacks = store_stacks(reader, NULL);
+		assert_non_null(strstr(recording->damage, "a text of 9999999 bytes"));
+		assert_false(recording->complete);
+		for (uint32_t id = 0; id < strtab_count(stacks->strings); id++)
+			assert_in_range(strtab_len(stacks->strings, id), 0, 3 * 4096);
+		assert_in_range(recording->processes.items[0].cmdline_len, 0, 16384);
+		if (recording->runtimes.items[0].path)
+			assert_in_range(strlen(recording->runtimes.items[0].path), 0, 4096);
+		if (recording->runtimes.items[0].detail)
+			assert_in_range(strlen(recording->runtimes.items[0].detail), 0, 4096);
+		if (recording->signals.items[0].probe)
+			assert_in_range(strlen(recording->signals.items[0].probe), 0, 4096);
+		if (recording->series.items[0].label)
+			assert_in_range(strlen(recording->series.items[0].label), 0, 4096);
+		store_reader_free(reader);
+	}
+}
+
+#define COUNT(n) "with recursive c(n) as (select 1 union all select n + 1 from c where n < " #n ")"
+
+static void test_endless_stacks(void **state)
+{
+	static const struct {
+		const char *sql;
+		unsigned nodes, runtimes;
+		bool damaged;
+	} cases[] = {
+		{COUNT(16383) "insert into stack select n + 1, n, 1 from c", 16385, 1, false},
+		{COUNT(99999) "insert into stack select n + 1, n, 1 from c", 16385, 1, true},
+		{"update string set text=printf('%.4096c','y') where id=1;" COUNT(
+			 9999) "insert into stack select n + 1, n, 1 from c",
+			256, 1, true},
+		{COUNT(63) "insert into runtime select n + 1,1,'cpython','','',NULL,NULL,1,0,NULL from c",
+			2, 64, false},
+		{COUNT(9999) "insert into runtime select n + 1,1,'cpython','','',NULL,NULL,1,0,NULL from c",
+			2, 64, true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct store_reader *reader;
+		int r;
+
+		make_hostile(cases[i].sql);
+		reader = open_file();
+		assert_int_equal(store_stacks(reader, NULL)->node_count, cases[i].nodes);
+		assert_int_equal(store_recording(reader)->runtimes.count, cases[i].runtimes);
+		assert_int_equal(count_pauses(reader, &r), 1);
+		assert_int_equal(r, cases[i].damaged ? -EBADMSG : 0);
+		store_reader_free(reader);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +388,8 @@ int main(void)
 		cmocka_unit_test_setup(test_hostile_marks, each),
 		cmocka_unit_test_setup(test_hostile_tables, each),
 		cmocka_unit_test_setup(test_nul_in_text, each),
+		cmocka_unit_test_setup(test_amplification, each),
+		cmocka_unit_test_setup(test_endless_stacks, each),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

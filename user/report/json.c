@@ -119,8 +119,36 @@ void json_frame(FILE *out, const char *key, const struct stack_table *stacks, ui
 	put_frame(out, stacks, &stacks->frames[frame]);
 }
 
+#define STACK_BYTES 32768 /* of JSON: 127 frames of 250 each */
+
+/* How long @text is in JSON, roughly. */
+static size_t json_bytes(const struct strtab *strings, uint32_t id)
+{
+	const char *text = strtab_get(strings, id);
+	size_t len = strtab_len(strings, id), bytes = len;
+
+	for (size_t i = 0; i < len; i++)
+		bytes += (unsigned char)text[i] < ' ' ? 5 : text[i] == '"' || text[i] == '\\';
+	return bytes;
+}
+
+/* Takes @frame off what a stack may be long. Whether it fits. */
+static bool fits(const struct stack_table *stacks, uint32_t frame, size_t *left)
+{
+	const struct frame *f = &stacks->frames[frame];
+	size_t need = 64 + json_bytes(stacks->strings, f->function) +
+		json_bytes(stacks->strings, f->file);
+
+	if (need > *left)
+		return false;
+	*left -= need;
+	return true;
+}
+
 void json_stack(FILE *out, const char *key, const struct stack_table *stacks, uint32_t node)
 {
+	size_t left = STACK_BYTES;
+
 	if (!node || node >= stacks->node_count) {
 		line_null(out, key);
 		return;
@@ -128,6 +156,11 @@ void json_stack(FILE *out, const char *key, const struct stack_table *stacks, ui
 	line_key(out, key);
 	for (char before = '['; node; node = stacks->nodes[node].parent, before = ',') {
 		putc_unlocked(before, out);
+		if (!fits(stacks, stacks->nodes[node].frame, &left)) {
+			fputs_unlocked("{\"function\":\"[truncated]\",\"file\":null,\"line\":null,"
+				       "\"lang\":\"mark\"}", out);
+			break;
+		}
 		put_frame(out, stacks, &stacks->frames[stacks->nodes[node].frame]);
 	}
 	putc_unlocked(']', out);

@@ -10,7 +10,7 @@
 #include "reader.h"
 #include "store_file.h"
 
-#define TEXT_BYTES_MAX (16 << 20) /* of one name or command line */
+#define TEXT_BYTES_MAX (16 << 20) /* that SQLite hands out at once */
 
 void reader_damaged(struct store_reader *reader, const char *format, ...)
 {
@@ -23,6 +23,14 @@ void reader_damaged(struct store_reader *reader, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(damage, sizeof(reader->recording.damage), format, args);
 	va_end(args);
+}
+
+size_t reader_cut(struct store_reader *reader, size_t len, size_t most)
+{
+	if (len <= most)
+		return len;
+	reader_damaged(reader, "a text of %zu bytes is longer than any that is recorded", len);
+	return most;
 }
 
 int reader_scan(struct store_reader *reader, const char *table, const char *sql,
@@ -179,6 +187,8 @@ void store_reader_free(struct store_reader *reader)
 	if (reader->stacks_loaded)
 		stack_table_release(&reader->stacks);
 	vec_free(&reader->strings);
+	vec_free(&reader->sizes);
+	u64map_release(&reader->runtimes);
 	free(reader->path);
 	free(reader);
 }

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include "store.h"
+#include "u64map.h"
 
 /* One pass over the rows of a table in the order of their ids, past what is damaged. */
 struct cursor {
@@ -15,6 +16,11 @@ struct cursor {
 	bool ended;
 };
 
+/* Of the stack that ends in a node. */
+struct stack_size {
+	uint32_t depth, bytes;
+};
+
 struct store_reader {
 	sqlite3 *db;
 	char *path;
@@ -22,6 +28,8 @@ struct store_reader {
 	struct stack_table stacks;
 	bool stacks_loaded;
 	VEC(uint32_t) strings; /* by id in the file: the id in stacks.strings */
+	struct u64map runtimes; /* process → how many */
+	VEC(struct stack_size) sizes; /* by node, while stacks are loaded */
 	struct cursor pauses, marks, safepoints;
 	struct safepoint_row {
 		uint64_t pause; /* 0: none */
@@ -51,6 +59,16 @@ int reader_read_facts(struct store_reader *reader, struct err *err);
  */
 int reader_scan(struct store_reader *reader, const char *table, const char *sql,
 	int (*row)(struct store_reader *, sqlite3_stmt *));
+
+/* No recorder writes longer ones: a small file could else make any number of pauses carry megabytes. */
+#define TEXT_MOST    4096	/* bytes of a name, path or label */
+#define CMDLINE_MOST 16384	/* of a command line */
+#define DEPTH_MOST   16384	/* frames of a stack: 96 compiled ones with 128 inlined each are 12,384 */
+#define STACK_MOST   (1u << 20) /* bytes of the names of a stack's frames */
+#define RUNTIMES_MOST 64	/* of one process: GC_MAX_IMAGES */
+
+/* How many of a text's @len bytes to take; that it was longer than @most is noted as damage. */
+size_t reader_cut(struct store_reader *reader, size_t len, size_t most);
 
 /* Reads column @at as an id or count in [0, @max]. Whether it was one. */
 bool reader_unsigned(sqlite3_stmt *row, int at, uint64_t max, uint64_t *ret);

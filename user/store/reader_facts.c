@@ -16,10 +16,12 @@ static void read_field(sqlite3_stmt *row, int at, char *field, size_t size)
 }
 
 /* Column @at into *ret, cleaned; NULL stays NULL. 0 or -ENOMEM. */
-static int read_text(sqlite3_stmt *row, int at, char **ret)
+static int read_text(struct store_reader *reader, sqlite3_stmt *row, int at, char **ret)
 {
 	const void *text = sqlite3_column_blob(row, at);
 	size_t len = text ? (size_t)sqlite3_column_bytes(row, at) : 0;
+
+	len = reader_cut(reader, len, TEXT_MOST);
 
 	if (sqlite3_column_type(row, at) == SQLITE_NULL)
 		return 0;
@@ -87,7 +89,7 @@ static int read_process(struct store_reader *reader, sqlite3_stmt *row)
 	size_t count = recording->processes.count;
 	uint64_t id, pid, ns_pid, ppid, seen_ns, exit_ns;
 	const void *cmdline = sqlite3_column_blob(row, 5);
-	size_t len = (size_t)sqlite3_column_bytes(row, 5);
+	size_t len = reader_cut(reader, (size_t)sqlite3_column_bytes(row, 5), CMDLINE_MOST);
 	struct process *process;
 
 	if (!reader_unsigned(row, 0, UINT32_MAX, &id) ||
@@ -118,6 +120,16 @@ static int read_process(struct store_reader *reader, sqlite3_stmt *row)
 	return 0;
 }
 
+/* Counts the runtimes of @process. Whether it can have had so many. */
+static bool may_have_more(struct store_reader *reader, uint32_t process)
+{
+	uint64_t *known = u64map_get(&reader->runtimes, process);
+
+	if (!known)
+		return !u64map_put(&reader->runtimes, process, 1);
+	return ++*known <= RUNTIMES_MOST;
+}
+
 static int read_runtime(struct store_reader *reader, sqlite3_stmt *row)
 {
 	struct recording *recording = &reader->recording;
@@ -130,7 +142,8 @@ static int read_runtime(struct store_reader *reader, sqlite3_stmt *row)
 		!reader_unsigned(row, 7, INT64_MAX, &attached_ns) ||
 		!reader_unsigned(row, 8, INT64_MAX, &missed) || !id ||
 		!recording_process(recording, (uint32_t)process) ||
-		(count && recording->runtimes.items[count - 1].id >= id))
+		(count && recording->runtimes.items[count - 1].id >= id) ||
+		!may_have_more(reader, (uint32_t)process))
 		return 1;
 	runtime = vec_add(&recording->runtimes);
 	if (!runtime)
@@ -143,8 +156,10 @@ static int read_runtime(struct store_reader *reader, sqlite3_stmt *row)
 	read_field(row, 3, runtime->version, sizeof(runtime->version));
 	read_field(row, 4, runtime->tier, sizeof(runtime->tier));
 	read_field(row, 9, runtime->collector, sizeof(runtime->collector));
-	return read_text(row, 5, &runtime->path) || read_text(row, 6, &runtime->detail) ? -ENOMEM
-											: 0;
+	return read_text(reader, row, 5, &runtime->path) ||
+			read_text(reader, row, 6, &runtime->detail)
+		? -ENOMEM
+		: 0;
 }
 
 static int read_drop(struct store_reader *reader, sqlite3_stmt *row)
@@ -185,7 +200,7 @@ static int read_signal(struct store_reader *reader, sqlite3_stmt *row)
 	signal->hits = hits;
 	signal->let_go_ns = let_go_ns;
 	read_field(row, 1, signal->name, sizeof(signal->name));
-	return read_text(row, 2, &signal->probe);
+	return read_text(reader, row, 2, &signal->probe);
 }
 
 static int read_series(struct store_reader *reader, sqlite3_stmt *row)
@@ -216,7 +231,7 @@ static int read_series(struct store_reader *reader, sqlite3_stmt *row)
 	series->process = (uint32_t)process;
 	series->tid = (uint32_t)tid;
 	series->number = type == SQLITE_NULL ? UNKNOWN : sqlite3_column_int64(row, 5);
-	return read_text(row, 4, &series->label);
+	return read_text(reader, row, 4, &series->label);
 }
 
 static int read_thread(struct store_reader *reader, sqlite3_stmt *row)

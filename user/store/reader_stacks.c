@@ -20,6 +20,7 @@ static int read_string(struct store_reader *reader, sqlite3_stmt *row)
 	id = vec_add(&reader->strings);
 	if (!id)
 		return -ENOMEM;
+	len = reader_cut(reader, len, TEXT_MOST);
 	if (!utf8_valid(text, len)) {
 		clean = malloc(3 * len + 1);
 		if (!clean)
@@ -55,14 +56,34 @@ static int read_frame(struct store_reader *reader, sqlite3_stmt *row)
 	return stack_table_append_frame(&reader->stacks, &frame) ? 0 : -ENOMEM;
 }
 
+/* How deep the next node, a child of @parent, is. 0, -ENOMEM, or 1: deeper than a stack can be. */
+static int add_size(struct store_reader *reader, uint32_t parent, uint32_t frame)
+{
+	const struct strtab *strings = reader->stacks.strings;
+	const struct frame *added = &reader->stacks.frames[frame];
+	struct stack_size *size = vec_add(&reader->sizes);
+
+	if (!size)
+		return -ENOMEM;
+	*size = reader->sizes.items[parent];
+	size->depth++;
+	size->bytes += (uint32_t)(strtab_len(strings, added->function) +
+		strtab_len(strings, added->file));
+	return size->depth > DEPTH_MOST || size->bytes > STACK_MOST;
+}
+
 static int read_node(struct store_reader *reader, sqlite3_stmt *row)
 {
 	uint64_t parent, frame;
+	int r;
 
 	if (sqlite3_column_int64(row, 0) != (int64_t)reader->stacks.node_count ||
 		!reader_unsigned(row, 1, reader->stacks.node_count - 1, &parent) ||
 		!reader_unsigned(row, 2, reader->stacks.frame_count - 1, &frame) || !frame)
 		return 1;
+	r = add_size(reader, (uint32_t)parent, (uint32_t)frame);
+	if (r)
+		return r;
 	return stack_table_append_node(&reader->stacks, (uint32_t)parent, (uint32_t)frame)
 		       ? 0
 		       : -ENOMEM;
@@ -75,7 +96,8 @@ static int load_stacks(struct store_reader *reader)
 	if (r)
 		return r;
 	reader->stacks_loaded = true;
-	if (!vec_add(&reader->strings)) /* id 0 is "" on both sides */
+	/* Id 0 is "", and the root, on both sides. */
+	if (!vec_add(&reader->strings) || !vec_add(&reader->sizes))
 		r = -ENOMEM;
 	if (!r)
 		r = reader_scan(reader, "string", "SELECT id, text FROM string ORDER BY id", read_string);
@@ -85,6 +107,7 @@ static int load_stacks(struct store_reader *reader)
 	if (!r)
 		r = reader_scan(reader, "stack", "SELECT id, parent, frame FROM stack ORDER BY id",
 			read_node);
+	vec_free(&reader->sizes);
 	r = r ? r : reader_read_waits(reader);
 	if (r) {
 		vec_free(&reader->recording.phases);
