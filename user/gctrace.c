@@ -4,6 +4,7 @@
 
 #include "cmd.h"
 #include "log.h"
+#include "suggest.h"
 
 static void print_help(FILE *out)
 {
@@ -28,6 +29,22 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
+/* What was meant: a verb, a process, a recording. */
+static int no_verb(const char *typed)
+{
+	const char *nearest = suggest_verb(typed), *end = strrchr(typed, '.');
+	char hint[64] = "";
+
+	if (nearest)
+		snprintf(hint, sizeof(hint), " (did you mean %s?)", nearest);
+	else if (typed[strspn(typed, "0123456789")] == '\0')
+		snprintf(hint, sizeof(hint), " (did you mean -p %.10s?)", typed);
+	else if (end && !strcmp(end, ".gct"))
+		snprintf(hint, sizeof(hint), " (did you mean report %.32s?)", typed);
+	log_error("there is no verb \"%s\"%s; see `gctrace --help`", typed, hint);
+	return EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
@@ -40,15 +57,12 @@ int main(int argc, char **argv)
 		print_help(stdout);
 		return EXIT_OK;
 	}
-	if (!strcmp(argv[1], "--version")) {
-		printf("gctrace %s\n", GCTRACE_VERSION);
-		return EXIT_OK;
-	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+		return cmd_version.run(1, argv);
 	if (argv[1][0] == '-')
 		return cmd_live.run(argc, argv);
 	command = find(argv[1]);
 	if (command)
 		return command->run(argc - 1, argv + 1);
-	log_error("there is no verb \"%s\"; see `gctrace --help`", argv[1]);
-	return EXIT_USAGE;
+	return no_verb(argv[1]);
 }

@@ -55,3 +55,14 @@ def test_from_what_the_user_says(bench, some_runtime):
     text, shown, counted, pauses = lived(bench, some_runtime, "--min-duration", "50us")
     assert len(shown) == sum(p["duration_ns"] >= 50_000 for p in pauses)
     assert len(shown) + sum(counted) == len(pauses)
+
+
+def test_verbose_is_readable(bench, some_runtime):
+    """-v says what was probed and why, not what libbpf does on its way."""
+    target = bench.oracle(some_runtime)
+    tracer = bench.tracer("-v", "-p", target.pid, "-o", bench.file)
+    target.quit()
+    tracer.finish()
+    said = tracer.err.text().splitlines()
+    assert any("debug:" in line for line in said)
+    assert len(said) < 60 and not [line for line in said if "libbpf" in line]

@@ -7,10 +7,11 @@
 
 #include "cmd.h"
 #include "log.h"
+#include "suggest.h"
 
 const struct command *const commands[] = {
 	&cmd_live, &cmd_run, &cmd_record, &cmd_report, &cmd_check, &cmd_diff,
-	&cmd_doctor, &cmd_schema, NULL,
+	&cmd_doctor, &cmd_schema, &cmd_version, NULL,
 };
 
 int cmd_options(const struct command *command, int argc, char **argv, const char *shorts,
@@ -26,10 +27,19 @@ int cmd_options(const struct command *command, int argc, char **argv, const char
 		if (option == ':')
 			return cmd_usage(command, "%s needs a value", argv[optind - 1]);
 		if (option == '?')
-			return cmd_usage(command, "there is no option %s", argv[optind - 1]);
+			return cmd_no_option(command, longs, argv[optind - 1]);
 		status = take(option, arg);
 	}
 	return status;
+}
+
+int cmd_no_option(const struct command *command, const struct option *longs, const char *typed)
+{
+	char nearest[40];
+
+	suggest_option(longs, typed, nearest, sizeof(nearest));
+	return cmd_usage(command, "there is no option %s%s%s%s", typed, *nearest ? " (did you mean " : "",
+		nearest, *nearest ? "?)" : "");
 }
 
 int cmd_fail(int error, const struct err *err)

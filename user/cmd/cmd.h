@@ -24,7 +24,7 @@ struct command {
 /* NULL-terminated. The first, "live", is what `gctrace -p PID` means. */
 extern const struct command *const commands[];
 extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_check, cmd_diff,
-	cmd_doctor, cmd_schema;
+	cmd_doctor, cmd_schema, cmd_version;
 
 /*
  * Hands each option of @longs (and @shorts, as for getopt_long, without the leading ":") to @take, which
@@ -32,6 +32,9 @@ extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_check
  */
 int cmd_options(const struct command *command, int argc, char **argv, const char *shorts,
 	const struct option *longs, int (*take)(int option, void *arg), void *arg);
+
+/* The usage error of an option that none of @longs is, with the nearest of them. */
+int cmd_no_option(const struct command *command, const struct option *longs, const char *typed);
 
 /* Prints the one sentence of a failure (or what -@error says): EXIT_FAILED. */
 int cmd_fail(int error, const struct err *err);

@@ -159,7 +159,7 @@ int capture_parse(const struct command *command, int argc, char **argv,
 		if (option == ':')
 			return cmd_usage(command, "%s needs a value", argv[optind - 1]);
 		if (option == '?')
-			return cmd_usage(command, "there is no option %s", argv[optind - 1]);
+			return cmd_no_option(command, long_options, argv[optind - 1]);
 		if (take_option(option, optarg, ret, &err))
 			return cmd_usage(command, "%s", err.text);
 	}

@@ -1,0 +1,10 @@
+/* What a mistyped word was probably meant to be. */
+#pragma once
+
+#include <getopt.h>
+
+/* A verb's name, or NULL: none is near. */
+const char *suggest_verb(const char *typed);
+
+/* "--min-duration" for "--min-duraton=1ms" or "-min-duration", into @ret; "" if none is near. */
+void suggest_option(const struct option *longs, const char *typed, char *ret, size_t size);

@@ -1,0 +1,29 @@
+/* gctrace version: which gctrace this is. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "version.h"
+
+static int run(int argc, char **argv)
+{
+	if (argc > 1 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
+		fputs(cmd_version.usage, stdout);
+		return EXIT_OK;
+	}
+	if (argc > 1)
+		return cmd_usage(&cmd_version, "\"%s\" is no option", argv[1]);
+	printf("gctrace %s%s%s%s\n", GCTRACE_VERSION, *GCTRACE_COMMIT ? " (" : "", GCTRACE_COMMIT,
+		*GCTRACE_COMMIT ? ")" : "");
+	return EXIT_OK;
+}
+
+const struct command cmd_version = {
+	.name = "version",
+	.summary = "print the version; so do -V and --version",
+	.usage =
+		"usage: gctrace version\n"
+		"\n"
+		"Prints the version and, where it is known, the commit that it was built from.\n",
+	.run = run,
+};
