@@ -10,6 +10,7 @@ import gc, sys
 gc.disable()
 kept = [[] for _ in range(400000)]
 gc.collect()
+print("ready", flush=True)
 sys.stdin.readline()
 for i in range(%d):
     gc.collect(0)
@@ -24,6 +25,7 @@ UNIT_NS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9}
 def lived(bench, runtime, *options):
     """The text of a live session with SCRIPT, and the pauses that it recorded."""
     target = bench.process(runtime.start_line("-c") + [SCRIPT], env=runtime.environment)
+    assert target.out.next() == "ready"
     tracer = bench.tracer("-p", target.pid, "-o", bench.file, *options)
     target.send("")
     assert target.wait() == 0
