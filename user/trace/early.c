@@ -8,28 +8,36 @@ void trace_early_open(struct trace *trace, uint32_t process, uint32_t image,
 	const struct probe_books *books)
 {
 	static const uint64_t zero[3];
-	const uint64_t *runtime = u64map_get(&trace->runtimes, trace_runtime_key(process, image));
+	const uint64_t *id = u64map_get(&trace->runtimes, trace_runtime_key(process, image));
+	const struct runtime *runtime = id ? trace_runtime_by_id(trace, (uint32_t)*id) : NULL;
 	struct early_books *slot;
 
 	if (!runtime || !books_open(&trace->books, process, books->interpreter, zero))
 		return;
 	slot = vec_add(&trace->early);
 	if (slot)
-		*slot = (struct early_books){process, (uint32_t)*runtime, *books, now_ns(), false};
+		*slot = (struct early_books){
+			.process = process,
+			.runtime = runtime->id,
+			.missed = runtime->missed,
+			.books = *books,
+			.read_ns = now_ns(),
+		};
 }
 
 static void settle(struct trace *trace, const struct early_books *early)
 {
 	const struct probe_books *books = &early->books;
-	struct runtime *runtime = (struct runtime *)recording_runtime(&trace->recording, early->runtime);
-	uint64_t missed = books_settle(&trace->books, early->process, books->interpreter,
-		books->counts);
+	struct runtime *runtime = trace_runtime_by_id(trace, early->runtime);
 
-	if (runtime && missed) {
-		runtime->missed += missed;
-		trace->late_probes++;
-		trace_tell_runtime(trace, runtime);
-	}
+	if (!runtime)
+		return;
+	runtime->missed += books_settle(&trace->books, early->process, books->interpreter,
+		books->counts);
+	if (runtime->missed == early->missed)
+		return;
+	trace->late_probes++;
+	trace_tell_runtime(trace, runtime);
 }
 
 void trace_early_settle(struct trace *trace, uint32_t process)

@@ -18,7 +18,7 @@ void trace_tell_runtime(struct trace *trace, const struct runtime *runtime)
 		trace->sink_error = r;
 }
 
-static struct runtime *runtime_by_id(struct trace *trace, uint32_t id)
+struct runtime *trace_runtime_by_id(struct trace *trace, uint32_t id)
 {
 	return (struct runtime *)recording_runtime(&trace->recording, id);
 }
@@ -30,7 +30,7 @@ struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t im
 	struct runtime *runtime;
 
 	if (known)
-		return runtime_by_id(trace, (uint32_t)*known);
+		return trace_runtime_by_id(trace, (uint32_t)*known);
 	if (image >= trace->image_count)
 		return NULL;
 	runtime = vec_add(&trace->recording.runtimes);
@@ -415,7 +415,7 @@ void trace_close_books(struct trace *trace)
 	for (size_t i = 0; i < trace->closing.count; i++) {
 		const struct closing_books *closing = &trace->closing.items[i];
 		const struct probe_books *books = &closing->books;
-		struct runtime *runtime = runtime_by_id(trace, closing->runtime);
+		struct runtime *runtime = trace_runtime_by_id(trace, closing->runtime);
 
 		if (!runtime)
 			continue;

@@ -55,6 +55,7 @@ struct begun_pause {
 /* What the books of a program that began under trace said when its probes were in place. */
 struct early_books {
 	uint32_t process, runtime; /* ids */
+	uint64_t missed; /* before */
 	struct probe_books books;
 	uint64_t read_ns;
 	bool ready; /* the pauses that they count are in the ring */
@@ -336,6 +337,9 @@ void trace_list_ended(struct trace *trace);
 void trace_catch_up(struct trace *trace);
 /* retire.c: lets go of what belonged to processes that ended a while ago. */
 void trace_retire_turn(struct trace *trace);
+
+/* runtime.c: NULL if its process has been retired. */
+struct runtime *trace_runtime_by_id(struct trace *trace, uint32_t id);
 
 /* Of trace.runtimes. */
 static inline uint64_t trace_runtime_key(uint32_t process, uint32_t image)

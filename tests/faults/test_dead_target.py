@@ -1,0 +1,76 @@
+"""A target that dies while gctrace attaches: the session ends, and says that it saw nothing."""
+
+import time
+
+from harness import gctrace
+
+TARGETS = 31
+STORMS = 7
+
+# Children that come and go, a few at a time, with and without an exec.
+STORM = """
+import os, sys, time
+until = time.monotonic() + 0.3
+print("up", flush=True)
+while time.monotonic() < until:
+    children = []
+    for i in range(5):
+        child = os.fork()
+        if not child:
+            if i == 1:
+                os.execv("/bin/true", ["true"])
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+"""
+
+
+def judge(bench, tracer, status):
+    """Nothing was seen, and everybody says so; or all that was asked for was seen."""
+    judged = gctrace("check", bench.file, "--budget", "pause.max<1h")
+    records = bench.report()
+    if status == 3:
+        assert judged.returncode == 3
+        assert records.recording["complete"] is False
+        assert not records.pauses
+    else:
+        assert status == 0, tracer.err.text()
+        assert all(p["exit_ns"] is not None for p in records.processes)
+
+
+def test_short_lives(bench, some_runtime):
+    """Lives that end before, while and after gctrace attaches."""
+    for i in range(TARGETS):
+        target = bench.process(
+            [some_runtime.exe, "-c", "import time; print(1, flush=True); time.sleep(%f)" % (i * 0.008)],
+            env=some_runtime.environment,
+        )
+        target.out.next()
+        tracer = bench.tracer("record", "-p", target.pid, "-o", bench.file, ready=False)
+        target.wait()
+        judge(bench, tracer, tracer.wait())
+        bench.file.unlink()
+
+
+def test_storms(bench, some_runtime):
+    """All children that were found, forked or executed have ended: so does the session."""
+    for i in range(STORMS):
+        target = bench.process([some_runtime.exe, "-c", STORM], env=some_runtime.environment)
+        target.out.next()
+        tracer = bench.tracer("record", "-p", target.pid, "-o", bench.file, ready=False)
+        target.wait()
+        judge(bench, tracer, tracer.wait())
+        bench.file.unlink()
+
+
+def test_a_zombie(bench):
+    """It is dead already: refused, though /proc still shows it."""
+    target = bench.process(["true"])
+    while True:
+        with open("/proc/%d/stat" % target.pid) as stat:
+            if stat.read().rsplit(")", 1)[1].split()[0] == "Z":
+                break
+        time.sleep(0.01)
+    done = gctrace("record", "-p", target.pid, "-o", bench.file)
+    assert done.returncode == 3, done.stderr.decode()
