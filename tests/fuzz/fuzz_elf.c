@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "cpython_target.h"
 #include "elf_code.h"
+#include "elf_ends.h"
 #include "elf_file.h"
 #include "elf_usdt.h"
 
@@ -26,13 +27,20 @@ static volatile size_t sink;
 static void ask_code(const struct elf_file *file, uint64_t vaddr)
 {
 	struct elf_call calls[32];
-	uint64_t start, end, site;
+	uint64_t start, end, site, ends[8];
 	enum elf_step step;
+	struct err err;
 	char text[32];
+	int count;
 
 	sink += strlen(elf_code_mnemonic(file, vaddr, text, sizeof(text)));
 	if (!elf_code_probe_site(file, vaddr, &site, &step) && (site < vaddr || site > vaddr + 120))
 		abort();
+	count = elf_ends_find(file, vaddr, ends, 8, &err);
+	for (int i = 0; i < count; i++)
+		if (elf_code_probe_site(file, ends[i], &site, &step) || site != ends[i] ||
+			step != ELF_STEP_EMULATED)
+			abort();
 	if (elf_code_bounds(file, vaddr, &start, &end))
 		return;
 	if (vaddr < start || vaddr >= end)

@@ -18,6 +18,7 @@
 #include "cleanup.h"
 #include "cpython_target.h"
 #include "elf_code.h"
+#include "elf_ends.h"
 
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
@@ -165,6 +166,31 @@ static void report(const char *path, const struct elf_file *file, uint64_t truth
 		step == ELF_STEP_EMULATED ? "" : "(single-stepped)");
 }
 
+/* From 3.13 on its end is probed within: the same places, whether there are symbols or not. */
+static void check_ends(const struct elf_file *file, const struct elf_file *stripped,
+	uint64_t collector)
+{
+	uint64_t ends[8] = {}, again[8] = {}, site;
+	struct err err = {};
+	char mnemonic[32];
+	int count = elf_ends_find(stripped, collector, ends, ARRAY_SIZE(ends), &err);
+
+	if (count < 0)
+		fail_msg("%s", err.text);
+	assert_in_range(count, 1, 4);
+	assert_int_equal(elf_ends_find(file, collector, again, ARRAY_SIZE(again), NULL), count);
+	assert_memory_equal(ends, again, sizeof(ends));
+	for (int i = 0; i < count; i++) {
+		enum elf_step step = ELF_STEP_SINGLE;
+
+		assert_int_equal(elf_code_probe_site(stripped, ends[i], &site, &step), 0);
+		assert_int_equal(site, ends[i]);
+		assert_int_equal(step, ELF_STEP_EMULATED);
+		print_message("#   ends at %#lx %s\n", ends[i],
+			elf_code_mnemonic(stripped, ends[i], mnemonic, sizeof(mnemonic)));
+	}
+}
+
 static bool check(const char *path)
 {
 	_cleanup_(cleanup_elf_file_free) struct elf_file *file = open_file(path);
@@ -191,6 +217,8 @@ static bool check(const char *path)
 		assert_int_equal(result, 0);
 		assert_int_equal(found, truth);
 	}
+	if (truth && minor >= 13)
+		check_ends(file, stripped, truth);
 	/* Told the wrong version it must not find anything else. */
 	for (int claimed = 8; truth && claimed < 17; claimed++)
 		if (!cpython_find_target(stripped, claimed, &other, &err))

@@ -126,27 +126,6 @@ int elf_code_calls(
 	return (int)count;
 }
 
-/*
- * The kernel's own rules, arch/x86/kernel/uprobes.c, branch_setup_xol_ops() and
- * push_setup_xol_ops(); nothing that only newer kernels emulate.
- */
-static bool is_emulated(const uint8_t *code, size_t size)
-{
-	switch (size) {
-	case 1:
-		return code[0] == 0x90 || (code[0] >= 0x50 && code[0] <= 0x57);
-	case 2:
-		return (code[0] == 0x66 && code[1] == 0x90) || code[0] == 0xeb ||
-		       (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
-		       (code[0] >= 0x70 && code[0] <= 0x7f);
-	case 5:
-		return code[0] == 0xe8 || code[0] == 0xe9;
-	case 6:
-		return code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f;
-	}
-	return false;
-}
-
 /* False when a probe must not sit any later than the current instruction. */
 static bool may_pass(const struct decode *decode)
 {
@@ -185,7 +164,7 @@ int elf_code_probe_site(
 	if (result)
 		return result;
 	for (int i = 0; i < SITE_MAX && decode_next(&decode); i++) {
-		if (is_emulated(decode.insn->bytes, decode.insn->size)) {
+		if (decode_is_emulated(&decode)) {
 			if (!i || is_straight(file, vaddr, decode.insn->address)) {
 				site = decode.insn->address;
 				step = ELF_STEP_EMULATED;

@@ -136,6 +136,29 @@ bool decode_ends_block(const struct decode *decode)
 	return false;
 }
 
+/*
+ * The kernel's own rules, arch/x86/kernel/uprobes.c, branch_setup_xol_ops() and
+ * push_setup_xol_ops(); nothing that only newer kernels emulate.
+ */
+bool decode_is_emulated(const struct decode *decode)
+{
+	const uint8_t *code = decode->insn->bytes;
+
+	switch (decode->insn->size) {
+	case 1:
+		return code[0] == 0x90 || (code[0] >= 0x50 && code[0] <= 0x57);
+	case 2:
+		return (code[0] == 0x66 && code[1] == 0x90) || code[0] == 0xeb ||
+		       (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
+		       (code[0] >= 0x70 && code[0] <= 0x7f);
+	case 5:
+		return code[0] == 0xe8 || code[0] == 0xe9;
+	case 6:
+		return code[0] == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f;
+	}
+	return false;
+}
+
 int decode_targets_init(
 	struct decode_targets *targets, const struct elf_file *file, uint64_t start, uint64_t len)
 {

@@ -44,6 +44,9 @@ bool decode_call_target(const struct decode *decode, uint64_t *ret);
 /* True if what follows in the file does not follow in time (jmp, ret, hlt, ud2). */
 bool decode_ends_block(const struct decode *decode);
 
+/* True if the kernel emulates the current instruction where it is probed (see enum elf_step). */
+bool decode_is_emulated(const struct decode *decode);
+
 /* A set of the addresses in [start, start + len) that direct jumps of this same range go to. */
 struct decode_targets {
 	uint64_t start, len;

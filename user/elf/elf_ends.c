@@ -1,0 +1,148 @@
+/* The graph of a function → the first places on all its ways out where its work is done. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "elf_ends.h"
+#include "elf_flow.h"
+
+/* What is known of an instruction, a byte of bits each. */
+enum {
+	LIVE = 1,     /* some way leads from the entry to it */
+	LOUD = 2,     /* adds, or some way leads from it to what adds */
+	AFTER = 4,    /* some way leads from what adds to it, past no place */
+	PLACE = 8,    /* what is looked for */
+	AVOIDS = 16,  /* some way leads from the entry to it, past no place, … */
+	ESCAPES = 32, /* … and from it out */
+	ENDS = 64,    /* some way leads from it out */
+};
+
+struct ends {
+	struct elf_flow flow;
+	uint8_t *marks;
+};
+
+static void ends_release(struct ends *ends)
+{
+	elf_flow_release(&ends->flow);
+	free(ends->marks);
+}
+
+/* Marks what follows the marked ones, and what follows that, but not beyond what has a @stop mark. */
+static void spread_forward(struct ends *ends, uint8_t mark, uint8_t stop)
+{
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < ends->flow.insns.count; i++) {
+			const struct elf_insn *insn = &ends->flow.insns.items[i];
+
+			if (!(ends->marks[i] & mark) || ends->marks[i] & stop)
+				continue;
+			for (uint8_t n = 0; n < insn->next_count; n++) {
+				more |= !(ends->marks[insn->next[n]] & mark);
+				ends->marks[insn->next[n]] |= mark;
+			}
+		}
+	}
+}
+
+/* Marks what leads to the marked ones without passing one that has a @stop mark. */
+static void spread_backward(struct ends *ends, uint8_t mark, uint8_t stop)
+{
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = ends->flow.insns.count; i--;) {
+			const struct elf_insn *insn = &ends->flow.insns.items[i];
+
+			if (ends->marks[i] & (mark | stop))
+				continue;
+			for (uint8_t n = 0; n < insn->next_count; n++)
+				if (ends->marks[insn->next[n]] & mark)
+					ends->marks[i] |= mark;
+			more |= ends->marks[i] & mark;
+		}
+	}
+}
+
+static void mark_returns(struct ends *ends, uint8_t mark, uint8_t stop)
+{
+	for (size_t i = 0; i < ends->flow.insns.count; i++)
+		if (ends->flow.insns.items[i].returns && !(ends->marks[i] & stop))
+			ends->marks[i] |= mark;
+}
+
+/* The first emulated instructions after the last that adds. */
+static void choose(struct ends *ends)
+{
+	const struct elf_insn *insns = ends->flow.insns.items;
+
+	ends->marks[0] |= LIVE;
+	spread_forward(ends, LIVE, 0);
+	for (size_t i = 0; i < ends->flow.insns.count; i++)
+		if (insns[i].adds && ends->marks[i] & LIVE)
+			ends->marks[i] |= LOUD | AFTER;
+	spread_backward(ends, LOUD, 0);
+	mark_returns(ends, ENDS, 0);
+	spread_backward(ends, ENDS, 0);
+	for (size_t i = 0; i < ends->flow.insns.count; i++)
+		if (insns[i].emulated && (ends->marks[i] & (LOUD | ENDS)) == ENDS)
+			ends->marks[i] |= PLACE;
+	spread_forward(ends, AFTER, PLACE);
+	for (size_t i = 0; i < ends->flow.insns.count; i++)
+		if (!(ends->marks[i] & AFTER))
+			ends->marks[i] &= (uint8_t)~PLACE;
+}
+
+/* Whether what avoids all places does nothing. */
+static int prove(struct ends *ends, struct err *err)
+{
+	const struct elf_insn *insns = ends->flow.insns.items;
+
+	if (!(ends->marks[0] & PLACE))
+		ends->marks[0] |= AVOIDS;
+	spread_forward(ends, AVOIDS, PLACE);
+	mark_returns(ends, ESCAPES, PLACE);
+	spread_backward(ends, ESCAPES, PLACE);
+	for (size_t i = 0; i < ends->flow.insns.count; i++)
+		if ((insns[i].calls || insns[i].adds) && !(ends->marks[i] & PLACE) &&
+			ends->marks[i] & AVOIDS && ends->marks[i] & ESCAPES)
+			return err_set(err, ENOTSUP,
+				"a way through its code at %#" PRIx64 " ends where no probe is cheap",
+				insns[i].vaddr);
+	return 0;
+}
+
+static int collect(const struct ends *ends, uint64_t *ret, size_t max, struct err *err)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ends->flow.insns.count; i++)
+		count += ends->marks[i] / PLACE % 2;
+	if (!count || count > max)
+		return err_set(err, ENOTSUP, "its code has %zu places where its work ends", count);
+	for (size_t i = 0, n = 0; i < ends->flow.insns.count; i++)
+		if (ends->marks[i] & PLACE)
+			ret[n++] = ends->flow.insns.items[i].vaddr;
+	return (int)count;
+}
+
+int elf_ends_find(const struct elf_file *file, uint64_t vaddr, uint64_t *ret, size_t max,
+	struct err *err)
+{
+	_cleanup_(ends_release) struct ends ends = {};
+	int r = elf_flow_read(file, vaddr, &ends.flow, err);
+
+	if (r)
+		return r;
+	ends.marks = calloc(ends.flow.insns.count, sizeof(*ends.marks));
+	if (!ends.marks)
+		return err_set(err, ENOMEM, "out of memory");
+	choose(&ends);
+	r = prove(&ends, err);
+	return r ? r : collect(&ends, ret, max, err);
+}

@@ -1,0 +1,258 @@
+/* Instructions → the graph of a function, or a refusal where a way through it cannot be known. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "elf_code.h"
+#include "elf_decode.h"
+#include "elf_flow.h"
+
+#define PART_MAX (64u << 10) /* bytes; the largest collector seen has 9 KB */
+#define PARTS	 4
+
+#define NOWHERE UINT64_MAX
+
+/* What an instruction leaves to be settled once all are read. */
+struct pending {
+	uint64_t target; /* of a direct jump, or NOWHERE */
+	bool falls;	 /* the next one may follow */
+	bool by_rbp;	 /* adds, to where %rbp points */
+};
+
+struct reader {
+	const struct elf_file *file;
+	struct elf_flow flow;
+	VEC(struct pending) pending; /* as flow.insns */
+	struct {
+		uint64_t start, end;
+		bool back; /* jumps into the first part */
+	} parts[PARTS];
+	size_t part_count;
+	bool frame;   /* %rbp is made to point into the stack, … */
+	bool no_frame; /* … or to something else */
+};
+
+static int refuse(struct err *err, uint64_t vaddr, const char *what)
+{
+	return err_set(err, ENOTSUP, "its code at %#" PRIx64 " %s", vaddr, what);
+}
+
+static void note_frame(struct reader *reader, const struct decode *decode)
+{
+	const cs_x86 *x86 = &decode->insn->detail->x86;
+	uint8_t read_count, write_count;
+	cs_regs read, write;
+
+	if (decode->insn->id == X86_INS_POP || decode->insn->id == X86_INS_LEAVE)
+		return;
+	if (decode->insn->id == X86_INS_MOV && x86->operands[0].type == X86_OP_REG &&
+		x86->operands[0].reg == X86_REG_RBP && x86->operands[1].type == X86_OP_REG &&
+		x86->operands[1].reg == X86_REG_RSP) {
+		reader->frame = true;
+		return;
+	}
+	if (cs_regs_access(decode->handle, decode->insn, read, &read_count, write, &write_count)) {
+		reader->no_frame = true;
+		return;
+	}
+	for (uint8_t i = 0; i < write_count; i++)
+		if (write[i] == X86_REG_RBP || write[i] == X86_REG_EBP || write[i] == X86_REG_BP ||
+			write[i] == X86_REG_BPL)
+			reader->no_frame = true;
+}
+
+/* Whether the instruction, whose first operand is memory, leaves that as it is or replaces it. */
+static bool replaces(const struct decode *decode)
+{
+	switch (decode->insn->id) {
+	case X86_INS_MOV:
+		return decode->insn->detail->x86.operands[0].size == 8;
+	case X86_INS_XCHG:
+	case X86_INS_CMPXCHG:
+	case X86_INS_CMP:
+	case X86_INS_TEST:
+	case X86_INS_BT:
+	case X86_INS_NOP:
+	case X86_INS_PUSH:
+	case X86_INS_CALL:
+	case X86_INS_JMP:
+		return true;
+	}
+	return false;
+}
+
+/* Sets insn->adds, or pending->by_rbp where the answer hangs on what %rbp is. */
+static void note_write(const struct decode *decode, struct elf_insn *insn, struct pending *pending)
+{
+	const cs_x86 *x86 = &decode->insn->detail->x86;
+
+	for (uint8_t i = 0; i < x86->op_count; i++) {
+		const cs_x86_op *operand = &x86->operands[i];
+
+		/* Not every instruction has its access told; the first operand is what is written. */
+		if (operand->type != X86_OP_MEM ||
+			!(operand->access & CS_AC_WRITE || (!i && !operand->access)) ||
+			(!i && replaces(decode)))
+			continue;
+		if (operand->mem.segment == X86_REG_INVALID && operand->mem.base == X86_REG_RSP)
+			continue;
+		if (operand->mem.segment == X86_REG_INVALID && operand->mem.base == X86_REG_RBP)
+			pending->by_rbp = true;
+		else
+			insn->adds = true;
+	}
+}
+
+static int note_insn(struct reader *reader, const struct decode *decode, struct err *err)
+{
+	const uint64_t vaddr = decode->insn->address;
+	uint32_t index = (uint32_t)reader->flow.insns.count;
+	struct elf_insn *insn = vec_add(&reader->flow.insns);
+	struct pending *pending = vec_add(&reader->pending);
+
+	if (!insn || !pending || u64map_put(&reader->flow.at, vaddr, index))
+		return err_set(err, ENOMEM, "out of memory");
+	insn->vaddr = vaddr;
+	insn->size = (uint8_t)decode->insn->size;
+	insn->emulated = decode_is_emulated(decode);
+	insn->calls = cs_insn_group(decode->handle, decode->insn, CS_GRP_CALL) ||
+		cs_insn_group(decode->handle, decode->insn, CS_GRP_INT);
+	insn->returns = cs_insn_group(decode->handle, decode->insn, CS_GRP_RET) ||
+		cs_insn_group(decode->handle, decode->insn, CS_GRP_IRET);
+	pending->falls = !decode_ends_block(decode) && !insn->returns;
+	pending->target = NOWHERE;
+	if (cs_insn_group(decode->handle, decode->insn, CS_GRP_JUMP) &&
+		!decode_jump_target(decode, &pending->target))
+		return refuse(err, vaddr, "jumps to where only a run of it tells");
+	note_frame(reader, decode);
+	note_write(decode, insn, pending);
+	return 0;
+}
+
+static int read_part(struct reader *reader, uint64_t start, uint64_t end, struct err *err)
+{
+	_cleanup_(decode_release) struct decode decode = {};
+	int r = 0;
+
+	if (end - start > PART_MAX)
+		return err_set(err, ENOTSUP, "its code is larger than %u bytes", PART_MAX);
+	if (decode_init(&decode, reader->file, start, end - start))
+		return refuse(err, start, "cannot be read");
+	while (!r && decode_next(&decode))
+		r = note_insn(reader, &decode, err);
+	if (!r && (decode.vaddr != end || start == end))
+		r = refuse(err, decode.vaddr, "is no instruction");
+	return r;
+}
+
+static bool is_known(const struct reader *reader, uint64_t vaddr)
+{
+	for (size_t i = 0; i < reader->part_count; i++)
+		if (vaddr >= reader->parts[i].start && vaddr < reader->parts[i].end)
+			return true;
+	return false;
+}
+
+/* Reads the part that holds @vaddr, whither the instruction at @from jumps. */
+static int add_part(struct reader *reader, uint64_t from, uint64_t vaddr, struct err *err)
+{
+	uint64_t start, end;
+
+	if (reader->part_count == PARTS || elf_code_bounds(reader->file, vaddr, &start, &end) ||
+		is_known(reader, start))
+		return refuse(err, from, "jumps out of the function");
+	reader->parts[reader->part_count].start = start;
+	reader->parts[reader->part_count++].end = end;
+	return read_part(reader, start, end, err);
+}
+
+/* All parts that are jumped to, theirs included; what jumps nowhere back is another function. */
+static int read_parts(struct reader *reader, struct err *err)
+{
+	const uint64_t start = reader->parts[0].start, end = reader->parts[0].end;
+
+	for (size_t i = 0; i < reader->pending.count; i++) {
+		uint64_t target = reader->pending.items[i].target;
+		uint64_t from = reader->flow.insns.items[i].vaddr;
+		int r;
+
+		if (target == NOWHERE)
+			continue;
+		r = is_known(reader, target) ? 0 : add_part(reader, from, target, err);
+		if (r)
+			return r;
+		for (size_t part = 1; part < reader->part_count; part++)
+			if (from >= reader->parts[part].start && from < reader->parts[part].end &&
+				target > start && target < end)
+				reader->parts[part].back = true;
+	}
+	for (size_t part = 1; part < reader->part_count; part++)
+		if (!reader->parts[part].back)
+			return refuse(err, reader->parts[part].start, "is another function's");
+	return 0;
+}
+
+static int follow(struct reader *reader, struct elf_insn *insn, uint64_t vaddr, struct err *err)
+{
+	const uint64_t *index = u64map_get(&reader->flow.at, vaddr);
+
+	if (!index)
+		return refuse(err, insn->vaddr, "goes on where no instruction begins");
+	insn->next[insn->next_count++] = (uint32_t)*index;
+	return 0;
+}
+
+/* True if what follows @insn in the file lies beyond its part: a call that does not come back. */
+static bool is_last(const struct reader *reader, const struct elf_insn *insn)
+{
+	for (size_t i = 0; i < reader->part_count; i++)
+		if (insn->vaddr + insn->size == reader->parts[i].end)
+			return true;
+	return false;
+}
+
+static int connect(struct reader *reader, struct err *err)
+{
+	const bool framed = reader->frame && !reader->no_frame;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < reader->flow.insns.count; i++) {
+		struct elf_insn *insn = &reader->flow.insns.items[i];
+		const struct pending *pending = &reader->pending.items[i];
+
+		insn->adds |= pending->by_rbp && !framed;
+		if (pending->falls && !(insn->calls && is_last(reader, insn)))
+			r = follow(reader, insn, insn->vaddr + insn->size, err);
+		if (!r && pending->target != NOWHERE)
+			r = follow(reader, insn, pending->target, err);
+	}
+	return r;
+}
+
+int elf_flow_read(const struct elf_file *file, uint64_t vaddr, struct elf_flow *ret, struct err *err)
+{
+	struct reader reader = {.file = file, .part_count = 1};
+	int r;
+
+	if (elf_code_bounds(file, vaddr, &reader.parts[0].start, &reader.parts[0].end) ||
+		reader.parts[0].start != vaddr)
+		return err_set(err, ENOENT, "no function begins at %#" PRIx64, vaddr);
+	r = read_part(&reader, vaddr, reader.parts[0].end, err);
+	if (!r)
+		r = read_parts(&reader, err);
+	if (!r)
+		r = connect(&reader, err);
+	vec_free(&reader.pending);
+	if (r)
+		elf_flow_release(&reader.flow);
+	else
+		*ret = reader.flow;
+	return r;
+}
+
+void elf_flow_release(struct elf_flow *flow)
+{
+	vec_free(&flow->insns);
+	u64map_release(&flow->at);
+}
