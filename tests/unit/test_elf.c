@@ -609,7 +609,8 @@ static void check_link(const char *root, const char *program)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void check_build_id(const char *root, const char *program)
+/* Whether it has one. */
+static bool check_build_id(const char *root, const char *program)
 {
 	char path[PATH_MAX], hex[41] = "";
 	_cleanup_elf_ struct elf_file *file = open_bytes(self, self_size);
@@ -617,7 +618,7 @@ static void check_build_id(const char *root, const char *program)
 	size_t len = elf_file_build_id(file, id, sizeof(id));
 
 	if (!len)
-		return;
+		return false;
 	assert_int_equal(len, 20);
 	assert_int_equal(elf_file_build_id(file, id, 3), 3);
 	for (size_t i = 0; i < len; i++)
@@ -627,6 +628,27 @@ static void check_build_id(const char *root, const char *program)
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
 	move(root, "/opt/it.debug", path);
 	check_debug(root, program, true);
+	return true;
+}
+
+/* @link, below @root, leads to @target, which its reader looks for below @root as well. */
+static void check_absolute(const char *root, const char *program)
+{
+	char link[PATH_MAX], target[PATH_MAX];
+
+	make(root, "/elsewhere");
+	move(root, "/usr/lib/debug/.build-id", "/elsewhere/by-id");
+	snprintf(link, sizeof(link), "%s/usr/lib/debug/.build-id", root);
+	assert_int_equal(symlink("/elsewhere/by-id", link), 0);
+	check_debug(root, program, true);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(symlink("../../../../../../../elsewhere/by-id", link), 0);
+	check_debug(root, program, true);
+	assert_int_equal(unlink(link), 0);
+	/* There is such a file, outside. */
+	snprintf(target, sizeof(target), "%s/elsewhere/by-id", root);
+	assert_int_equal(symlink(target, link), 0);
+	check_debug(root, program, false);
 }
 
 static void test_debug_file(void **state)
@@ -642,7 +664,8 @@ static void test_debug_file(void **state)
 	if (ready) {
 		check_link(root, program);
 		assert_true(split(root, true));
-		check_build_id(root, program);
+		if (check_build_id(root, program))
+			check_absolute(root, program);
 	}
 	run(clean);
 	if (!ready) {

@@ -2,8 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "elf_priv.h"
@@ -50,11 +53,29 @@ static bool belongs(const struct elf_file *debug, const struct identity *wanted)
 	return wanted->check_crc && crc32(debug->bytes, debug->size) == wanted->crc;
 }
 
-/* O_NONBLOCK: @path may be a FIFO that someone put there. */
-static int try_path(const char *path, const struct identity *wanted, struct elf_file **ret)
+/*
+ * As who lives under @root sees @path: a link that begins with "/" leads nowhere else. O_NONBLOCK: it may
+ * be a FIFO that someone put there.
+ */
+static int open_under(const char *root, const char *path)
+{
+	const struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	_cleanup_close_ int folder = -1;
+
+	if (!*root)
+		return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return folder < 0 ? -1 : (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+}
+
+static int try_path(const char *root, const char *path, const struct identity *wanted,
+	struct elf_file **ret)
 {
 	_cleanup_(cleanup_elf_file_free) struct elf_file *debug = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result;
+	int fd = open_under(root, path), result;
 	struct err why;
 
 	if (fd < 0)
@@ -80,10 +101,8 @@ static int try_build_id(const struct identity *wanted, const char *root, struct 
 		return -ENOENT;
 	for (size_t i = 0; i < wanted->build_id_len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", wanted->build_id[i]);
-	if (snprintf(path, sizeof(path), "%s/usr/lib/debug/.build-id/%.2s/%s.debug", root, hex,
-		    hex + 2) >= (int)sizeof(path))
-		return -ENOENT;
-	return try_path(path, wanted, ret);
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+	return try_path(root, path, wanted, ret);
 }
 
 /* The name and the checksum of .gnu_debuglink; the name must be one, not a path. */
@@ -121,9 +140,9 @@ static int try_link(const char *name, const struct identity *wanted, const char 
 	if (!slash || slash - path >= PATH_MAX)
 		return -ENOENT;
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
-		len = snprintf(candidate, sizeof(candidate), "%s%s%.*s%s/%s", root, patterns[i][0],
+		len = snprintf(candidate, sizeof(candidate), "%s%.*s%s/%s", patterns[i][0],
 			(int)(slash - path), path, patterns[i][1], name);
-		if (len < (int)sizeof(candidate) && !try_path(candidate, wanted, ret))
+		if (len < (int)sizeof(candidate) && !try_path(root, candidate, wanted, ret))
 			return 0;
 	}
 	return -ENOENT;

@@ -74,7 +74,8 @@ bool elf_file_has_symtab(const struct elf_file *file);
 /*
  * Opens the separate debug file: by build id under @root/usr/lib/debug/.build-id, else by
  * .gnu_debuglink beside @path and under @root/usr/lib/debug (its CRC is checked). @root is "" or a
- * prefix such as "/proc/123/root". Its symbols' addresses are those of @file. 0 or -ENOENT.
+ * prefix such as "/proc/123/root", beyond which no link leads. Its symbols' addresses are those of
+ * @file. 0 or -ENOENT.
  */
 int elf_file_open_debug(const struct elf_file *file, const char *root, const char *path,
 	struct elf_file **ret, struct err *err);
