@@ -171,6 +171,7 @@ struct {
 struct shared {
 	__u64 drops[GC_DROP_COUNT];
 	struct gc_open open[GC_OPEN_SLOTS];
+	__u64 unmoved[GC_MAX_IMAGES]; /* calls of the collector that should have moved a counter */
 	__u64 several; /* some target has more than one interpreter: see find_interpreter() */
 	__u64 seen[GC_SEEN_SLOTS]; /* ids of code objects already sent; losing one costs a resend */
 };

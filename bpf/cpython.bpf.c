@@ -354,6 +354,29 @@ static __always_inline void send_pause(struct thread_state *state)
 	send_record(record, size, &state->sent);
 }
 
+/*
+ * From 3.13 on the collector is also called in vain: where another thread is in it, and automatically,
+ * where no generation is over its threshold any more. Any other call moves a counter, wherever that is.
+ */
+static __always_inline void note_unmoved(const struct thread_state *state)
+{
+	const struct gc_layout *layout;
+	struct shared *s = shared();
+	__u32 image = state->image;
+	__s32 collecting = 0;
+
+	layout = bpf_map_lookup_elem(&layouts, &image);
+	if (!layout || !s || image >= GC_MAX_IMAGES)
+		return;
+	if (layout->reason_source == GC_REASON_ARG3 &&
+		(state->cause == GC_CAUSE_AUTOMATIC ||
+			bpf_probe_read_user(&collecting, 4,
+				(void *)(state->gc + layout->gc_collecting)) ||
+			collecting == 1))
+		return;
+	__sync_fetch_and_add(&s->unmoved[image], 1);
+}
+
 static __always_inline void end(struct thread_state *state, __u64 end_ns)
 {
 	struct gc_open *slot = open_slot(state);
@@ -370,8 +393,10 @@ static __always_inline void end(struct thread_state *state, __u64 end_ns)
 		slot->start_ns = 0;
 	record = &state->record;
 	record->frame_count = 0;
-	if (!settle_books(state))
+	if (!settle_books(state)) {
+		note_unmoved(state);
 		return;
+	}
 	if (bpf_get_current_task_btf()->nvcsw != state->sleeps)
 		state->flags |= GC_PAUSE_SLEPT;
 	if (!read_rss(&record->rss_end))

@@ -285,6 +285,11 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 	ret->interp_id = cpython_interp_id(minor);
 	if (free_threaded)
 		strncat(ret->version, "t", sizeof(ret->version) - strlen(ret->version) - 1);
+	if (cpython_fits(pid, image->map.start - ret->page_vaddr, ret) == -EPROTO)
+		return err_set(err, ENOTSUP,
+			"%s says that it is CPython %s, but in process %d its collector's state is not "
+			"where that version keeps it: use a build as released, or report this",
+			image->map.path, ret->version, pid);
 	ret->site_count = 0;
 	ret->detail[0] = '\0';
 	if (!strcmp(tier, "symbol"))
@@ -307,4 +312,5 @@ const struct runtime_ops probe_cpython = {
 	.match = match,
 	.plan = plan,
 	.books = cpython_books,
+	.fits = cpython_fits,
 };

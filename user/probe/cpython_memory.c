@@ -4,8 +4,7 @@
 #include "cpython_memory.h"
 #include "mem.h"
 
-/* The main interpreter: the oldest, the last of the list. */
-static uint64_t main_interpreter(pid_t pid, uint64_t runtime, const struct gc_layout *layout)
+uint64_t cpython_main_interpreter(pid_t pid, uint64_t runtime, const struct gc_layout *layout)
 {
 	uint64_t interpreter = 0, next = 0;
 
@@ -25,7 +24,7 @@ uint64_t cpython_main_gc(pid_t pid, uint64_t runtime, const struct gc_layout *la
 
 	if (layout->runtime_gc)
 		return runtime + layout->runtime_gc;
-	interpreter = main_interpreter(pid, runtime, layout);
+	interpreter = cpython_main_interpreter(pid, runtime, layout);
 	return interpreter ? interpreter + layout->interp_gc : 0;
 }
 
@@ -64,7 +63,7 @@ int cpython_books(pid_t pid, uint64_t bias, const struct gc_layout *layout,
 	struct probe_books *ret)
 {
 	uint64_t runtime = layout->runtime_address + bias, gc;
-	struct probe_books books = {.interpreter = main_interpreter(pid, runtime, layout)};
+	struct probe_books books = {.interpreter = cpython_main_interpreter(pid, runtime, layout)};
 	int32_t collecting;
 	int r;
 

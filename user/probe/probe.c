@@ -269,13 +269,22 @@ int probe_plan(pid_t pid, const struct probe_image *image, const char *only, siz
 	return 0;
 }
 
+/* A plan for one process has that process's addresses already. */
+static uint64_t bias_of(const struct proc_map *map, const struct probe_plan *plan)
+{
+	return plan->per_process ? 0 : map->start - plan->page_vaddr;
+}
+
 int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,
 	struct probe_books *ret)
 {
-	/* A plan for one process has that process's addresses already. */
-	uint64_t bias = plan->per_process ? 0 : map->start - plan->page_vaddr;
+	return plan->ops->books ? plan->ops->books(pid, bias_of(map, plan), &plan->layout, ret)
+				: -ENOTSUP;
+}
 
-	return plan->ops->books ? plan->ops->books(pid, bias, &plan->layout, ret) : -ENOTSUP;
+int probe_fits(pid_t pid, const struct proc_map *map, const struct probe_plan *plan)
+{
+	return plan->ops->fits ? plan->ops->fits(pid, bias_of(map, plan), plan) : 0;
 }
 
 int probe_first_page(const struct elf_file *file, const struct proc_map *map, uint64_t *ret)

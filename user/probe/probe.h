@@ -110,6 +110,8 @@ struct runtime_ops {
 	/* See probe_books(); @bias: what the process added to the file's addresses. NULL: otherwise. */
 	int (*books)(pid_t pid, uint64_t bias, const struct gc_layout *layout,
 		struct probe_books *ret);
+	/* See probe_fits(). NULL: nothing is assumed that the file does not say. */
+	int (*fits)(pid_t pid, uint64_t bias, const struct probe_plan *plan);
 	/*
 	 * For people, what only the running process says: "17.0.15 (G1)", and what cannot be known of it. NULL:
 	 * the plan's version is all there is.
@@ -158,6 +160,12 @@ struct probe_books {
 /* Reads them in @pid, where @map is the image's mapping. 0, or -errno if they cannot be read (yet). */
 int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,
 	struct probe_books *ret);
+
+/*
+ * Whether the runtime in @pid keeps its state where @plan says. 0, -EPROTO if not, or -EAGAIN: it cannot
+ * be told now, as before it has started up.
+ */
+int probe_fits(pid_t pid, const struct proc_map *map, const struct probe_plan *plan);
 
 /* For runtimes: the address in the file at which @map begins. 0 or -ENOENT. */
 int probe_first_page(const struct elf_file *file, const struct proc_map *map, uint64_t *ret);

@@ -46,6 +46,7 @@ static void on_pause(struct trace *trace, const struct event *event)
 		trace->bad_records++;
 		return;
 	}
+	trace->images[event->pause.image].pauses++;
 	trace_begun_next(trace, process, event);
 	pause = (struct pause){
 		.id = ++trace->pauses,
@@ -184,6 +185,8 @@ void trace_count_drops(struct trace *trace)
 			__atomic_load_n(&trace->shared->drops[i], __ATOMIC_RELAXED), kernel[i].remedy);
 	note_drop(trace, "unprobed-runtime", trace->unprobed,
 		"a process got a runtime that could not be probed: gctrace doctor -p PID");
+	note_drop(trace, "layout-unknown", trace_misfits(trace),
+		"a runtime keeps its state elsewhere than its version does: gctrace doctor -p PID");
 	note_drop(trace, "unprobed-linker", trace->unprobed_linkers,
 		"a runtime that a process loads later is not seen: gctrace doctor says why");
 	note_drop(trace, "unprobed-step", trace->unprobed_steps,

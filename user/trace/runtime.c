@@ -243,6 +243,8 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 		indexes[i] = trace_attach_found(trace, pid, &found[i], err);
 		if (indexes[i] < 0)
 			r = indexes[i];
+		else
+			trace_check_later(trace, (uint32_t)indexes[i], pid, &found[i].map);
 	}
 	trace_hook_linker(trace, pid, maps);
 	for (size_t i = 0; i < count; i++)

@@ -213,6 +213,7 @@ static int take_turn(struct trace *trace, int r)
 	trace_looks_turn(trace);
 	trace_begun_turn(trace);
 	trace_inherited_turn(trace, now_ns() - INHERITED_NS);
+	trace_check_turn(trace);
 	trace_jvms_turn(trace);
 	trace_steps_turn(trace);
 	trace_count_drops(trace);

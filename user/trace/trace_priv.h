@@ -23,6 +23,11 @@ struct image {
 	struct probe_plan plan;
 	pid_t pid; /* of a per-process plan */
 	VEC(struct uprobe) probes; /* and watchpoints, as links */
+	uint64_t pauses; /* recorded */
+	/* Whether its layout was held against a process, which one to ask, and that it did not fit. */
+	bool checked, misfit;
+	pid_t check_pid;
+	struct proc_map check_map; /* without its path */
 };
 
 /* A file that was looked at and holds nothing to probe, or a linker hook already attached. */
@@ -65,6 +70,7 @@ struct early_books {
 struct shared_page {
 	uint64_t drops[GC_DROP_COUNT];
 	struct gc_open open[GC_OPEN_SLOTS];
+	uint64_t unmoved[GC_MAX_IMAGES];
 };
 
 /* A probe of a step signal, and where it is, so that it can be put there again. */
@@ -273,6 +279,12 @@ void trace_begun_next(struct trace *trace, uint32_t process, const struct event 
 void trace_begun_over(struct trace *trace, uint32_t process);
 /* The recording ends: what goes on is told of as unfinished. After the books were read. 0 or -errno. */
 int trace_finish_open(struct trace *trace);
+
+/* layout_check.c: holds image @index against @pid, where it is mapped as @map, once that has started up. */
+void trace_check_later(struct trace *trace, uint32_t index, pid_t pid, const struct proc_map *map);
+void trace_check_turn(struct trace *trace);
+/* Images whose pauses cannot be told by what is known of them. */
+uint64_t trace_misfits(const struct trace *trace);
 
 /* jvm.c: JVMs. A process's JVM, mapped as @map, whose probes are in place; again: no harm. 0 or -errno. */
 int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t image,

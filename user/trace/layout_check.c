@@ -1,0 +1,52 @@
+/*
+ * Whether what was probed can be read: a layout that does not fit would make a process look quiet. In:
+ * attached images, calls of their collectors that moved no counter. Out: runtimes that are not understood.
+ */
+#include <errno.h>
+
+#include "log.h"
+#include "trace_priv.h"
+
+#define CALLS_WITHOUT_EFFECT 3 /* that much an interpreter does as it exits */
+
+void trace_check_later(struct trace *trace, uint32_t index, pid_t pid, const struct proc_map *map)
+{
+	struct image *image = &trace->images[index];
+
+	image->check_map = *map;
+	image->check_map.path = NULL;
+	image->check_pid = pid;
+}
+
+static void check(struct image *image)
+{
+	int r = probe_fits(image->check_pid, &image->check_map, &image->plan);
+
+	image->checked = r != -EAGAIN;
+	image->misfit = r == -EPROTO;
+	if (image->misfit)
+		log_warning("%s says that it is %s %s, but in process %d its state is not where that "
+			"version keeps it", image->plan.shown_path, image->plan.kind,
+			image->plan.version, image->check_pid);
+}
+
+/* A runtime that had not started up when it was planned. */
+void trace_check_turn(struct trace *trace)
+{
+	for (uint32_t i = 0; i < trace->image_count; i++)
+		if (!trace->images[i].checked && trace->images[i].check_pid)
+			check(&trace->images[i]);
+}
+
+uint64_t trace_misfits(const struct trace *trace)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < trace->image_count; i++) {
+		uint64_t unmoved = __atomic_load_n(&trace->shared->unmoved[i], __ATOMIC_RELAXED);
+
+		count += trace->images[i].misfit ||
+			(unmoved >= CALLS_WITHOUT_EFFECT && !trace->images[i].pauses);
+	}
+	return count;
+}
