@@ -25,14 +25,18 @@ static struct {
 static bool parse_id(const char *name, unsigned int *ret)
 {
 	const char *text = getenv(name);
+	int saved = errno; /* a failure is told after asking whose it was */
 	unsigned long value;
+	bool fits;
 	char *end;
 
 	if (!text || *text < '0' || *text > '9')
 		return false;
 	errno = 0;
 	value = strtoul(text, &end, 10);
-	if (errno || *end || value >= UINT32_MAX) /* the last one means "leave it" */
+	fits = !errno && !*end && value < UINT32_MAX; /* which means "leave it" */
+	errno = saved;
+	if (!fits)
 		return false;
 	*ret = (unsigned int)value;
 	return true;

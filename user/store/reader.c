@@ -112,6 +112,19 @@ static int inspect(const char *path, struct store_file *ret, struct err *err)
 	return 0;
 }
 
+/* Nothing in a file may cost more than its size, or run. An SQLite result. */
+static int trust_little(sqlite3 *db)
+{
+	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_BYTES_MAX);
+	sqlite3_drop_modules(db, NULL); /* a recording has no virtual tables */
+	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	/* Lets SQLite open a file that is shorter than its header says, to read what is there. */
+	sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
+	return sqlite3_exec(db,
+		"PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = -1024;", NULL, NULL, NULL);
+}
+
 /*
  * Without a lock, a -shm file or a write, so that an unprivileged reader and a read-only folder do:
  * a file closed clean is immutable; one cut off is read together with its -wal, whose index an
@@ -132,17 +145,39 @@ static int open_database(struct store_reader *reader, const struct store_file *f
 		SQLITE_OPEN_READONLY, with_wal ? "unix-none" : NULL, &reader->db);
 	if (rc != SQLITE_OK)
 		return rc;
-	sqlite3_limit(reader->db, SQLITE_LIMIT_LENGTH, TEXT_BYTES_MAX);
-	sqlite3_drop_modules(reader->db, NULL); /* a recording has no virtual tables */
-	sqlite3_db_config(reader->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	sqlite3_db_config(reader->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	/* Lets SQLite open a file that is shorter than its header says, to read what is there. */
-	sqlite3_db_config(reader->db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
-	return sqlite3_exec(reader->db,
-		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cell_size_check = ON; PRAGMA mmap_size = "
-		"0;"
-		"PRAGMA cache_size = -1024;",
-		NULL, NULL, NULL);
+	rc = sqlite3_exec(reader->db, "PRAGMA locking_mode = EXCLUSIVE;", NULL, NULL, NULL);
+	return rc == SQLITE_OK ? trust_little(reader->db) : rc;
+}
+
+/* Of what is open, facts and places. 0, or -errno with a sentence and @reader freed. */
+static int begin_reading(struct store_reader *reader, struct store_reader **ret, struct err *err)
+{
+	int r = reader_check_tables(reader, err);
+
+	r = r ? r : reader_read_facts(reader, err);
+	if (r) {
+		store_reader_free(reader);
+		return r;
+	}
+	reader->pauses = (struct cursor){.table = "pause", .things = "pauses"};
+	reader->marks = (struct cursor){.table = "step_mark", .things = "step marks"};
+	reader->safepoints = (struct cursor){.table = "safepoint", .things = "safepoints"};
+	*ret = reader;
+	return 0;
+}
+
+int store_file_read(sqlite3 *db, const char *path, struct store_reader **ret, struct err *err)
+{
+	struct store_reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader || !(reader->path = strdup(path))) {
+		free(reader);
+		sqlite3_close(db);
+		return err_set(err, ENOMEM, "cannot read %s: out of memory", path);
+	}
+	reader->db = db;
+	trust_little(db);
+	return begin_reading(reader, ret, err);
 }
 
 int store_open(const char *path, struct store_reader **ret, struct err *err)
@@ -162,17 +197,11 @@ int store_open(const char *path, struct store_reader **ret, struct err *err)
 	if (r)
 		err_set(err, -r, "cannot read %s: %s", path,
 			reader->db ? sqlite3_errmsg(reader->db) : strerror(-r));
-	r = r ? r : reader_check_tables(reader, err);
-	r = r ? r : reader_read_facts(reader, err);
 	if (r) {
 		store_reader_free(reader);
 		return r;
 	}
-	reader->pauses = (struct cursor){.table = "pause", .things = "pauses"};
-	reader->marks = (struct cursor){.table = "step_mark", .things = "step marks"};
-	reader->safepoints = (struct cursor){.table = "safepoint", .things = "safepoints"};
-	*ret = reader;
-	return 0;
+	return begin_reading(reader, ret, err);
 }
 
 void store_reader_free(struct store_reader *reader)

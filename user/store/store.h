@@ -15,9 +15,26 @@
 struct store_writer;
 struct store_reader;
 
-/* Creates @path anew (a file already there is replaced), WAL mode. -errno with a sentence. */
+/*
+ * Begins a recording that is to be at @path, readable by its owner alone. Until store_settle() gives it that name, what
+ * lies there stays; only a recording, or an empty file, may lie there. -errno with a sentence.
+ */
+int store_begin(const char *path, const struct recording *head, struct store_writer **ret,
+	struct err *err);
+
+/* The recording takes its name, and a WAL: what is committed survives SIGKILL from here on. -errno with a sentence. */
+int store_settle(struct store_writer *writer, struct err *err);
+
+/* A recording in @folder that has no name and is gone with this process; store_close_to_read() reads it. */
+int store_begin_nameless(const char *folder, const struct recording *head, struct store_writer **ret,
+	struct err *err);
+
+/* store_begin() and store_settle() in one. */
 int store_create(const char *path, const struct recording *head, struct store_writer **ret,
 	struct err *err);
+
+/* Whether the regular file open as @fd begins as a recording does, whole or not. */
+bool store_is_recording(int fd);
 
 /* Each may be called again for the same id: the later facts (exit, missed, count, name) replace. */
 int store_put_process(struct store_writer *writer, const struct process *process);
@@ -52,9 +69,14 @@ const char *store_writer_error(const struct store_writer *writer);
 
 /*
  * Writes end and completeness of @recording, checkpoints the WAL away and closes; frees @writer in every
- * case. A writer freed by store_abandon() instead leaves a recording that reads as cut off.
+ * case. It is read once more, and -EBADMSG if something cut it or its WAL meanwhile. A writer freed by
+ * store_abandon() instead leaves a recording that reads as cut off, or none where it has no name yet.
  */
 int store_close(struct store_writer *writer, const struct recording *recording, struct err *err);
+
+/* The same, and gives what was recorded to a reader, without going by its name. */
+int store_close_to_read(struct store_writer *writer, const struct recording *recording,
+	struct store_reader **ret, struct err *err);
 void store_abandon(struct store_writer *writer);
 
 /*

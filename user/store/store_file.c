@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "caller.h"
 #include "cleanup.h"
+#include "store.h"
 #include "store_file.h"
 
 /*
@@ -70,6 +73,13 @@ int store_file_inspect(int fd, struct store_file *ret)
 	return 0;
 }
 
+bool store_is_recording(int fd)
+{
+	struct store_file file;
+
+	return !store_file_inspect(fd, &file) && file.kind == STORE_GCT;
+}
+
 char *store_file_companion(const char *path, const char *suffix)
 {
 	char *companion;
@@ -77,12 +87,9 @@ char *store_file_companion(const char *path, const char *suffix)
 	return asprintf(&companion, "%s%s", path, suffix) < 0 ? NULL : companion;
 }
 
-/*
- * Makes way for a recording at @path: a file there must be one that may be replaced. 0 or -errno.
- */
-static int remove_old(const char *path, int fd, struct err *err)
+/* Whether what is open as @fd, at @path, may be replaced by a recording. 0 or -errno with a sentence. */
+static int check_old(const char *path, int fd, struct err *err)
 {
-	static const char *const companions[] = {"-wal", "-shm", "-journal"};
 	struct store_file file;
 	struct stat st;
 	int r = fstat(fd, &st) ? -errno : 0;
@@ -105,35 +112,133 @@ static int remove_old(const char *path, int fd, struct err *err)
 		return err_set(err, EBUSY,
 			"%s is being recorded right now by process %d: name another file with -o",
 			path, (int)file.writer);
-	for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
-		_cleanup_free_ char *companion = store_file_companion(path, companions[i]);
-
-		if (file.kind == STORE_GCT && companion)
-			unlink(companion);
-	}
-	if (unlink(path))
-		return err_set(err, errno, "cannot replace %s: %s; name another file with -o", path,
-			strerror(errno));
 	return 0;
 }
 
-int store_file_claim(const char *path, struct err *err)
+/* The same for a path where there may be nothing. */
+static int check_place(const char *path, struct err *err)
 {
-	_cleanup_close_ int old = -1, fd = -1;
-	int r;
+	_cleanup_close_ int old = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	char who[48];
 
-	old = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (old < 0 && errno != ENOENT)
-		return err_set(err, errno, "cannot read %s, the file to be replaced: %s", path,
-			strerror(errno));
-	r = old < 0 ? 0 : remove_old(path, old, err);
+	if (old >= 0)
+		return check_old(path, old, err);
+	if (errno == ENOENT || errno == ENOTDIR)
+		return 0; /* making the file will tell */
+	if (errno == ELOOP)
+		return err_set(err, ELOOP,
+			"%s is a symbolic link, which is not followed: name the file itself with -o", path);
+	return err_set(err, errno, "cannot record to %s%s: %s; name another file with -o", path,
+		caller_note(who, sizeof(who)), strerror(errno));
+}
+
+/* @path with the links of its folder resolved: SQLite refuses any in what it opens with NOFOLLOW. Caller frees. */
+static char *resolve_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	_cleanup_free_ char *given = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	_cleanup_free_ char *folder = given ? realpath(given, NULL) : NULL;
+	char *resolved = NULL;
+
+	if (folder && asprintf(&resolved, "%s/%s", folder[1] ? folder : "", name) < 0)
+		return NULL;
+	return resolved;
+}
+
+/* "folder/name" → "folder/.name.1a2b3c4d", made. A descriptor or -errno. */
+static int make_temporary(const char *target, char **ret)
+{
+	const char *name = strrchr(target, '/') + 1;
+	char *path;
+
+	for (;;) {
+		unsigned int number;
+		int fd;
+
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -EIO;
+		if (asprintf(&path, "%.*s.%.200s.%08x", (int)(name - target), target, name, number) < 0)
+			return -ENOMEM;
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0) {
+			*ret = path;
+			return fd;
+		}
+		free(path);
+		if (errno != EEXIST)
+			return -errno;
+	}
+}
+
+int store_file_claim(const char *path, struct store_claim *ret, struct err *err)
+{
+	struct store_claim claim = {.fd = -1};
+	char who[48];
+	int r = check_place(path, err);
+
 	if (r)
 		return r;
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return err_set(err, errno, "cannot create %s: %s; name a writable file with -o",
-			path, strerror(errno));
+	claim.target = resolve_folder(path);
+	claim.fd = claim.target ? make_temporary(claim.target, &claim.temporary) : -errno;
+	if (claim.fd < 0) {
+		r = -claim.fd;
+		free(claim.target);
+		return err_set(err, r, "cannot create %s%s: %s; name a writable file with -o", path,
+			caller_note(who, sizeof(who)), strerror(r));
+	}
+	*ret = claim;
 	return 0;
+}
+
+int store_file_claim_nameless(const char *folder, struct store_claim *ret, struct err *err)
+{
+	_cleanup_free_ char *real = realpath(folder, NULL), *target = NULL;
+	struct store_claim claim = {.fd = -1};
+	char who[48];
+
+	if (real && asprintf(&target, "%s/gctrace", real[1] ? real : "") < 0)
+		target = NULL;
+	claim.fd = target ? make_temporary(target, &claim.temporary) : -errno;
+	if (claim.fd < 0)
+		return err_set(err, -claim.fd, "no temporary recording can be made in %s%s: %s; TMPDIR says where",
+			folder, caller_note(who, sizeof(who)), strerror(-claim.fd));
+	*ret = claim;
+	return 0;
+}
+
+int store_file_take(struct store_claim *claim, const char *path, struct err *err)
+{
+	static const char *const companions[] = {"-wal", "-shm", "-journal"};
+	int r = check_place(claim->target, err);
+
+	if (r)
+		return r;
+	if (rename(claim->temporary, claim->target))
+		return err_set(err, errno, "cannot replace %s: %s; name another file with -o", path,
+			strerror(errno));
+	free(steal_ptr(claim->temporary));
+	for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
+		_cleanup_free_ char *companion = store_file_companion(claim->target, companions[i]);
+
+		if (companion)
+			unlink(companion);
+	}
+	return 0;
+}
+
+void store_file_hide(struct store_claim *claim)
+{
+	if (claim->temporary)
+		unlink(claim->temporary);
+	free(steal_ptr(claim->temporary));
+}
+
+void store_claim_release(struct store_claim *claim)
+{
+	store_file_hide(claim);
+	free(steal_ptr(claim->target));
+	cleanup_close(&claim->fd);
+	claim->fd = -1;
 }
 
 /* "file:<path>" with every byte escaped that a URI gives a meaning. Caller frees. */
@@ -180,6 +285,8 @@ int store_errno(sqlite3 *db, int rc)
 
 	if (db && sqlite3_system_errno(db))
 		system = sqlite3_system_errno(db);
+	if (rc == SQLITE_READONLY_DBMOVED)
+		return -ESTALE;
 	switch (rc & 0xff) {
 	case SQLITE_OK:
 		return 0;
@@ -194,6 +301,9 @@ int store_errno(sqlite3 *db, int rc)
 	case SQLITE_LOCKED:
 		return -EBUSY;
 	case SQLITE_IOERR:
+		if (rc == SQLITE_IOERR_SHORT_READ)
+			return -EBADMSG;
+		return system > 0 ? -system : -EIO;
 	case SQLITE_CANTOPEN:
 		return system > 0 ? -system : -EIO;
 	case SQLITE_CONSTRAINT:

@@ -27,11 +27,28 @@ struct store_file {
 /* Judges the regular file open as @fd by its first bytes and its locks. 0 or -errno. */
 int store_file_inspect(int fd, struct store_file *ret);
 
+/* A place for a recording: a file made for it that has a name of its own until it takes the place. */
+struct store_claim {
+	char *target;	 /* where it is to be, absolute */
+	char *temporary; /* where it is, absolute; NULL: it took its place, or has no name */
+	int fd;		 /* of the file. Closed after SQLite's, or its locks would go */
+};
+
 /*
- * Leaves an empty file at @path for a recording. What lies there goes if it is a recording, or
- * empty; anything else is never overwritten. 0 or -errno with a sentence.
+ * Makes an empty file, 0600, beside @path. What lies there must be a recording that nobody writes, or empty, or
+ * nothing. 0 or -errno with a sentence. Ended by store_claim_release().
  */
-int store_file_claim(const char *path, struct err *err);
+int store_file_claim(const char *path, struct store_claim *ret, struct err *err);
+
+/* The same in @folder, for a file that takes no place: store_file_hide() removes its name, and SQLite needs none. */
+int store_file_claim_nameless(const char *folder, struct store_claim *ret, struct err *err);
+
+/* The file takes the place of what lies at its target. 0 or -errno with a sentence about @path. */
+int store_file_take(struct store_claim *claim, const char *path, struct err *err);
+
+/* Removes the name that a file has which took no place. */
+void store_file_hide(struct store_claim *claim);
+void store_claim_release(struct store_claim *claim);
 
 /*
  * SQLite's companion of @path: @suffix is "-wal", "-shm" or "-journal". Caller frees. NULL: no
@@ -45,6 +62,10 @@ char *store_file_companion(const char *path, const char *suffix);
  */
 int store_file_open(const char *path, const char *parameters, int flags, const char *vfs,
 	sqlite3 **ret);
+
+/* Makes a reader of @db, open on a whole recording that is called @path. 0 or -errno; @db is the reader's or closed. */
+struct store_reader;
+int store_file_read(sqlite3 *db, const char *path, struct store_reader **ret, struct err *err);
 
 /* -errno for the SQLite result @rc that @db just gave; errno is that of its last system call. */
 int store_errno(sqlite3 *db, int rc);

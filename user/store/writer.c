@@ -47,8 +47,7 @@ static const char *const put_sql[PUTS] = {
 /*
  * No fsync while recording: the ring buffer would overflow meanwhile. What is committed survives
  * the death of this process but perhaps not of the machine. The exclusive lock keeps the WAL's
- * index in memory (no -shm file) and a second recorder out. 4 MiB of WAL, then its pages move into
- * the file.
+ * index in memory (no -shm file) and a second recorder out.
  */
 static const char setup_sql[] = "PRAGMA page_size = 8192;"
 				"PRAGMA locking_mode = EXCLUSIVE;"
@@ -56,10 +55,6 @@ static const char setup_sql[] = "PRAGMA page_size = 8192;"
 				"PRAGMA synchronous = OFF;"
 				"PRAGMA temp_store = MEMORY;"
 				"PRAGMA cache_size = -1024;";
-static const char record_sql[] = "COMMIT;"
-				 "PRAGMA journal_mode = WAL;"
-				 "PRAGMA wal_autocheckpoint = 512;";
-
 static int fail_text(struct store_writer *writer, int code, struct err *err)
 {
 	const char *path = writer->path;
@@ -68,28 +63,28 @@ static int fail_text(struct store_writer *writer, int code, struct err *err)
 	case ENOSPC:
 	case EDQUOT:
 		return err_set(err, code,
-			"cannot write %s: the disk is full; what was recorded before stays "
-			"readable: "
-			"free space, or record to another disk with -o",
+			"cannot write %s: the disk is full: free space, or record to another disk "
+			"with -o",
 			path);
 	case EFBIG:
 		return err_set(err, code,
 			"cannot write %s: it has reached the largest size allowed (ulimit -f, or "
-			"the "
-			"file system); what was recorded before stays readable",
+			"the file system)",
 			path);
 	case ENOMEM:
 		return err_set(err, code, "cannot write %s: out of memory", path);
+	case EBADMSG:
+		return err_set(err, code,
+			"%s is damaged: it or its -wal was cut or overwritten while it was recorded", path);
+	case ESTALE:
+		return err_set(err, code, "%s was moved or removed while it was recorded", path);
 	}
 	return err_set(err, code,
-		"cannot write %s: %s (%s); what was recorded before stays readable: check the "
-		"disk, or "
-		"record elsewhere with -o",
+		"cannot write %s: %s (%s): check the disk, or record elsewhere with -o",
 		path, sqlite3_errmsg(writer->db), strerror(code));
 }
 
-/* The first failure undoes the open transaction and is remembered. Returns its -errno. */
-static int fail(struct store_writer *writer, int rc)
+int writer_fail(struct store_writer *writer, int rc)
 {
 	if (!writer->failed) {
 		int code = -store_errno(writer->db, rc);
@@ -112,7 +107,7 @@ int writer_step(struct store_writer *writer, sqlite3_stmt *statement)
 	errno = 0; /* for store_errno() */
 	rc = sqlite3_step(statement);
 	if (rc != SQLITE_DONE)
-		r = fail(writer, rc);
+		r = writer_fail(writer, rc);
 	sqlite3_reset(statement);
 	return r;
 }
@@ -149,7 +144,7 @@ const char *store_writer_error(const struct store_writer *writer)
 	return writer->failed ? writer->error.text : "it ends before it begins";
 }
 
-static int prepare(struct store_writer *writer)
+int writer_prepare(struct store_writer *writer)
 {
 	int rc = SQLITE_OK;
 
@@ -165,79 +160,27 @@ static int prepare(struct store_writer *writer)
 	return rc;
 }
 
-/*
- * The schema and the facts of the start go into the file itself, before there is a WAL: whatever
- * happens later, its first page names it a recording. 0 or -errno, with the failure set.
- */
-static int begin_recording(struct store_writer *writer, const struct recording *head)
+int writer_open(struct store_writer *writer, const char *path)
 {
-	sqlite3_stmt *put;
-	int rc = sqlite3_exec(writer->db, setup_sql, NULL, NULL, NULL);
+	int rc = store_file_open(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL, &writer->db);
 
-	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(writer->db, "BEGIN", NULL, NULL, NULL);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(writer->db, store_schema_sql, NULL, NULL, NULL);
-	writer->open = true;
-	if (rc == SQLITE_OK)
-		rc = prepare(writer);
-	if (rc != SQLITE_OK)
-		return fail(writer, rc);
-	writer_put_meta(writer, "version", head->version);
-	writer_put_meta(writer, "host", head->host);
-	writer_put_meta(writer, "boot_id", head->boot_id);
-	if (*head->step_asked)
-		writer_put_meta(writer, "step", head->step_asked);
-	writer_put_meta_number(writer, "start_ns", head->start_ns);
-	put = writer_begin(writer, CLOCK);
-	if (put) {
-		bind_unsigned(put, 1, head->start_ns);
-		sqlite3_bind_int64(put, 2, (int64_t)head->start_ns + head->realtime_offset_ns);
-		writer_step(writer, put);
-	}
-	if (writer->failed)
-		return writer->failed;
-	rc = sqlite3_exec(writer->db, record_sql, NULL, NULL, NULL);
-	writer->open = false;
-	return rc == SQLITE_OK ? 0 : fail(writer, rc);
+	return rc == SQLITE_OK ? sqlite3_exec(writer->db, setup_sql, NULL, NULL, NULL) : rc;
 }
 
-static void writer_free(struct store_writer *writer)
+static void finalize(struct store_writer *writer)
 {
-	for (enum put i = 0; i < PUTS; i++)
+	for (enum put i = 0; i < PUTS; i++) {
 		sqlite3_finalize(writer->put[i]);
-	sqlite3_finalize(writer->begin);
-	sqlite3_finalize(writer->commit);
-	sqlite3_close(writer->db);
-	free(writer->path);
-	free(writer);
+		writer->put[i] = NULL;
+	}
+	sqlite3_finalize(steal_ptr(writer->begin));
+	sqlite3_finalize(steal_ptr(writer->commit));
 }
 
-int store_create(const char *path, const struct recording *head, struct store_writer **ret,
-	struct err *err)
+void writer_close(struct store_writer *writer)
 {
-	struct store_writer *writer;
-	int r = store_file_claim(path, err);
-
-	if (r)
-		return r;
-	writer = calloc(1, sizeof(*writer));
-	if (!writer || !(writer->path = strdup(path))) {
-		free(writer);
-		return err_set(err, ENOMEM, "cannot record to %s: out of memory", path);
-	}
-	writer->strings = writer->frames = writer->nodes = 1;
-	r = store_file_open(path, "", SQLITE_OPEN_READWRITE, NULL, &writer->db);
-	r = r == SQLITE_OK ? begin_recording(writer, head) : fail(writer, r);
-	if (r) {
-		if (err)
-			*err = writer->error;
-		writer_free(writer);
-		unlink(path);
-		return r;
-	}
-	*ret = writer;
-	return 0;
+	finalize(writer);
+	sqlite3_close(steal_ptr(writer->db));
 }
 
 /*
@@ -284,16 +227,65 @@ static void put_end(struct store_writer *writer, const struct recording *recordi
 	writer->failed = failed ? failed : writer->failed;
 }
 
+/* Reads every page that holds rows, and counts those that must be there. 0 or -errno, with the failure set. */
+static int verify(struct store_writer *writer)
+{
+	static const char sql[] = "SELECT (SELECT count(*) FROM pause), (SELECT count(*) FROM step_mark),"
+				  "(SELECT count(*) FROM stack), (SELECT count(*) FROM frame),"
+				  "(SELECT count(*) FROM string), (SELECT count(*) FROM safepoint),"
+				  "(SELECT count(*) FROM stall), (SELECT count(*) FROM phase)";
+	sqlite3_stmt *counts;
+	int rc = sqlite3_prepare_v2(writer->db, sql, -1, &counts, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(counts);
+	if (rc == SQLITE_ROW && !writer->failed &&
+		((uint64_t)sqlite3_column_int64(counts, 0) != writer->written ||
+			sqlite3_column_int64(counts, 1) != writer->mark_id))
+		rc = SQLITE_CORRUPT;
+	sqlite3_finalize(counts);
+	return rc == SQLITE_ROW ? writer->failed : writer_fail(writer, rc);
+}
+
 /*
  * Moves the WAL into the file, makes it durable, and leaves a plain database that any reader can
- * open.
+ * open. What has no name is nobody's to find.
  */
 static int finish(struct store_writer *writer)
 {
-	int rc = sqlite3_exec(writer->db,
-		"PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE;", NULL, NULL, NULL);
+	int rc;
 
-	return rc == SQLITE_OK ? writer->failed : fail(writer, rc);
+	if (!writer->settled)
+		return writer->failed;
+	rc = sqlite3_exec(writer->db, "PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE;", NULL, NULL,
+		NULL);
+	return rc == SQLITE_OK ? writer->failed : writer_fail(writer, rc);
+}
+
+static void writer_free(struct store_writer *writer)
+{
+	writer_close(writer);
+	store_claim_release(&writer->file);
+	free(writer->path);
+	free(writer);
+}
+
+/* Everything but letting go. 0 or -errno with a sentence. */
+static int complete(struct store_writer *writer, const struct recording *recording, struct err *err)
+{
+	int r;
+
+	if (writer->failed)
+		put_lost(writer);
+	else
+		store_commit(writer);
+	put_end(writer, recording);
+	r = finish(writer);
+	if (!r)
+		r = verify(writer);
+	if (r && err)
+		*err = writer->error;
+	return r;
 }
 
 int store_close(struct store_writer *writer, const struct recording *recording, struct err *err)
@@ -302,14 +294,25 @@ int store_close(struct store_writer *writer, const struct recording *recording, 
 
 	if (!writer)
 		return 0;
-	if (writer->failed)
-		put_lost(writer);
-	else
-		store_commit(writer);
-	put_end(writer, recording);
-	r = finish(writer);
-	if (r && err)
-		*err = writer->error;
+	r = complete(writer, recording, err);
+	writer_free(writer);
+	return r;
+}
+
+int store_close_to_read(struct store_writer *writer, const struct recording *recording,
+	struct store_reader **ret, struct err *err)
+{
+	int r = complete(writer, recording, err);
+
+	if (!r) {
+		sqlite3 *db = writer->db;
+
+		/* Others may read beside it. */
+		sqlite3_exec(db, "PRAGMA locking_mode = NORMAL;", NULL, NULL, NULL);
+		finalize(writer);
+		writer->db = NULL;
+		r = store_file_read(db, writer->path, ret, err);
+	}
 	writer_free(writer);
 	return r;
 }
@@ -318,7 +321,9 @@ void store_abandon(struct store_writer *writer)
 {
 	if (!writer)
 		return;
-	store_commit(writer);
-	finish(writer);
+	if (writer->db)
+		store_commit(writer);
+	if (writer->db)
+		finish(writer);
 	writer_free(writer);
 }

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include "store.h"
+#include "store_file.h"
 
 /* Rows that one INSERT takes: a third cheaper than one each. */
 #define PAUSE_BATCH 16
@@ -39,7 +40,9 @@ enum put {
 struct store_writer {
 	sqlite3 *db;
 	sqlite3_stmt *put[PUTS], *begin, *commit;
-	char *path;
+	char *path; /* as named by who asked */
+	struct store_claim file;
+	bool settled; /* in its place, with a WAL; before that, and for ever where it has no name, without */
 	uint32_t strings, frames, nodes; /* of the stack table: the next one to write */
 	struct pause pauses[PAUSE_BATCH];
 	struct mark marks[MARK_BATCH];
@@ -47,6 +50,7 @@ struct store_writer {
 	int64_t mark_id;		  /* of the last mark written */
 	uint64_t pending; /* events in the open transaction, those in the batches too */
 	uint64_t lost;	  /* events that a failure cost: pauses, marks, stalls, phases */
+	uint64_t written; /* pauses, in statements that succeeded */
 	bool open;	  /* a transaction is */
 	int failed;	  /* -errno of the first failure, after which nothing is taken */
 	struct err error;
@@ -60,6 +64,16 @@ int writer_step(struct store_writer *writer, sqlite3_stmt *statement);
 
 int writer_put_meta(struct store_writer *writer, const char *key, const char *value);
 int writer_put_meta_number(struct store_writer *writer, const char *key, uint64_t value);
+
+/* Opens @path, a file of this writer's own, and prepares to write to it. An SQLite result. */
+int writer_open(struct store_writer *writer, const char *path);
+
+/* Prepares the statements; takes them away, and closes. */
+int writer_prepare(struct store_writer *writer);
+void writer_close(struct store_writer *writer);
+
+/* Notes the first failure, SQLite's result @rc, and undoes the open transaction. Returns its -errno. */
+int writer_fail(struct store_writer *writer, int rc);
 
 /* Writes what waits in the batches. 0 or -errno, with the failure set. */
 int writer_flush(struct store_writer *writer);

@@ -98,11 +98,13 @@ static int flush_pauses(struct store_writer *writer)
 		for (unsigned i = 0; i < count; i++)
 			bind_pause(writer->put[PAUSES], (int)i * PAUSE_COLUMNS, &writer->pauses[i]);
 		r = writer_step(writer, writer->put[PAUSES]);
+		writer->written += r ? 0 : count;
 		return r ? r : put_safepoints(writer, count);
 	}
 	for (unsigned i = 0; i < count && !r; i++) {
 		bind_pause(writer->put[PAUSE], 0, &writer->pauses[i]);
 		r = writer_step(writer, writer->put[PAUSE]);
+		writer->written += !r;
 	}
 	return r ? r : put_safepoints(writer, count);
 }

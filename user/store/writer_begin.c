@@ -1,0 +1,151 @@
+/* A path in; a recording that has begun out: under a name of its own first, then in its place, or nameless. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "writer.h"
+
+/* 4 MiB of WAL, then its pages move into the file. */
+static const char wal_sql[] = "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 512;";
+
+static void put_head(struct store_writer *writer, const struct recording *head)
+{
+	sqlite3_stmt *put;
+
+	writer_put_meta(writer, "version", head->version);
+	writer_put_meta(writer, "host", head->host);
+	writer_put_meta(writer, "boot_id", head->boot_id);
+	if (*head->step_asked)
+		writer_put_meta(writer, "step", head->step_asked);
+	writer_put_meta_number(writer, "start_ns", head->start_ns);
+	put = writer_begin(writer, CLOCK);
+	if (put) {
+		bind_unsigned(put, 1, head->start_ns);
+		sqlite3_bind_int64(put, 2, (int64_t)head->start_ns + head->realtime_offset_ns);
+		writer_step(writer, put);
+	}
+}
+
+/*
+ * The schema and the facts of the start go into the file itself, before there is a WAL: whatever
+ * happens later, its first page names it a recording. 0 or -errno, with the failure set.
+ */
+static int begin_recording(struct store_writer *writer, const struct recording *head)
+{
+	int rc = sqlite3_exec(writer->db, "BEGIN", NULL, NULL, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(writer->db, store_schema_sql, NULL, NULL, NULL);
+	writer->open = true;
+	if (rc == SQLITE_OK)
+		rc = writer_prepare(writer);
+	if (rc != SQLITE_OK)
+		return writer_fail(writer, rc);
+	put_head(writer, head);
+	return store_commit(writer);
+}
+
+static struct store_writer *new_writer(const char *path, struct err *err)
+{
+	struct store_writer *writer = calloc(1, sizeof(*writer));
+
+	if (!writer || !(writer->path = strdup(path))) {
+		free(writer);
+		err_set(err, ENOMEM, "cannot record to %s: out of memory", path);
+		return NULL;
+	}
+	writer->strings = writer->frames = writer->nodes = 1;
+	writer->file.fd = -1;
+	return writer;
+}
+
+/* Fills the file that was claimed with @r. 0 or -errno with a sentence, and @writer freed. */
+static int begin(struct store_writer *writer, int r, const struct recording *head, struct store_writer **ret,
+	struct err *err)
+{
+	if (!r) {
+		int rc = writer_open(writer, writer->file.temporary);
+
+		r = rc == SQLITE_OK ? begin_recording(writer, head) : writer_fail(writer, rc);
+		if (r && err)
+			*err = writer->error;
+	}
+	if (r)
+		store_abandon(writer);
+	else
+		*ret = writer;
+	return r;
+}
+
+int store_begin(const char *path, const struct recording *head, struct store_writer **ret,
+	struct err *err)
+{
+	struct store_writer *writer = new_writer(path, err);
+
+	return writer ? begin(writer, store_file_claim(path, &writer->file, err), head, ret, err) : -ENOMEM;
+}
+
+int store_begin_nameless(const char *folder, const struct recording *head, struct store_writer **ret,
+	struct err *err)
+{
+	struct store_writer *writer;
+	char path[PATH_MAX];
+	int r;
+
+	snprintf(path, sizeof(path), "a temporary recording in %s", folder);
+	writer = new_writer(path, err);
+	if (!writer)
+		return -ENOMEM;
+	r = begin(writer, store_file_claim_nameless(folder, &writer->file, err), head, ret, err);
+	if (!r)
+		store_file_hide(&writer->file);
+	return r;
+}
+
+/* SQLite knows a file by the name under which it opened it: the WAL would bear the old one. */
+static int open_again(struct store_writer *writer)
+{
+	int rc = writer_open(writer, writer->file.target);
+
+	if (rc == SQLITE_OK)
+		rc = writer_prepare(writer);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(writer->db, wal_sql, NULL, NULL, NULL);
+	return rc;
+}
+
+int store_settle(struct store_writer *writer, struct err *err)
+{
+	int rc, r = store_commit(writer);
+
+	if (!r) {
+		writer_close(writer);
+		r = store_file_take(&writer->file, writer->path, err);
+		writer->failed = r;
+		if (r)
+			return r;
+		writer->settled = true;
+		rc = open_again(writer);
+		r = rc == SQLITE_OK ? 0 : writer_fail(writer, rc);
+	}
+	if (r && err)
+		*err = writer->error;
+	return r;
+}
+
+int store_create(const char *path, const struct recording *head, struct store_writer **ret,
+	struct err *err)
+{
+	struct store_writer *writer = NULL;
+	int r = store_begin(path, head, &writer, err);
+
+	if (!r)
+		r = store_settle(writer, err);
+	if (r)
+		store_abandon(writer);
+	else
+		*ret = writer;
+	return r;
+}
