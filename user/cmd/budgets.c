@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "cmd.h"
 #include "log.h"
+#include "output.h"
 
 int budgets_add(struct budgets *budgets, const char *text, struct err *err)
 {
@@ -50,16 +51,24 @@ static int status_of(const struct budget_judgement *judgement, int recording)
 
 static int write_junit(const char *path, const struct budget_judgement *judgement)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "we");
+	struct output output;
 	struct err err = {};
+	int r = output_open(&output, path, &err);
 
-	if (file) {
-		budget_report_junit(file, judgement);
-		if (!fflush(file) && !ferror(file))
-			return EXIT_OK;
+	if (!r) {
+		budget_report_junit(output.stream, judgement);
+		r = output_close(&output, 0, &err);
 	}
-	err_set(&err, errno, "%s cannot be written: %s", path, strerror(errno));
-	return cmd_fail(-errno, &err);
+	return r ? cmd_fail(r, &err) : EXIT_OK;
+}
+
+int budgets_check(const struct budgets *budgets, const char *recording, struct err *err)
+{
+	if (!budgets->junit)
+		return 0;
+	if (recording && !strcmp(budgets->junit, recording))
+		return err_set(err, EINVAL, "%s cannot be both the recording and the JUnit report", recording);
+	return output_check(budgets->junit, err);
 }
 
 int budgets_judge(const struct budgets *budgets, const struct analysis *analysis, const char *name,

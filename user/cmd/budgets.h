@@ -16,6 +16,9 @@ struct budgets {
 int budgets_add(struct budgets *budgets, const char *text, struct err *err);
 void budgets_release(struct budgets *budgets);
 
+/* Whether the JUnit file can be written, long before it is; @recording is another or NULL. 0 or -errno with a sentence. */
+int budgets_check(const struct budgets *budgets, const char *recording, struct err *err);
+
 /*
  * Judges all of them on @analysis of the recording @name, as a table or with @json as records on @out, and into
  * the JUnit file. Returns the exit status: EXIT_BREACH; EXIT_BLIND; EXIT_INCOMPLETE; EXIT_OK.

@@ -1,5 +1,4 @@
 /* gctrace report FILE: a recording in one of the formats. No privilege needed. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +6,7 @@
 #include "cleanup.h"
 #include "cmd.h"
 #include "log.h"
+#include "output.h"
 #include "parse.h"
 #include "reading.h"
 
@@ -80,27 +80,14 @@ static int parse(int argc, char **argv, struct report_options *ret)
 	return EXIT_OK;
 }
 
-/* Writes to the file, or to stdout for none and "-". */
 static int write_report(const struct report_options *options, const struct report_input *input)
 {
-	bool to_stdout = !options->output || !strcmp(options->output, "-");
-	FILE *out = to_stdout ? stdout : fopen(options->output, "we");
+	struct output output;
 	struct err err = {};
-	int r;
+	int r = output_open(&output, options->output, &err);
 
-	if (!out) {
-		r = errno;
-		err_set(&err, r, "%s cannot be written: %s", options->output, strerror(r));
-		return cmd_fail(-r, &err);
-	}
-	r = options->format->write(input, out, &err);
-	if (fflush(out) || ferror(out)) {
-		if (!r)
-			r = err_set(&err, EIO, "the report could not be written in full to %s: %s",
-				to_stdout ? "stdout" : options->output, strerror(errno));
-	}
-	if (!to_stdout)
-		fclose(out);
+	if (!r)
+		r = output_close(&output, options->format->write(input, output.stream, &err), &err);
 	return r ? cmd_fail(r, &err) : EXIT_OK;
 }
 
@@ -109,7 +96,8 @@ static void make_title(const struct report_options *options, char *title, size_t
 {
 	const struct pause_filter *filter = &options->filter;
 	const char *base = strrchr(options->input, '/');
-	int used = snprintf(title, size, "%s", base ? base + 1 : options->input);
+	const char *name = base ? base + 1 : options->input;
+	int used = snprintf(title, size, "%s", strcmp(name, "-") ? name : "stdin");
 
 	if (used < 0 || (size_t)used >= size)
 		return;
