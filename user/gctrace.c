@@ -4,6 +4,7 @@
 
 #include "cmd.h"
 #include "log.h"
+#include "streams.h"
 #include "suggest.h"
 
 static void print_help(FILE *out)
@@ -45,7 +46,7 @@ static int no_verb(const char *typed)
 	return EXIT_USAGE;
 }
 
-int main(int argc, char **argv)
+static int run_verb(int argc, char **argv)
 {
 	const struct command *command;
 
@@ -65,4 +66,10 @@ int main(int argc, char **argv)
 	if (command)
 		return command->run(argc - 1, argv + 1);
 	return no_verb(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	streams_open();
+	return streams_close(run_verb(argc, argv));
 }
