@@ -5,6 +5,7 @@
 #include "analysis.h"
 #include "cmd.h"
 #include "log.h"
+#include "spool.h"
 #include "verdict.h"
 
 static int next_pause(void *arg, struct pause *ret, struct err *err)
@@ -109,11 +110,20 @@ static int compute(struct analysis *analysis, const struct step_spec *spec,
 int analysis_open(struct analysis *analysis, const char *path, const struct reading *reading,
 	enum analysis_depth depth, struct err *err)
 {
-	int r;
+	struct store_reader *reader = NULL;
+	int r = strcmp(path, "-") ? store_open(path, &reader, err) : spool_stdin(&reader, err);
 
-	*analysis = (struct analysis){.gc_only = reading && reading->gc_only};
-	r = store_open(path, &analysis->reader, err);
-	return r || depth == ANALYSIS_NONE ? r : compute(analysis, reading ? reading->step : NULL, depth, err);
+	if (!r)
+		return analysis_of(analysis, reader, reading, depth, err);
+	*analysis = (struct analysis){};
+	return r;
+}
+
+int analysis_of(struct analysis *analysis, struct store_reader *reader, const struct reading *reading,
+	enum analysis_depth depth, struct err *err)
+{
+	*analysis = (struct analysis){.reader = reader, .gc_only = reading && reading->gc_only};
+	return depth == ANALYSIS_NONE ? 0 : compute(analysis, reading ? reading->step : NULL, depth, err);
 }
 
 void analysis_close(struct analysis *analysis)

@@ -30,12 +30,16 @@ enum analysis_depth {
 };
 
 /*
- * Opens the recording at @path, reads it as @reading says (NULL: as though without options) and computes.
+ * Opens the recording at @path ("-": on stdin), reads it as @reading says (NULL: as though without options) and computes.
  * Without its step, steps are what was asked for when it was recorded, else automatic; gc_only: as though
  * safepoints without a collection were not in it. The input's pauses are read through @analysis, which must
  * stay where it is. 0 or -errno with a sentence. Released in every case by analysis_close().
  */
 int analysis_open(struct analysis *analysis, const char *path, const struct reading *reading,
+	enum analysis_depth depth, struct err *err);
+
+/* The same of a recording that is open; @reader is the analysis's in every case. */
+int analysis_of(struct analysis *analysis, struct store_reader *reader, const struct reading *reading,
 	enum analysis_depth depth, struct err *err);
 void analysis_close(struct analysis *analysis);
 
