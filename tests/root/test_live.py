@@ -98,8 +98,10 @@ def test_run_passes_signals(bench, some_runtime):
 
 
 def test_run_as_the_invoking_user(bench, some_runtime):
-    """Under sudo the workload is not root."""
+    """Under sudo the workload is not root, and the recording is where its user may write."""
     folder = bench.public_folder()
+    os.chown(folder, 65534, 65534)
+    bench.file = folder / "run.gct"
     harness.shutil.copy(harness.ORACLE, folder / "oracle.py")
     exe = "/usr/bin/python3"
     tracer = bench.keep(
@@ -112,5 +114,6 @@ def test_run_as_the_invoking_user(bench, some_runtime):
     ready = tracer.out.find(lambda l: '"ready"' in l)
     assert ready, tracer.err.text()
     assert json.loads(ready)["uid"] == 65534
+    assert os.stat(bench.file).st_uid == 65534
     tracer.send("quit")
     tracer.finish()

@@ -70,6 +70,7 @@ static int turn(struct capture *capture)
 	}
 	if (r) {
 		log_error("%s", capture->store ? store_writer_error(capture->store) : strerror(-r));
+		capture->said = true;
 		return r;
 	}
 	r = capture_check_quota(capture, &err);
@@ -226,77 +227,99 @@ static void announce(const struct capture *capture)
 }
 
 /* A live session records too: its report is that of a recording, and memory does not grow with time. */
-static int make_temporary(struct capture *capture)
-{
-	const char *folder = getenv("TMPDIR");
-	struct err err = {};
-	int fd;
-
-	snprintf(capture->path, sizeof(capture->path), "%s/gctrace-XXXXXX",
-		folder && *folder ? folder : "/var/tmp");
-	fd = mkstemp(capture->path);
-	if (fd < 0) {
-		err_set(&err, errno, "no temporary recording can be made as %s: %s; TMPDIR says where",
-			capture->path, strerror(errno));
-		return cmd_fail(-errno, &err);
-	}
-	close(fd);
-	capture->temporary = true;
-	return EXIT_OK;
-}
-
-/* The file belongs to who asked, so that the report needs no root. */
-static void give_to_caller(const char *path)
-{
-	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
-
-	if (!geteuid() && uid && gid &&
-		chown(path, (uid_t)strtoul(uid, NULL, 10), (gid_t)strtoul(gid, NULL, 10)))
-		log_debug("chown %s: %s", path, strerror(errno));
-}
-
 static int open_store(struct capture *capture)
 {
+	const struct recording *head = trace_recording(capture->trace);
+	const char *output = capture->options->output, *folder = getenv("TMPDIR");
 	struct err err = {};
-	int r;
+	int r = caller_act(&err);
 
-	if (capture->options->output)
-		snprintf(capture->path, sizeof(capture->path), "%s", capture->options->output);
-	else if (make_temporary(capture))
-		return EXIT_FAILED;
-	r = store_create(capture->path, trace_recording(capture->trace), &capture->store, &err);
 	if (r)
 		return cmd_fail(r, &err);
-	if (!capture->temporary)
-		give_to_caller(capture->path);
-	return EXIT_OK;
+	folder = folder && *folder ? folder : "/var/tmp";
+	capture->temporary = !output;
+	if (output)
+		snprintf(capture->path, sizeof(capture->path), "%s", output);
+	else
+		snprintf(capture->path, sizeof(capture->path), "in %s", folder);
+	r = output ? store_begin(output, head, &capture->store, &err)
+		   : store_begin_nameless(folder, head, &capture->store, &err);
+	caller_rest();
+	return r ? cmd_fail(r, &err) : EXIT_OK;
 }
 
-static int close_store(struct capture *capture)
+/* What traces takes the place of an older recording; what could not does not. */
+static int settle_store(struct capture *capture)
 {
-	struct recording recording = *trace_recording(capture->trace);
-	struct store_writer *store = capture->store;
 	struct err err = {};
-	int r = capture_commit(capture);
+	int r = capture->temporary ? 0 : caller_act(&err);
 
-	if (!store) /* it was closed when it was as large as it may get */
-		return EXIT_OK;
+	if (!r && !capture->temporary) {
+		r = store_settle(capture->store, &err);
+		capture->settled = !r;
+		caller_rest();
+	}
+	return r ? cmd_fail(r, &err) : EXIT_OK;
+}
+
+/* After a failure: what of the recording there is, by reading it. */
+static void tell_rest(const struct capture *capture)
+{
+	struct store_reader *reader = NULL;
+	unsigned long long pauses = 0;
+	struct pause pause;
+	struct err err = {};
+
+	if (capture->temporary)
+		return;
+	if (!capture->settled || store_open(capture->path, &reader, &err)) {
+		log_error("nothing of it can be read%s%s", *err.text ? ": " : "", err.text);
+		return;
+	}
+	while (store_next_pause(reader, &pause, &err) > 0)
+		pauses++;
+	store_reader_free(reader);
+	log_info("%llu pause%s recorded before can be read: gctrace report %s", pauses,
+		pauses == 1 ? "" : "s", capture->path);
+}
+
+int capture_close(struct capture *capture, struct recording recording, struct err *err)
+{
+	bool shown = capture->out || capture->options->budgets.items.count;
+	int r = capture_commit(capture), acting = caller_act(err);
+	struct store_writer *store = capture->store;
+
+	capture->store = NULL;
+	if (acting) {
+		store_abandon(store);
+		return acting;
+	}
 	if (!r && capture->limit.count) {
 		recording.complete = false;
 		r = store_put_drop(store, &capture->limit);
 	}
-	capture->store = NULL;
-	if (r) {
-		log_error("%s", store_writer_error(store));
-		store_abandon(store);
-		return EXIT_FAILED;
-	}
-	r = store_close(store, &recording, &err);
+	/* One that has failed already is closed too: what it lost is a fact of it. */
+	r = shown && !r ? store_close_to_read(store, &recording, &capture->reader, err)
+			: store_close(store, &recording, err);
 	if (r)
-		return cmd_fail(r, &err);
-	if (!capture->temporary)
+		tell_rest(capture);
+	caller_rest();
+	return r;
+}
+
+static int close_store(struct capture *capture)
+{
+	struct err err = {};
+	int r;
+
+	if (!capture->store) /* it was closed when it was as large as it may get */
+		return EXIT_OK;
+	r = capture_close(capture, *trace_recording(capture->trace), &err);
+	if (r && !capture->said)
+		log_error("%s", err.text);
+	if (!r && !capture->temporary)
 		log_info("%s written; gctrace report %s", capture->path, capture->path);
-	return EXIT_OK;
+	return r ? EXIT_FAILED : EXIT_OK;
 }
 
 /* The report and the budgets of what was just recorded. */
@@ -311,7 +334,7 @@ static int show_end(struct capture *capture)
 	struct analysis analysis;
 	struct err err = {};
 	int status = EXIT_OK;
-	int r = analysis_open(&analysis, capture->path, &reading, ANALYSIS_ADVICE, &err);
+	int r = analysis_of(&analysis, steal_ptr(capture->reader), &reading, ANALYSIS_ADVICE, &err);
 
 	if (!r && capture->out) {
 		r = analysis_input(&analysis, &options->filter, capture->path, &input, &err);
@@ -352,6 +375,7 @@ static int finish(struct capture *capture, int r)
 
 	if (r)
 		log_error("%s", capture->store ? store_writer_error(capture->store) : strerror(-r));
+	capture->said = r;
 	capture_show_left_out(capture, UINT64_MAX);
 	status = close_store(capture);
 	if (!status && (capture->out || capture->options->budgets.items.count))
@@ -383,6 +407,9 @@ static int capture_session(struct capture *capture)
 			return r == -ENOENT ? 127 : 126; /* as a shell would */
 		}
 	}
+	status = settle_store(capture);
+	if (status)
+		return status;
 	announce(capture);
 	capture_show_header(capture, NULL);
 	if (capture->options->duration_ns)
@@ -408,6 +435,9 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 	int r, status;
 
 	sink.arg = &capture;
+	r = budgets_check(&options->budgets, options->output, &err);
+	if (r)
+		return cmd_fail(r, &err);
 	r = trace_open(&options->trace, &sink, &capture.trace, &err);
 	capture.shown_lines.min_ns =
 		options->min_duration_set ? options->filter.min_duration_ns : LIVE_MIN_NS;
@@ -416,10 +446,12 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 	if (r)
 		return cmd_blind(&err);
 	status = capture_session(&capture);
-	store_abandon(capture.store);
+	if (!caller_act(NULL)) {
+		store_abandon(capture.store);
+		caller_rest();
+	}
 	trace_free(capture.trace);
-	if (capture.temporary)
-		unlink(capture.path);
+	store_reader_free(capture.reader);
 	cleanup_close(&capture.signals);
 	cleanup_close(&capture.timer);
 	cleanup_close(&capture.poll);

@@ -14,8 +14,11 @@ struct capture {
 	bool lines; /* show each pause: not between the lines that a workload prints */
 	struct trace *trace;
 	struct store_writer *store;
-	char path[PATH_MAX]; /* of the recording */
-	bool temporary;	     /* nobody asked for it: it goes when the report is written */
+	struct store_reader *reader; /* of what was recorded, for the report at the end */
+	char path[PATH_MAX]; /* of the recording, or "in FOLDER" where it is temporary */
+	bool temporary;	     /* nobody asked for it: it has no name, and goes with this process */
+	bool settled;	     /* it is at its path */
+	bool said;	     /* why it could not be written */
 	uint64_t paused_from_ns, paused_until_ns; /* the pause that came last */
 	struct live_lines shown_lines; /* which pauses get a line of text */
 	unsigned int headed; /* which headers of the lines have been written: text_live_header()'s */
@@ -33,6 +36,12 @@ extern const struct trace_sink capture_sink;
 
 /* Writes what has been told so far. 0 or -errno. */
 int capture_commit(struct capture *capture);
+
+/*
+ * Ends the file as @recording says, cut short where there is a limit; what is shown of it at the end is read by
+ * capture->reader. 0 or -errno with a sentence, and what of it can be read has been said.
+ */
+int capture_close(struct capture *capture, struct recording recording, struct err *err);
 
 /*
  * quota.c: ends the recording where it is as large as it may get. With live lines the session goes on without one,

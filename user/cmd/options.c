@@ -1,5 +1,6 @@
 /* The options of the capturing verbs. */
 #include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,8 @@ static int take_option(int option, const char *value, struct capture_options *op
 	case 'd':
 		return parse_duration(value, &options->duration_ns, err);
 	case 'o':
+		if (!strcmp(value, "-"))
+			return err_set(err, EINVAL, "a recording is no stream: name a file with -o");
 		options->output = value;
 		return 0;
 	case 'v':

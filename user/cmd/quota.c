@@ -38,34 +38,19 @@ static bool find_limit(const struct capture *capture, struct drop *ret)
 	return true;
 }
 
-/* What was recorded until now is whole, and says why it ends here. 0 or -errno. */
-static int close_early(struct capture *capture, struct err *err)
-{
-	struct recording cut = *trace_recording(capture->trace);
-	struct store_writer *store = capture->store;
-	int r = capture_commit(capture);
-
-	cut.end_ns = capture->limit.time_ns;
-	cut.complete = false;
-	capture->store = NULL;
-	if (!r)
-		r = store_put_drop(store, &capture->limit);
-	if (!r)
-		return store_close(store, &cut, err);
-	err_set(err, -r, "%s", store_writer_error(store));
-	store_abandon(store);
-	return r;
-}
-
 int capture_check_quota(struct capture *capture, struct err *err)
 {
+	struct recording cut = *trace_recording(capture->trace);
+
 	if (!capture->store || capture->limit.count || !find_limit(capture, &capture->limit))
 		return 0;
 	log_warning("the recording %s ends here: %s%s", capture->path, capture->limit.remedy,
 		capture->lines	 ? "; what follows is shown, but not in the report"
 		: capture->child ? "; the workload goes on" : "");
-	if (capture->lines)
-		return close_early(capture, err);
+	if (capture->lines) {
+		cut.end_ns = capture->limit.time_ns;
+		return capture_close(capture, cut, err);
+	}
 	capture->stop = true; /* what the books and the ring still hold is stored */
 	return 0;
 }
