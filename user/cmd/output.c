@@ -150,7 +150,7 @@ int output_close(struct output *output, int r, struct err *err)
 	if (output->path && fclose(output->stream) && !error)
 		error = errno;
 	if (!output->path)
-		error = 0; /* streams_close() tells */
+		error = 0; /* streams_close() tells, and once */
 	acting = caller_act(err);
 	if (!acting) {
 		int settled = settle(output, r ? r : -error);

@@ -48,7 +48,7 @@ int streams_close(int status)
 		error = errno;
 		broken = true;
 	}
-	if (!broken || reader_left())
+	if (!broken || reader_left() || status == EXIT_FAILED) /* which was told */
 		return status;
 	log_error("stdout could not be written in full%s%s", error ? ": " : "", error ? strerror(error) : "");
 	return status ? status : EXIT_FAILED;
