@@ -252,29 +252,95 @@ __noinline int end_was_lost(struct thread_state *state)
 		books_moved(state->before, now);
 }
 
+#define GENERATION_BYTES 24 /* sizeof(struct gc_generation) */
+
+/* gc_select_generation(): whether it finds no generation that is due. */
+static __always_inline bool none_is_due(const struct gc_layout *layout,
+	const struct gc_window *window)
+{
+	__u64 at = layout->gc_counts, heap = layout->gc_long_lived;
+	bool full;
+
+	if (!IN_WINDOW(at, 2 * GENERATION_BYTES + 8) || !IN_WINDOW(heap, 16))
+		return false; /* not known */
+	full = window_u64(window, heap + 8) >= window_u64(window, heap) / 4;
+	for (int i = 0; i < 3; i++, at += GENERATION_BYTES)
+		if (window_s32(window, at + 4) > window_s32(window, at) && (i < 2 || full))
+			return false;
+	return true;
+}
+
+/*
+ * Whether this call of the collector, which is entered before it looks, will do nothing: a
+ * collection is under way, maybe another thread's or greenlet's; or it is to choose a generation, and
+ * none is due.
+ */
+static __always_inline bool is_idle(struct pt_regs *ctx, const struct gc_layout *layout,
+	const struct gc_window *window)
+{
+	__u64 collecting = layout->gc_collecting;
+
+	if (!IN_WINDOW(collecting, 4))
+		return false;
+	if (window_s32(window, collecting) == 1) /* anything else is not this flag */
+		return true;
+	return layout->tstate_source == GC_TSTATE_ARG1 && (__s32)PT_REGS_PARM2(ctx) == -1 &&
+		none_is_due(layout, window);
+}
+
+/* Of the pause under way, what a call that does nothing must leave as it was. */
+struct known {
+	__u64 tstate, interpreter, gc, runtime;
+};
+
+static __always_inline struct known what_is_known(const struct thread_state *state)
+{
+	return (struct known){state->tstate, state->interpreter, state->gc, state->runtime};
+}
+
+static __always_inline void know_again(struct thread_state *state, const struct known *known)
+{
+	if (!state->depth)
+		return;
+	state->tstate = known->tstate;
+	state->interpreter = known->interpreter;
+	state->gc = known->gc;
+	state->runtime = known->runtime;
+	state->flags |= GC_PAUSE_NESTED;
+}
+
 /*
  * @runtime: the address of _PyRuntime in this process. Never inlined: the window would lie on the
- * stack below walk_stack() and what it calls, and 512 bytes are for all of them together.
+ * stack below walk_stack() and what it calls, and 512 bytes are for all of them together. Returns
+ * the depth: without a result it may leave an address of its stack where the verifier looks for
+ * one.
  */
-static __noinline void begin(struct pt_regs *ctx, struct thread_state *state, __u32 image,
+static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state, __u32 image,
 	const struct gc_layout *layout, __u64 runtime)
 {
+	const struct known before = what_is_known(state);
+	const bool may_idle = layout->idle_source == GC_IDLE_STATE;
 	struct gc_window window;
 	struct gc_open *slot;
+	bool readable;
 
-	if (state->depth && !end_was_lost(state)) {
+	if (!may_idle && state->depth && !end_was_lost(state)) {
 		state->depth++;
 		state->flags |= GC_PAUSE_NESTED;
-		return;
+		return (int)state->depth;
 	}
-	state->depth = 1;
+	state->runtime = runtime;
+	find_interpreter(state, layout, find_tstate(ctx, layout, runtime));
+	readable = !bpf_probe_read_user(&window, sizeof(window), (void *)state->gc);
+	if (may_idle && (readable ? is_idle(ctx, layout, &window) : state->depth)) {
+		know_again(state, &before);
+		return (int)state->depth;
+	}
+	state->depth = 1; /* if it was so before, that pause's end was lost: the books tell */
 	state->inherited = 0;
 	state->image = image;
-	state->runtime = runtime;
 	state->flags = 0;
-	find_interpreter(state, layout, find_tstate(ctx, layout, runtime));
-	state->has_books = !bpf_probe_read_user(&window, sizeof(window), (void *)state->gc) &&
-		take_books(layout, &window, state->before);
+	state->has_books = readable && take_books(layout, &window, state->before);
 	state->cause = state->has_books ? cause_of(ctx, layout, &window) : GC_CAUSE_UNKNOWN;
 	if (state->has_books)
 		take_heap(state, layout, &window);
@@ -293,6 +359,15 @@ static __noinline void begin(struct pt_regs *ctx, struct thread_state *state, __
 		slot->generation = state->generation;
 		slot->cause = state->cause;
 	}
+	return (int)state->depth;
+}
+
+static __always_inline void begin(struct pt_regs *ctx, struct thread_state *state, __u32 image,
+	const struct gc_layout *layout, __u64 runtime)
+{
+	int result = begin_now(ctx, state, image, layout, runtime);
+
+	asm volatile("" : : "r"(result)); /* clang computes none that is not used */
 }
 
 /*
@@ -354,46 +429,50 @@ static __always_inline void send_pause(struct thread_state *state)
 	send_record(record, size, &state->sent);
 }
 
-/*
- * From 3.13 on the collector is also called in vain: where another thread is in it, and automatically,
- * where no generation is over its threshold any more. Any other call moves a counter, wherever that is.
- */
+/* A call of the collector that should have moved a counter, wherever that is. */
 static __always_inline void note_unmoved(const struct thread_state *state)
 {
-	const struct gc_layout *layout;
 	struct shared *s = shared();
 	__u32 image = state->image;
-	__s32 collecting = 0;
 
-	layout = bpf_map_lookup_elem(&layouts, &image);
-	if (!layout || !s || image >= GC_MAX_IMAGES)
-		return;
-	if (layout->reason_source == GC_REASON_ARG3 &&
-		(state->cause == GC_CAUSE_AUTOMATIC ||
-			bpf_probe_read_user(&collecting, 4,
-				(void *)(state->gc + layout->gc_collecting)) ||
-			collecting == 1))
-		return;
-	__sync_fetch_and_add(&s->unmoved[image], 1);
+	if (s && image < GC_MAX_IMAGES)
+		__sync_fetch_and_add(&s->unmoved[image], 1);
 }
 
-static __always_inline void end(struct thread_state *state, __u64 end_ns)
+/*
+ * Whether the pause ends here. @kind: of the site. A place is no end for a call that does nothing,
+ * nor one that was passed before: neither finds counters that have moved.
+ */
+static __always_inline bool ends_here(struct thread_state *state, __u32 kind)
 {
-	struct gc_open *slot = open_slot(state);
+	if (kind == GC_SITE_PLACE) {
+		if (!state->depth)
+			return false;
+		if (!settle_books(state)) {
+			note_unmoved(state);
+			return false;
+		}
+		state->depth = 0;
+		return true;
+	}
+	if (!state->depth && state->start_ns)
+		count_drop(GC_DROP_UNMATCHED_END); /* else its begin was before us */
+	return state->depth && !--state->depth;
+}
+
+static __always_inline void end(struct thread_state *state, __u64 end_ns, __u32 kind)
+{
+	struct gc_open *slot;
 	struct gc_pause *record;
 
-	if (!state->depth) {
-		if (state->start_ns)
-			count_drop(GC_DROP_UNMATCHED_END);
-		return; /* else its begin was before us */
-	}
-	if (--state->depth)
+	if (!ends_here(state, kind))
 		return;
+	slot = open_slot(state);
 	if (slot)
 		slot->start_ns = 0;
 	record = &state->record;
 	record->frame_count = 0;
-	if (!settle_books(state)) {
+	if (kind != GC_SITE_PLACE && !settle_books(state)) {
 		note_unmoved(state);
 		return;
 	}
@@ -445,7 +524,7 @@ int on_collect_end(struct pt_regs *ctx)
 
 	OWN_STACK(ctx, no_programs);
 	if (state)
-		end(state, now);
+		end(state, now, GC_COOKIE_KIND(bpf_get_attach_cookie(ctx)));
 	return 0;
 }
 
@@ -464,19 +543,28 @@ int on_collect_session(struct pt_regs *ctx)
 		now = bpf_ktime_get_ns();
 		state = thread_state(0);
 		if (state)
-			end(state, now);
+			end(state, now, GC_SITE_FUNCTION);
 		return 0;
 	}
 	cookie = bpf_get_attach_cookie(ctx);
-	now = GC_COOKIE_KIND(cookie) == GC_SITE_END ? bpf_ktime_get_ns() : 0;
+	now = GC_COOKIE_KIND(cookie) >= GC_SITE_END ? bpf_ktime_get_ns() : 0;
 	state = target_state();
 	if (!state)
 		return 1;
 	if (now)
-		end(state, now);
+		end(state, now, GC_COOKIE_KIND(cookie));
 	else
 		begin_here(ctx, state, cookie);
 	return GC_COOKIE_KIND(cookie) != GC_SITE_FUNCTION;
+}
+
+/* Whether this write, which the processor reports as one, wrote what was there already. */
+static __always_inline bool has_failed(const struct bpf_perf_event_data *ctx,
+	const struct gc_layout *layout)
+{
+	const __u64 zero_flag = 0x40;
+
+	return layout->idle_source == GC_IDLE_FLAGS && !(ctx->regs.eflags & zero_flag);
 }
 
 /*
@@ -512,8 +600,8 @@ int on_collecting_write(struct bpf_perf_event_data *ctx)
 		bpf_probe_read_user(&collecting, 4, (void *)ctx->addr))
 		return 0;
 	if (state->depth && !collecting)
-		end(state, now);
-	else if (collecting && !state->depth)
+		end(state, now, GC_SITE_FUNCTION);
+	else if (collecting && !state->depth && !has_failed(ctx, layout))
 		begin((struct pt_regs *)&ctx->regs, state, image, layout, layout->runtime_address);
 	return 0;
 }

@@ -357,7 +357,8 @@ struct gc_open {
 #define GC_SITE_FUNCTION 0 /* begin at the entry, end at the return */
 #define GC_SITE_BEGIN	 1
 #define GC_SITE_END	 2
-#define GC_SITE_WATCH	 3
+#define GC_SITE_PLACE	 3 /* the end, once the counters have moved; passed twice by some calls */
+#define GC_SITE_WATCH	 4
 #define GC_COOKIE(image, site, kind) ((__u64)(kind) << 40 | (__u64)(site) << 32 | (image))
 #define GC_COOKIE_IMAGE(cookie)	     ((__u32)(cookie))
 #define GC_COOKIE_SITE(cookie)	     ((__u32)((cookie) >> 32) & (GC_MAX_SITES - 1))
@@ -397,6 +398,14 @@ struct gc_target {
 #define GC_REASON_ARG3	 2 /* third argument: 0 automatic, 1 shutdown, 2 manual (3.13+) */
 #define GC_REASON_COUNTS 3 /* no argument tells: the counters do */
 
+/*
+ * What tells a begin that is none. CPython 3.13 and later enter the collector before they look
+ * whether a collection is under way already, or any generation is due.
+ */
+#define GC_IDLE_NONE  0 /* nothing needs to */
+#define GC_IDLE_STATE 1 /* the collector's state at its entry */
+#define GC_IDLE_FLAGS 2 /* of the processor: a cmpxchg of gc.collecting has failed */
+
 /* How generation_stats is laid out. */
 #define GC_STATS_INLINE 1 /* three {collections, collected, uncollectable} of 24 bytes */
 #define GC_STATS_RINGS	2 /* a pointer to rings of items (3.15) */
@@ -425,7 +434,8 @@ struct gc_layout {
 	__u16 text_free_threaded;	/* the state word holds `interned` in a byte of its own */
 	__u16 stats_ring_count[3], stats_ring_index[3], stats_ring_base[3];
 	__u16 stats_item, stats_item_collections; /* size; collected and uncollectable follow */
-	__u16 pad[2];
+	__u16 idle_source; /* GC_IDLE_… */
+	__u16 pad[1];
 };
 
 /* Reasons for events lost, as indexes into `drops`. */

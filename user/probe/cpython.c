@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "cpython_collector.h"
 #include "cpython_layout.h"
 #include "cpython_memory.h"
 #include "cpython_target.h"
-#include "elf_code.h"
 #include "elf_usdt.h"
 #include "probe.h"
 
@@ -135,30 +135,6 @@ static void tstate_by_argument(struct gc_layout *layout, int minor)
 	layout->reason_source = minor <= 12 ? GC_REASON_NOFAIL : GC_REASON_ARG3;
 }
 
-/* Adds a begin-and-end site for the function at @vaddr of @file. */
-static int add_function(const struct elf_file *file, uint64_t vaddr, const char *name,
-	struct probe_plan *plan, struct err *err)
-{
-	size_t used = strlen(plan->detail);
-	enum elf_step step;
-	char mnemonic[16];
-	uint64_t place, offset;
-
-	if (plan->site_count == GC_MAX_SITES)
-		return err_set(err, E2BIG, "more than %d copies of %s", GC_MAX_SITES, name);
-	if (elf_code_probe_site(file, vaddr, &place, &step) ||
-		elf_file_offset(file, place, &offset))
-		return err_set(err, ENOENT, "%s lies outside the file's code", name);
-	plan->layout.site_address[plan->site_count] = place;
-	plan->sites[plan->site_count++] = (struct probe_site){SITE_FUNCTION, .offset = offset};
-	plan->single_stepped |= step == ELF_STEP_SINGLE;
-	snprintf(plan->detail + used, sizeof(plan->detail) - used, "%s%s+%" PRIu64 " (%s, %s)",
-		used ? ", " : "", name, place - vaddr,
-		elf_code_mnemonic(file, place, mnemonic, sizeof(mnemonic)),
-		step == ELF_STEP_EMULATED ? "emulated" : "single-stepped");
-	return 0;
-}
-
 /* Sites at every collector whose symbol @symbols has; the code itself is in @file. */
 static int plan_symbols(const struct elf_file *symbols, const struct elf_file *file, int minor,
 	struct probe_plan *plan, struct err *err)
@@ -177,7 +153,7 @@ static int plan_symbols(const struct elf_file *symbols, const struct elf_file *f
 	for (size_t i = 0; !r && i < all.count; i++) {
 		if (all.found[i].abi == ABI_CLONE || minor == 8)
 			tstate_through_runtime(&plan->layout, minor);
-		r = add_function(file, all.found[i].vaddr, all.found[i].name, plan, err);
+		r = cpython_add_collector(file, all.found[i].vaddr, all.found[i].name, plan, err);
 	}
 	return r;
 }
@@ -237,7 +213,7 @@ static int plan_call_target(const struct elf_file *file, int minor, struct probe
 	if (r)
 		return r == -ENOTSUP ? -ENOENT : r;
 	tstate_by_argument(&plan->layout, minor);
-	return add_function(file, vaddr, "the function that PyGC_Collect calls", plan, err);
+	return cpython_add_collector(file, vaddr, "the function that PyGC_Collect calls", plan, err);
 }
 
 static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor,
@@ -256,6 +232,7 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor
 		(struct probe_site){SITE_WATCH, .address = gc + layout->gc_collecting};
 	plan->per_process = true;
 	tstate_through_runtime(layout, minor);
+	layout->idle_source = cpython_enters_idle(minor) ? GC_IDLE_FLAGS : GC_IDLE_NONE;
 	snprintf(plan->detail, sizeof(plan->detail),
 		"writes to gc.collecting of the main interpreter, at %#" PRIx64,
 		gc + layout->gc_collecting);

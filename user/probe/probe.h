@@ -22,6 +22,7 @@ enum site_kind {
 	SITE_FUNCTION, /* begin at its entry, end at its return */
 	SITE_BEGIN,    /* one place, the begin */
 	SITE_END,
+	SITE_PLACE,    /* an end within the function, maybe one of several: elf_ends.h */
 	SITE_WATCH,    /* writes to an address */
 	/* HotSpot, see bpf/hotspot.bpf.c: */
 	SITE_SAFEPOINT_BEGIN,

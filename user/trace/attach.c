@@ -52,9 +52,16 @@ static uint32_t wire_kind(enum site_kind kind)
 		return GC_SITE_END;
 	case SITE_WATCH:
 		return GC_SITE_WATCH;
+	case SITE_PLACE:
+		return GC_SITE_PLACE;
 	default:
 		return GC_SITE_FUNCTION;
 	}
+}
+
+static bool is_end(const struct probe_site *site)
+{
+	return site->kind == SITE_END || site->kind == SITE_PLACE;
 }
 
 /* The end first: a begin never waits for an end that nothing watches. */
@@ -66,7 +73,7 @@ static int attach_pair(struct trace *trace, struct image *image, const struct pr
 	if (site->kind != SITE_BEGIN)
 		r = trace_probe_site(image, trace->bpf->progs.on_collect_end, site, cookie,
 			site->kind == SITE_FUNCTION);
-	if (!r && site->kind != SITE_END)
+	if (!r && !is_end(site))
 		r = trace_probe_site(image, trace->bpf->progs.on_collect_begin, site, cookie, false);
 	return r;
 }
@@ -156,10 +163,10 @@ static int attach_sites(struct trace *trace, struct image *image, uint32_t index
 	int r = 0;
 
 	for (size_t i = 0; !r && i < image->plan.site_count; i++)
-		if (image->plan.sites[i].kind == SITE_END)
+		if (is_end(&image->plan.sites[i]))
 			r = attach_site(trace, image, index, i, err);
 	for (size_t i = 0; !r && i < image->plan.site_count; i++)
-		if (image->plan.sites[i].kind != SITE_END)
+		if (!is_end(&image->plan.sites[i]))
 			r = attach_site(trace, image, index, i, err);
 	return r;
 }

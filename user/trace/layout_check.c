@@ -45,8 +45,9 @@ uint64_t trace_misfits(const struct trace *trace)
 	for (uint32_t i = 0; i < trace->image_count; i++) {
 		uint64_t unmoved = __atomic_load_n(&trace->shared->unmoved[i], __ATOMIC_RELAXED);
 
+		/* Until all is drained, a pause may be on its way. */
 		count += trace->images[i].misfit ||
-			(unmoved >= CALLS_WITHOUT_EFFECT && !trace->images[i].pauses);
+			(trace->ending && unmoved >= CALLS_WITHOUT_EFFECT && !trace->images[i].pauses);
 	}
 	return count;
 }

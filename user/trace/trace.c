@@ -289,6 +289,7 @@ int trace_finish(struct trace *trace)
 {
 	int r;
 
+	trace->ending = true;
 	trace_inherited_turn(trace, UINT64_MAX);
 	trace_steps_settle(trace); /* what was found but not probed yet is listed at least */
 	trace_read_books(trace);

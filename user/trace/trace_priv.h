@@ -178,6 +178,7 @@ struct trace {
 	uint64_t retired_ns;	 /* when the last round looked for them */
 	int scanned, due; /* -1: none. They wake the reader: a scan has something; a look is due */
 	uint64_t due_ns;  /* when the latter will; 0: it is not set */
+	bool ending; /* trace_finish() has begun */
 	int sink_error;
 	bool more; /* the ring was not empty when the last portion of it had been taken */
 	uint64_t portion_ends_ns, drained, drained_bytes;
