@@ -1,0 +1,109 @@
+"""A collection that is suspended while its thread runs on another C stack, as under greenlet and gevent:
+from 3.13 on the collector is entered there, above a call of it that has not returned. A return probe
+dies of that, and the process with it (SIGILL)."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import conftest
+import test_counts
+from harness import SOURCE, Oracle
+
+HERE = Path(__file__).resolve().parent
+ROUNDS = 23
+
+# Up to 3.12 the collector is not entered: their best tier is enough.
+CASES = [c for c in test_counts.CASES if c.runtime.minor >= (3, 13) or c.tier is None]
+NEW = [c for c in CASES if c.runtime.minor >= (3, 13)]
+
+
+def each(cases):
+    return pytest.mark.parametrize("case", cases, ids=[c.name for c in cases])
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    compiler = shutil.which("cc")
+    conftest.need("cc", compiler, "no C compiler")
+    built = tmp_path_factory.mktemp("switching") / "switching.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", built, HERE / "switching.c"], check=True)
+    return built
+
+
+def start(bench, case, library=None):
+    """switching.py under the case's runtime; how it is to be told of the library."""
+    inside = Path(bench.script(case.runtime)).parent
+    outside = Path(case.runtime.root) / inside.relative_to("/")
+    for path in filter(None, (HERE / "switching.py", library)):
+        shutil.copy(path, outside / path.name)
+    line = case.runtime.start_line(str(inside / "switching.py"), debug=case.debug)
+    target = bench.keep(Oracle(line, env=case.runtime.environment))
+    return target, str(inside / library.name) if library else None
+
+
+def ask(target, how):
+    target.send("%s %d" % (how, ROUNDS))
+    return target.answer()
+
+
+def check(bench, target, tracer, collections, serves):
+    """It lived, and each of its collections is one pause, whole."""
+    target.popen.stdin.close()
+    assert target.wait() == 0
+    tracer.finish()
+    records = bench.report()
+    test_counts.check_clean(records)
+    test_counts.check_process(records, target, serves)
+    pauses = sorted(records.of_pid(target.pid), key=lambda p: p["start_ns"])
+    assert [p["generation"] for p in pauses] == [2] * collections[2]
+    # one interpreter collects one at a time, whichever its thread or stack
+    test_counts.check_order(pauses)
+    return pauses
+
+
+@each(CASES)
+def test_stacks(bench, case, library):
+    """Two C stacks, switched by hand."""
+    target, path = start(bench, case, library)
+    tracer = bench.record(target, tier=case.tier)
+    said = ask(target, path)
+    assert said == {"found": 0, "collections": [0, 0, ROUNDS]}
+    check(bench, target, tracer, said["collections"], case.serves)
+
+
+@each(NEW)
+def test_threads(bench, case):
+    """Another thread that is let in calls the collector in vain, and once for itself."""
+    target, _ = start(bench, case)
+    tracer = bench.record(target, tier=case.tier)
+    said = ask(target, "threads")
+    assert said == {"found": 0, "collections": [0, 0, ROUNDS + 1]}
+    pauses = check(bench, target, tracer, said["collections"], case.serves)
+    assert [p["tid"] == target.pid for p in pauses] == [True] * ROUNDS + [False]
+
+
+def greenlet_python():
+    """The python of scripts/workloads' environment that has greenlet, with the runtime it is of."""
+    listed = subprocess.run(
+        [SOURCE / "scripts/workloads", "--list"], stdout=subprocess.PIPE, check=True
+    ).stdout.decode()
+    for row in listed.splitlines()[1:]:
+        name, kind, python, version, _ = row.split("\t")
+        for case in NEW if kind == "greenlet" else ():
+            if case.runtime.name == "pyenv-" + version:
+                return python, case
+    return None, None
+
+
+def test_greenlet(bench):
+    """The real thing, from PyPI."""
+    python, case = greenlet_python()
+    conftest.need("greenlet", python, "scripts/workloads greenlet-3.13 has not been run")
+    target = bench.keep(Oracle([python, str(HERE / "switching.py")]))
+    tracer = bench.record(target, tier=case.tier)
+    said = ask(target, "greenlets")
+    assert said == {"found": 0, "collections": [0, 0, ROUNDS]}
+    check(bench, target, tracer, said["collections"], case.serves)
