@@ -117,8 +117,9 @@ def test_lost_states(bench, forgetful, case):
     counted = [sum(b["collections"]) for b in books]
     assert counted == [1141, 2915]
     assert len(records.pauses) + missed == sum(counted)
-    # of some forty; where the end of a USDT pair may create the state too, nearly none is lost
-    assert missed > 0 or process["tier"] == "usdt"
+    # of some forty; where an end that is no return creates the state too, or is looked for at two
+    # places, nearly none is lost
+    assert missed > 0 or process["tier"] == "usdt" or case.runtime.minor >= (3, 13)
     assert records.recording["complete"] is (missed == 0)
     said = gctrace("report", bench.file).stdout.decode()
     assert not missed or re.search(r"INCOMPLETE: %d collections? .* no probe" % missed, said), said
