@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 
+import pytest
 
 import harness
 from harness import Records, gctrace
@@ -76,11 +77,68 @@ def test_run_from_the_first_collection(bench, any_runtime):
     check_sums(records.of_pid(pid, "manual"), books)
     early = harness.per_generation(records.of_pid(pid, "automatic"))
     missed = records.process(pid).get("missed") or 0
-    if any_runtime.in_root:
-        # a dynamic linker of its own, met at the exec only: what is not seen must be counted
+    if any_runtime.in_root or records.process(pid)["tier"] == "watchpoint":
+        # met at its exec or when it runs: what is not seen must be counted
         assert sum(early) + missed == sum(ready["collections"])
     else:
         assert early == ready["collections"] and not missed
+
+
+def way_venv(folder, runtime, script):
+    (folder / "bin").mkdir()
+    (folder / "bin/python").symlink_to(runtime.exe)
+    return [folder / "bin/python", script]
+
+
+def way_script(folder, runtime, script):
+    program = folder / "train"
+    program.write_text("#!%s\n%s" % (runtime.exe, harness.ORACLE.read_text()))
+    program.chmod(0o755)
+    return [program]
+
+
+def way_env_script(folder, runtime, script):
+    name = os.path.basename(runtime.exe)
+    line = "#!/usr/bin/env -S A=b PATH=%s:/usr/bin:/bin %s -B\n"
+    program = folder / "train"
+    program.write_text(line % (os.path.dirname(runtime.exe), name) + harness.ORACLE.read_text())
+    program.chmod(0o755)
+    return [program]
+
+
+def way_launcher(folder, runtime, script):
+    return ["env", "A=b", "nice", "-n", "0", runtime.exe, script]
+
+
+def way_shell(folder, runtime, script):
+    """By one of the names that every runtime has."""
+    (folder / "python3").symlink_to(runtime.exe)
+    return ["sh", "-c", "PATH=%s:$PATH; python3 %s" % (folder, script)]
+
+
+WAYS = [way_venv, way_script, way_env_script, way_launcher, way_shell]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=[way.__name__[4:] for way in WAYS])
+def test_run_however_started(bench, some_runtime, way):
+    """What will run is foreseen through links, scripts and launchers: nothing is missed."""
+    line = way(bench.scratch, some_runtime, bench.script(some_runtime))
+    env = dict(some_runtime.environment)
+    env["PATH"] = "%s:%s" % (bench.scratch, os.environ["PATH"])
+    tracer = bench.keep(
+        harness.Tracer(["run", "-o", bench.file, "--"] + [str(w) for w in line], env=env, ready=False)
+    )
+    ready = json.loads(tracer.out.find(lambda l: '"ready"' in l))
+    tracer.send("collect 23 11 7")
+    books = json.loads(tracer.out.find(lambda l: '"collect"' in l))
+    tracer.send("quit")
+    tracer.finish()
+
+    records = bench.report()
+    assert records.recording["complete"] is True, records.drops
+    check_sums(records.of_pid(ready["pid"], "manual"), books)
+    early = harness.per_generation(records.of_pid(ready["pid"], "automatic"))
+    assert early == ready["collections"]
 
 
 def test_run_passes_the_status(bench, some_runtime):

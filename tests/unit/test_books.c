@@ -45,6 +45,33 @@ static void looking_again_forgives_nothing(void **state)
 	books_release(&books);
 }
 
+static void a_new_program_begins_new_lines(void **state)
+{
+	struct books books = {};
+
+	assert_true(books_open(&books, 1, 0x10, COUNTS(23, 11, 7)));
+	assert_true(books_open(&books, 2, 0x10, COUNTS(23, 11, 7)));
+	books_exec(&books, 1);
+	assert_true(books_open(&books, 1, 0x10, COUNTS(0, 0, 0)));
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(3, 0, 0)), 2);
+	assert_false(books_open(&books, 2, 0x10, COUNTS(0, 0, 0)));
+	assert_int_equal(books_fork(&books, 1, 3), 0);
+	assert_int_equal(books_pause(&books, 3, 0x10, 0, COUNTS(4, 0, 0)), 0);
+	books_release(&books);
+}
+
+static void a_pause_of_unknown_number_is_counted(void **state)
+{
+	struct books books = {};
+
+	books_count(&books, 1, 0, 0); /* no line, nothing to count in */
+	assert_true(books_open(&books, 1, 0, COUNTS(0, 0, 0)));
+	books_count(&books, 1, 0, 0);
+	books_count(&books, 1, 0, 0);
+	assert_int_equal(books_pause(&books, 1, 0, 0, COUNTS(5, 0, 0)), 2);
+	books_release(&books);
+}
+
 static void a_read_that_overtakes_a_pause_counts_it_once(void **state)
 {
 	struct books books = {};
@@ -138,6 +165,8 @@ int main(void)
 		cmocka_unit_test(consecutive_pauses_miss_nothing),
 		cmocka_unit_test(gaps_are_counted_once),
 		cmocka_unit_test(looking_again_forgives_nothing),
+		cmocka_unit_test(a_new_program_begins_new_lines),
+		cmocka_unit_test(a_pause_of_unknown_number_is_counted),
 		cmocka_unit_test(a_read_that_overtakes_a_pause_counts_it_once),
 		cmocka_unit_test(interpreters_and_processes_are_apart),
 		cmocka_unit_test(processes_of_any_number_are_apart),

@@ -94,6 +94,14 @@ uint64_t books_pause(struct books *books, uint32_t process, uint64_t interpreter
 	return forgive(line, advance(line, counts) - 1);
 }
 
+void books_count(struct books *books, uint32_t process, uint64_t interpreter, int generation)
+{
+	struct books_line *line = find(books, process, interpreter);
+
+	if (line)
+		line->seen[generation]++;
+}
+
 void books_expect(struct books *books, uint32_t process, uint64_t interpreter)
 {
 	struct books_line *line = find(books, process, interpreter);

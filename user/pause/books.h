@@ -46,6 +46,9 @@ uint64_t books_settle(struct books *books, uint32_t process, uint64_t interprete
 uint64_t books_pause(struct books *books, uint32_t process, uint64_t interpreter, int generation,
 	const uint64_t counts[3]);
 
+/* A pause was seen that moved the counter of @generation, by one, to what it does not say. */
+void books_count(struct books *books, uint32_t process, uint64_t interpreter, int generation);
+
 /*
  * A collection was under way when the line began: the next gap, if it comes before the next pause
  * without one, may be larger by one.

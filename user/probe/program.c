@@ -1,5 +1,4 @@
 /* A command line → the files that its programs will be mapped from, asked by a process of its user. */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -146,6 +145,18 @@ static void tell_elf(int out, const char *path, int fd)
 	tell_libraries(out, loader, real); /* by its real path, from which $ORIGIN counts */
 }
 
+/* NAME=value, as env takes it: PATH and what the loader heeds may change. */
+static bool take_assignment(const char *word)
+{
+	size_t len = strcspn(word, "=");
+	char name[256];
+
+	if (!len || len >= sizeof(name) || word[len] != '=')
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int)len, word);
+	return !setenv(name, word + len + 1, 1);
+}
+
 static void tell_program(int out, const char *path, int depth);
 
 /* "/usr/bin/env -S NAME=value python3 -u": the interpreter and, if it finds others, the one found. */
@@ -159,7 +170,7 @@ static void tell_interpreter(int out, char *line, int depth)
 	if (word)
 		tell_program(out, word, depth + 1);
 	while (env && (word = strtok_r(NULL, blank, &rest)))
-		if (*word != '-' && !strchr(word, '=')) {
+		if (*word != '-' && !take_assignment(word)) {
 			if (find_program(word, found))
 				tell_program(out, found, depth + 1);
 			return;
@@ -181,16 +192,6 @@ static void tell_program(int out, const char *path, int depth)
 	} else {
 		tell_elf(out, path, fd);
 	}
-}
-
-/* NAME=value, as env takes it: the loader must know of it. */
-static bool take_assignment(char *word)
-{
-	char *c = word;
-
-	while (isalnum((unsigned char)*c) || *c == '_')
-		c++;
-	return *c == '=' && c > word && !putenv(word);
 }
 
 static void tell_command(int out, char *const *argv)

@@ -92,7 +92,7 @@ static void learn(struct trace *trace, struct jvm_instance *instance)
 		return;
 	if (r)
 		log_warning("process %d: %s", instance->pid, err.text);
-	if (!hotspot_safepoints(instance->hotspot, &counts[0]))
+	if (!instance->born && !hotspot_safepoints(instance->hotspot, &counts[0]))
 		books_settle(&trace->books, instance->process, 0, counts);
 	describe(trace, instance);
 }
@@ -101,6 +101,7 @@ int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t ima
 	const struct proc_map *map, struct err *err)
 {
 	_cleanup_(cleanup_instance_free) struct jvm_instance *instance = NULL;
+	static const uint64_t zero[3];
 	struct jvm_instance **slot;
 	int r;
 
@@ -127,6 +128,8 @@ int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t ima
 	if (!slot)
 		return -ENOMEM;
 	*slot = steal_ptr(instance);
+	(*slot)->born = !u64map_get(&trace->aged, trace_runtime_key(process, image)) &&
+		books_open(&trace->books, process, 0, zero);
 	learn(trace, *slot);
 	return 0;
 }
@@ -142,7 +145,8 @@ void trace_jvm_settle(struct trace *trace, pid_t pid)
 	if (!instance->settled || hotspot_safepoints(instance->hotspot, &counts[0]))
 		return;
 	hotspot_counters_now(instance->hotspot);
-	books_settle(&trace->books, instance->process, 0, counts);
+	if (!instance->born)
+		books_settle(&trace->books, instance->process, 0, counts);
 }
 
 void trace_jvms_turn(struct trace *trace)

@@ -297,6 +297,8 @@ void trace_on_safepoint(struct trace *trace, const struct event *event)
 		uint64_t counts[3] = {(uint64_t)read.number};
 
 		runtime->missed += books_pause(&trace->books, instance->process, 0, 0, counts);
+	} else if (instance->born) {
+		books_count(&trace->books, instance->process, 0, 0);
 	}
 	put_pause(trace, &pause);
 }

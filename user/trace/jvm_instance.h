@@ -12,6 +12,7 @@ struct jvm_instance {
 	struct hotspot *hotspot;
 	struct java_stacks *stacks;
 	bool settled; /* there is no more to learn */
+	bool born; /* under trace: it has counted from zero */
 	bool fresh;   /* it has just become a target: what came before is not ours */
 	uint64_t retry_ns, wait_ns; /* when it is asked again, after how long */
 	struct {

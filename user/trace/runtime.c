@@ -215,18 +215,12 @@ int trace_attach_found(struct trace *trace, pid_t pid, const struct probe_image 
 	return index < 0 ? attach_image(trace, pid, found, err) : index;
 }
 
-static void open_all_books(struct trace *trace, pid_t pid, uint32_t process, bool add,
+static void open_all_books(struct trace *trace, pid_t pid, uint32_t process,
 	const struct probe_image *found, const int *indexes, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (indexes[i] < 0)
-			continue;
-		if (add)
-			u64map_put(&trace->aged,
-				trace_runtime_key(process, (uint32_t)indexes[i]), 1);
-		if (trace_runtime(trace, process, (uint32_t)indexes[i]))
+	for (size_t i = 0; i < count; i++)
+		if (indexes[i] >= 0 && trace_runtime(trace, process, (uint32_t)indexes[i]))
 			open_books(trace, pid, process, (uint32_t)indexes[i], &found[i].map);
-	}
 }
 
 /* @add: it is no target yet, and what runtimes it has have collected before. */
@@ -247,6 +241,10 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 			trace_check_later(trace, (uint32_t)indexes[i], pid, &found[i].map);
 	}
 	trace_hook_linker(trace, pid, maps);
+	for (size_t i = 0; add && i < count; i++)
+		if (indexes[i] >= 0)
+			u64map_put(&trace->aged,
+				trace_runtime_key(process, (uint32_t)indexes[i]), 1);
 	for (size_t i = 0; i < count; i++)
 		if (indexes[i] >= 0 && is_jvm(trace, (uint32_t)indexes[i])) {
 			int jvm = trace_jvm_add(trace, pid, process, (uint32_t)indexes[i],
@@ -259,7 +257,7 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 	if (kept)
 		return kept;
 	trace_jvm_settle(trace, pid);
-	open_all_books(trace, pid, process, add, found, indexes, count);
+	open_all_books(trace, pid, process, found, indexes, count);
 	return r ? r : (int)count;
 }
 
