@@ -186,10 +186,10 @@ int attrib_build(const struct recording *recording, const struct stack_table *st
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t id)
 {
 	const struct process *process = recording_process(attribution->recording, id);
-	uint64_t from = attribution->recording->start_ns, to = attribution->end_ns;
+	uint64_t from = process ? recording_traced_from(attribution->recording, process)
+				: attribution->recording->start_ns;
+	uint64_t to = attribution->end_ns;
 
-	if (process && process->seen_ns > from)
-		from = process->seen_ns;
 	if (process && process->exit_ns && process->exit_ns < to)
 		to = process->exit_ns;
 	return to > from ? to - from : 0;

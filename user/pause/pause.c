@@ -65,6 +65,22 @@ _Static_assert(!offsetof(struct process, id) && !offsetof(struct runtime, id) &&
 		!offsetof(struct signal, id) && !offsetof(struct series, id),
 	"find_id() reads it");
 
+uint64_t recording_traced_from(const struct recording *recording, const struct process *process)
+{
+	uint64_t attached_ns = 0;
+
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		const struct runtime *runtime = &recording->runtimes.items[i];
+
+		if (runtime->process == process->id && runtime->attached_ns &&
+			(!attached_ns || runtime->attached_ns < attached_ns))
+			attached_ns = runtime->attached_ns;
+	}
+	if (attached_ns)
+		return attached_ns;
+	return process->seen_ns > recording->start_ns ? process->seen_ns : recording->start_ns;
+}
+
 const struct process *recording_process(const struct recording *recording, uint32_t id)
 {
 	return find_id(recording->processes.items, recording->processes.count,

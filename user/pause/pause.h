@@ -100,7 +100,7 @@ struct runtime {
 	char tier[24]; /* "symbol", "debugfile", "usdt", "call-target", "watchpoint" */
 	char *path;	/* of the probed file; owned */
 	char *detail;	/* what exactly was probed, for people: "gc_collect_main+4 (push)"; owned */
-	uint64_t attached_ns;
+	uint64_t attached_ns; /* its pauses are known since; one that was under way may have begun before */
 	uint64_t missed; /* collections the runtime's own counters hold that no probe saw */
 };
 
@@ -140,6 +140,11 @@ struct recording {
 };
 
 void recording_release(struct recording *recording);
+/*
+ * Since when the pauses of @process are known: its runtimes were probed, or the pause began that was under
+ * way then.
+ */
+uint64_t recording_traced_from(const struct recording *recording, const struct process *process);
 /* Processes, runtimes, signals and series are kept in ascending order of id. NULL: no such id. */
 const struct process *recording_process(const struct recording *recording, uint32_t id);
 const struct runtime *recording_runtime(const struct recording *recording, uint32_t id);

@@ -35,10 +35,9 @@ uint64_t verdict_span_ns(const struct recording *recording, const struct summary
 uint64_t verdict_process_span_ns(const struct recording *recording, const struct summary *summary,
 	const struct process *process)
 {
-	uint64_t start_ns = recording->start_ns, end_ns = verdict_end_ns(recording, summary);
+	uint64_t start_ns = recording_traced_from(recording, process);
+	uint64_t end_ns = verdict_end_ns(recording, summary);
 
-	if (process->seen_ns > start_ns)
-		start_ns = process->seen_ns;
 	if (process->exit_ns && process->exit_ns < end_ns)
 		end_ns = process->exit_ns;
 	return end_ns > start_ns ? end_ns - start_ns : 0;
