@@ -63,6 +63,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct signal_struct *signal;
+	int exit_code; /* as wait() tells it */
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 

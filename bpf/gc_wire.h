@@ -37,7 +37,7 @@
 #define GC_EVENT_EXEC	    5
 #define GC_EVENT_EXIT	    6
 #define GC_EVENT_MAPS	    7 /* a library was loaded or unloaded: look at the maps again */
-#define GC_EVENT_UNFINISHED 8 /* a thread ended inside a pause */
+#define GC_EVENT_UNFINISHED 8 /* a thread ended inside a pause; of a JVM: was killed inside a safepoint */
 #define GC_EVENT_MARK	    9 /* a call that may mark a step */
 #define GC_EVENT_LABEL	    10 /* the text behind the key of marks, sent once before them */
 #define GC_EVENT_SAFEPOINT  11 /* HotSpot let its threads run again */
@@ -182,7 +182,7 @@ struct gc_java_frame {
 
 struct gc_safepoint {
 	struct gc_header header;    /* time_ns: of the end probe; tid: the VM Thread */
-	__u64 begin_ns, sync_ns;    /* of the probes; sync_ns 0: not probed */
+	__u64 begin_ns, sync_ns;    /* of the probes; 0: not probed, or not seen */
 	__u64 begin_argument;	    /* ns since the last safepoint's end */
 	__u64 sync_argument;	    /* ns that it took to reach the safepoint */
 	__u64 end_argument;	    /* ns from there to the end; what counts as the end depends on the version */

@@ -40,7 +40,7 @@ static __always_inline void note_operation(struct vm_thread *vm)
 }
 
 /* The state of a VM Thread whose JVM is planned; NULL for any other. */
-static __always_inline struct vm_thread *planned_thread(void)
+static __always_inline struct vm_thread *planned_thread(bool begins)
 {
 	struct vm_thread *vm = vm_thread(0);
 	const struct gc_jvm *plan;
@@ -52,7 +52,8 @@ static __always_inline struct vm_thread *planned_thread(void)
 		return NULL;
 	plan = jvm_plan();
 	if (!plan) {
-		count_drop(GC_DROP_UNREADY);
+		if (begins)
+			count_drop(GC_DROP_UNREADY);
 		return NULL;
 	}
 	vm = vm_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -67,21 +68,26 @@ static __always_inline struct vm_thread *planned_thread(void)
 	return vm;
 }
 
-static __always_inline void begin(__u64 now, __u64 argument)
+static __always_inline void clear_record(struct vm_thread *vm, __u64 begin_ns, __u64 argument)
 {
-	struct vm_thread *vm = planned_thread();
-	struct gc_safepoint *record;
+	struct gc_safepoint *record = &vm->record;
 
-	if (!vm)
-		return;
-	record = &vm->record;
-	vm->begin_ns = record->begin_ns = now;
+	vm->begin_ns = record->begin_ns = begin_ns;
 	record->begin_argument = argument;
 	record->sync_ns = record->sync_argument = 0;
 	record->requester_tid = record->requester_host_tid = record->late_tid = 0;
 	record->heap_before = record->heap_after = 0;
 	record->summaries = record->name_bytes = record->stack_flags = 0;
 	note_operation(vm);
+}
+
+static __always_inline void begin(__u64 now, __u64 argument)
+{
+	struct vm_thread *vm = planned_thread(true);
+
+	if (!vm)
+		return;
+	clear_record(vm, now, argument);
 	show_open(vm, now);
 }
 
@@ -199,8 +205,13 @@ static __always_inline void end(__u64 now, __u64 argument, bool has_arguments)
 {
 	struct vm_thread *vm = vm_thread(0);
 
-	if (!vm || !vm->begin_ns)
-		return; /* not planned, or its begin was before us */
+	if (!vm || !vm->begin_ns) {
+		vm = planned_thread(false);
+		if (!vm)
+			return;
+		if (!vm->begin_ns) /* it was before us */
+			clear_record(vm, 0, 0);
+	}
 	vm->begin_ns = 0;
 	show_open(vm, 0);
 	vm->record.end_argument = argument;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Follows processes: fork adds a child before it runs, exit removes it, exec and dlopen are told. */
-#include "core.bpf.h"
+#include "vm_thread.bpf.h"
 
 const volatile bool follow_children = true;
 
@@ -143,6 +143,17 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	return 0;
 }
 
+#define EXIT_SIGNAL 0x7f /* of an exit code */
+
+/* A JVM that is killed inside a safepoint. What ends by itself does so in one, which stops nobody. */
+static __always_inline void leave_safepoint(const struct task_struct *task)
+{
+	const struct vm_thread *vm = vm_thread(0);
+
+	if (vm && vm->begin_ns && task->exit_code & EXIT_SIGNAL)
+		tell(GC_EVENT_UNFINISHED, 0, vm->begin_ns);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
@@ -155,6 +166,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	state = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
 	if (state)
 		leave_pause(state);
+	leave_safepoint(task);
 	close_slot((__u32)ids); /* a JVM's last safepoint has no end */
 	if (task->signal->live.counter)
 		return 0; /* other threads live on */

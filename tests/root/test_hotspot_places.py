@@ -116,7 +116,7 @@ def test_deleted_file(bench, jdk):
 @jvm_check.full_only
 @jvm_check.each("jdk", jvm_check.newest())
 def test_attach_in_pause(bench, jdk):
-    """The pause that had begun before is not ours; all after it are."""
+    """The pause that had begun before is there in full, as are all after it."""
     args = ["--rounds", 2, "--iterations", 2000000000]
     jvm = train(bench, jdk, "serial", args, "Loop", heap="32m")
     jvm.start()
@@ -126,7 +126,6 @@ def test_attach_in_pause(bench, jdk):
     before_ns = time.monotonic_ns()
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
     assert watched.after == watched.before, "it did not last long enough"
-    watched.after += 1
     jvm.done()
     assert jvm.quit() == 0
     tracer.finish()
@@ -134,13 +133,13 @@ def test_attach_in_pause(bench, jdk):
     check_clean(watched.records)
     pairs = watched.pairs()
     jvm_check.check_exact(pairs)
-    assert min(p["start_ns"] for p in watched.pauses) > before_ns
+    assert [p["start_ns"] < before_ns for p in watched.pauses][:2] == [True, False]
     (spanned,) = [
         s
         for s in watched.log.safepoints
         if s.logged_ns - s.total_ns < before_ns and s.logged_ns > watched.ready_ns
     ]
-    assert spanned.index == pairs[0][1].index - 1
+    assert spanned.index == pairs[0][1].index
 
 
 @jvm_check.each("jdk", jvm_check.newest() if jvm_check.QUICK else jvm_check.spread((17, 25)))

@@ -129,7 +129,7 @@ struct event {
 			bool cut;
 		} label;
 		struct {
-			uint64_t begin_ns, sync_ns; /* of the probes; sync_ns 0: not probed */
+			uint64_t begin_ns, sync_ns; /* of the probes; 0: not probed, or not seen */
 			uint64_t begin_argument, sync_argument, end_argument;
 			uint64_t op_vtable, thread, thread_vtable; /* 0: not known */
 			uint64_t heap_before, heap_after;	   /* bytes; with summaries ≥ 2 */

@@ -33,7 +33,15 @@ struct hotspot {
 		uint64_t safepoints, sync_time, safepoint_time, collections[EVENT_COLLECTORS];
 		bool has_collections[EVENT_COLLECTORS];
 	} before;
+	/* When it became a target; all 0 once a record has come. */
+	struct {
+		uint64_t since_ns, begin_ns; /* begin_ns: of the safepoint under way then; 0: not known */
+		bool stopped;
+	} first;
 };
+
+/* Fills .collections and .number; @event's counters become those of before. */
+void hotspot_count(struct hotspot *hotspot, const struct event *event, struct hotspot_safepoint *ret);
 
 /* While it lives: the operations of its last moments are named once it has gone. */
 void hotspot_read_names(struct hotspot *hotspot);

@@ -34,6 +34,7 @@ struct hotspot_times {
 	uint64_t start_ns, end_ns;
 	int64_t ttsp_ns, cleanup_ns, core_ns, leave_ns;
 	bool exact; /* the duration is HotSpot's own */
+	bool begun_before; /* it began before @start_ns, when is not known */
 };
 
 struct hotspot_safepoint {
@@ -42,9 +43,40 @@ struct hotspot_safepoint {
 	int64_t number; /* of the JVM's safepoints, by its own count; HOTSPOT_UNKNOWN */
 };
 
-/* @event: EVENT_SAFEPOINT, in the order they come: counters are compared with those of the one before. */
-void hotspot_read(struct hotspot *hotspot, const struct event *event,
+/*
+ * @event: EVENT_SAFEPOINT, in the order they come: counters are compared with those of the one before.
+ * -ENODATA: no probe saw its begin, and nothing tells when that may have been.
+ */
+int hotspot_read(struct hotspot *hotspot, const struct event *event,
 	struct hotspot_safepoint *ret);
+
+/*
+ * Whether its threads are stopped, or asked to: 1, and since when, 0 if that is not known; 0: they run;
+ * -ENOTSUP: nothing tells.
+ */
+int hotspot_stopped(const struct hotspot *hotspot, uint64_t *ret_begin_ns);
+
+/* It has just become a target: no probe saw the begin of the safepoint that may be under way. */
+void hotspot_settle(struct hotspot *hotspot);
+
+/*
+ * When a safepoint began that was under way at hotspot_settle() and of which no record has come. @ret_known: by
+ * the JVM's own word, else it was under way at that time. -ENOENT: there was none, as far as is known.
+ */
+int hotspot_first(const struct hotspot *hotspot, uint64_t *ret_ns, bool *ret_known);
+/* Whether any record has come since. */
+bool hotspot_was_seen(const struct hotspot *hotspot);
+
+/* What is known of a safepoint that goes on, read from the target as BPF does at its end. */
+struct hotspot_snapshot {
+	struct event event; /* points into the rest: not to be moved */
+	uint8_t statics[GC_STATICS_BYTES], perf[GC_PERF_BYTES];
+};
+
+void hotspot_look(struct hotspot *hotspot, struct hotspot_snapshot *ret);
+/* As hotspot_read(), of one that began at @begin_ns and goes on. */
+void hotspot_read_open(struct hotspot *hotspot, const struct hotspot_snapshot *snapshot,
+	uint64_t begin_ns, struct hotspot_safepoint *ret);
 
 /* "G1CollectForAllocation"; "" if not known. Valid until the next call. */
 const char *hotspot_operation(struct hotspot *hotspot, const struct event *event);
@@ -62,6 +94,9 @@ void hotspot_counters_now(struct hotspot *hotspot);
 
 /* The thread of the kernel's number for the JVM's @tid (its pid namespace may differ). 0: gone. */
 uint32_t hotspot_host_tid(struct hotspot *hotspot, uint32_t tid);
+
+/* The thread whose name is "VM Thread", or 0. */
+pid_t hotspot_vm_thread(pid_t pid);
 
 /* For the watchpoint tier: the counters begin, sync, end. -ENOENT with a sentence where there are none. */
 int hotspot_counter_addresses(pid_t pid, const struct probe_image *image,

@@ -54,7 +54,8 @@ static bool times_by_statics(const struct hotspot *hotspot, const struct event *
 	cleanup = cleans ? cleanup : sync;
 	leave = leaves ? leave : end;
 	if (begin > sync || sync > cleanup || cleanup > leave || leave > end ||
-		end > event->time_ns || begin > event->safepoint.begin_ns)
+		end > event->time_ns ||
+		(event->safepoint.begin_ns && begin > event->safepoint.begin_ns))
 		return false;
 	*ret = (struct hotspot_times){
 		.start_ns = begin,
@@ -121,7 +122,7 @@ void hotspot_counters_now(struct hotspot *hotspot)
 static bool straddles(const struct hotspot *hotspot, const struct hotspot_counters *before,
 	const struct event *event)
 {
-	return before->taken_ns && hotspot->symbols.arguments &&
+	return before->taken_ns && event->safepoint.begin_ns && hotspot->symbols.arguments &&
 		event->safepoint.begin_ns - event->safepoint.begin_argument > before->taken_ns;
 }
 
@@ -147,7 +148,7 @@ static void times_by_counters(const struct hotspot *hotspot, const struct event 
 	int64_t rest_ns = counts_apart(hotspot) ? moved_ns : moved_ns - sync_ns;
 
 	*ret = (struct hotspot_times){begin_ns, event->time_ns, HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN,
-		HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN, false};
+		HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN, .exact = false};
 	if (hotspot->symbols.arguments) {
 		rest_ns = (int64_t)event->safepoint.end_argument;
 		if (event->safepoint.sync_ns)
@@ -166,13 +167,16 @@ static void times_by_counters(const struct hotspot *hotspot, const struct event 
 	ret->exact = true;
 }
 
-void hotspot_read(struct hotspot *hotspot, const struct event *event,
-	struct hotspot_safepoint *ret)
+/* Counters between two neighbours: what they moved by in one safepoint, in ns; HOTSPOT_UNKNOWN. */
+struct moved {
+	int64_t sync_ns, total_ns;
+};
+
+static struct moved count(struct hotspot *hotspot, const struct event *event, struct hotspot_safepoint *ret)
 {
 	const struct hotspot_counters *before = &hotspot->before;
-	int64_t sync_ns = HOTSPOT_UNKNOWN, total_ns = HOTSPOT_UNKNOWN;
+	struct moved moved = {HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN};
 	struct hotspot_counters now;
-	/* Only between two neighbours are the differences those of one safepoint. */
 	bool follows;
 
 	take_all(hotspot, event, &now);
@@ -180,8 +184,8 @@ void hotspot_read(struct hotspot *hotspot, const struct event *event,
 		!straddles(hotspot, before, event);
 	if (follows && now.sync_time >= before->sync_time &&
 		now.safepoint_time >= before->safepoint_time) {
-		sync_ns = to_ns(hotspot, now.sync_time - before->sync_time);
-		total_ns = to_ns(hotspot, now.safepoint_time - before->safepoint_time);
+		moved.sync_ns = to_ns(hotspot, now.sync_time - before->sync_time);
+		moved.total_ns = to_ns(hotspot, now.safepoint_time - before->safepoint_time);
 	}
 	for (int i = 0; i < EVENT_COLLECTORS; i++) {
 		bool counted = follows && now.has_collections[i] && before->has_collections[i];
@@ -197,9 +201,62 @@ void hotspot_read(struct hotspot *hotspot, const struct event *event,
 		now.collections[i] = before->collections[i];
 	}
 	ret->number = now.known ? (int64_t)now.safepoints : HOTSPOT_UNKNOWN;
-	if (!times_by_statics(hotspot, event, &ret->times))
-		times_by_counters(hotspot, event, sync_ns, total_ns, &ret->times);
 	hotspot->before = now;
+	return moved;
+}
+
+void hotspot_count(struct hotspot *hotspot, const struct event *event, struct hotspot_safepoint *ret)
+{
+	count(hotspot, event, ret);
+}
+
+/*
+ * No probe saw its begin, and there are no statics: it was under way when the JVM became a target. What
+ * the end's argument tells of may reach further back.
+ */
+static int times_from_first(const struct hotspot *hotspot, const struct event *event,
+	struct hotspot_times *ret)
+{
+	uint64_t argument = hotspot->symbols.arguments ? event->safepoint.end_argument : 0;
+	uint64_t start = hotspot->first.begin_ns ? hotspot->first.begin_ns : hotspot->first.since_ns;
+
+	if (!start || start > event->time_ns)
+		return -ENODATA;
+	if (argument <= event->time_ns && event->time_ns - argument < start)
+		start = event->time_ns - argument;
+	*ret = (struct hotspot_times){start, event->time_ns, HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN,
+		HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN, .begun_before = !hotspot->first.begin_ns};
+	return 0;
+}
+
+int hotspot_read(struct hotspot *hotspot, const struct event *event,
+	struct hotspot_safepoint *ret)
+{
+	struct moved moved = count(hotspot, event, ret);
+	int r = 0;
+
+	if (!times_by_statics(hotspot, event, &ret->times)) {
+		if (event->safepoint.begin_ns)
+			times_by_counters(hotspot, event, moved.sync_ns, moved.total_ns, &ret->times);
+		else
+			r = times_from_first(hotspot, event, &ret->times);
+	}
+	memset(&hotspot->first, 0, sizeof(hotspot->first));
+	return r;
+}
+
+int hotspot_first(const struct hotspot *hotspot, uint64_t *ret_ns, bool *ret_known)
+{
+	if (!hotspot->first.stopped)
+		return -ENOENT;
+	*ret_known = hotspot->first.begin_ns;
+	*ret_ns = *ret_known ? hotspot->first.begin_ns : hotspot->first.since_ns;
+	return 0;
+}
+
+bool hotspot_was_seen(const struct hotspot *hotspot)
+{
+	return !hotspot->first.since_ns;
 }
 
 /* VM_Operation::_names[@number], read once each; "": cannot be read. */

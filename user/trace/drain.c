@@ -124,6 +124,7 @@ int trace_on_record(void *arg, void *bytes, size_t size)
 		break;
 	case EVENT_UNFINISHED:
 		trace->unfinished++;
+		trace_on_killed(trace, &event);
 		break;
 	case EVENT_SAFEPOINT:
 		trace_on_safepoint(trace, &event);
@@ -193,6 +194,8 @@ void trace_count_drops(struct trace *trace)
 		"a call that may mark steps could not be probed: gctrace doctor says why");
 	note_drop(trace, "unprobed-fact", trace->unprobed_facts,
 		"a probe of a JVM could not be attached: what it tells is missing");
+	note_drop(trace, "unknown-safepoint", trace->unsure_jvms,
+		"a JVM without symbols may have stood in one safepoint all the time: keep its .symtab");
 	note_drop(trace, "skipped-program", trace->skipped_changes,
 		"a fork or exec, of whatever process, was not told: a child's first pauses may be missing");
 	note_drop(trace, "late-probes", trace->late_probes,

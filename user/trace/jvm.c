@@ -142,6 +142,7 @@ void trace_jvm_settle(struct trace *trace, pid_t pid)
 	if (!instance || !instance->fresh)
 		return;
 	instance->fresh = false;
+	hotspot_settle(instance->hotspot);
 	if (!instance->settled || hotspot_safepoints(instance->hotspot, &counts[0]))
 		return;
 	hotspot_counters_now(instance->hotspot);

@@ -1,5 +1,4 @@
 /* A plan for HotSpot → probes in place. */
-#include <dirent.h>
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
@@ -9,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cleanup.h"
+#include "hotspot_process.h"
 #include "log.h"
 #include "trace_priv.h"
 
@@ -53,29 +52,6 @@ static int attach_wait(struct trace *trace, struct image *image, const struct pr
 		 : trace_probe_site(image, trace->jvm->progs.on_wait_begin, site, cookie, false);
 }
 
-/* The thread whose name is "VM Thread", or 0. */
-static pid_t find_vm_thread(pid_t pid)
-{
-	struct dirent *entry;
-	char path[280], name[32];
-	pid_t found = 0;
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && !found && (entry = readdir(tasks))) {
-		_cleanup_fclose_ FILE *stream = NULL;
-
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", pid, entry->d_name);
-		stream = fopen(path, "re");
-		if (stream && fgets(name, sizeof(name), stream) && !strcmp(name, "VM Thread\n"))
-			found = atoi(entry->d_name);
-	}
-	if (tasks)
-		closedir(tasks);
-	return found;
-}
-
 /* Only the VM Thread writes these counters. */
 static int attach_watch(struct trace *trace, struct image *image, const struct probe_site *site,
 	uint64_t cookie, struct err *err)
@@ -91,7 +67,7 @@ static int attach_watch(struct trace *trace, struct image *image, const struct p
 		.remove_on_exec = 1,
 		.exclude_kernel = 1,
 	};
-	pid_t tid = find_vm_thread(image->pid);
+	pid_t tid = hotspot_vm_thread(image->pid);
 	struct bpf_link *link;
 	int fd, r = trace_load_part(trace, PART_JVM_WATCH, err);
 

@@ -208,7 +208,8 @@ static struct pause begin_pause(const struct hotspot_times *times)
 		.interpreter = UNKNOWN,
 		.generation = UNKNOWN,
 		.cause = CAUSE_UNKNOWN,
-		.flags = PAUSE_SAFEPOINT | (times->exact ? 0 : PAUSE_INEXACT),
+		.flags = PAUSE_SAFEPOINT | (times->exact ? 0 : PAUSE_INEXACT) |
+			(times->begun_before ? PAUSE_BEGUN_BEFORE : 0),
 		.collected = UNKNOWN,
 		.uncollectable = UNKNOWN,
 		.heap_objects = UNKNOWN,
@@ -228,6 +229,21 @@ static struct pause begin_pause(const struct hotspot_times *times)
 			.late_tid = UNKNOWN,
 		},
 	};
+}
+
+void trace_put_unknown(struct trace *trace, struct jvm_instance *instance,
+	const struct runtime *runtime, uint64_t start_ns, uint64_t end_ns, uint32_t flags, uint32_t tid)
+{
+	const struct hotspot_times times = {start_ns, end_ns, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN};
+	struct pause pause = begin_pause(&times);
+
+	if (end_ns <= start_ns)
+		return;
+	pause.id = ++trace->pauses;
+	pause.runtime = runtime->id;
+	pause.tid = tid;
+	pause.flags |= flags;
+	put_pause(trace, &pause);
 }
 
 /* Whether it collected, and not only: may have. */
@@ -273,34 +289,57 @@ static struct jvm_instance *instance_of(struct trace *trace, const struct event 
 	return NULL;
 }
 
-void trace_on_safepoint(struct trace *trace, const struct event *event)
+void trace_put_safepoint(struct trace *trace, struct jvm_instance *instance, struct runtime *runtime,
+	const struct event *event, const struct hotspot_safepoint *read, uint32_t flags)
 {
-	struct runtime *runtime;
-	struct jvm_instance *instance = instance_of(trace, event, &runtime);
-	struct hotspot_safepoint read;
-	struct pause pause;
+	struct pause pause = begin_pause(&read->times);
 
-	if (!instance)
-		return;
-	hotspot_read(instance->hotspot, event, &read);
-	pause = begin_pause(&read.times);
+	pause.flags |= flags;
 	pause.id = ++trace->pauses;
 	pause.runtime = runtime->id;
 	pause.tid = requester(instance, event);
 	trace_thread(trace, instance->process, instance->pid, pause.tid);
-	take_operation(trace, instance, runtime, event, &read, &pause);
+	take_operation(trace, instance, runtime, event, read, &pause);
 	take_heap(&pause, runtime, event);
 	take_late(trace, instance, &pause, event);
 	pause.stack = name_stack(trace, instance, &event->safepoint.stack,
 		unloaded_then(instance, event));
-	if (read.number != UNKNOWN) {
-		uint64_t counts[3] = {(uint64_t)read.number};
+	if (pause.start_ns < runtime->attached_ns) /* it was under way then */
+		runtime->attached_ns = pause.start_ns;
+	if (read->number != UNKNOWN) {
+		uint64_t counts[3] = {(uint64_t)read->number};
 
 		runtime->missed += books_pause(&trace->books, instance->process, 0, 0, counts);
 	} else if (instance->born) {
 		books_count(&trace->books, instance->process, 0, 0);
 	}
 	put_pause(trace, &pause);
+}
+
+void trace_on_safepoint(struct trace *trace, const struct event *event)
+{
+	struct runtime *runtime;
+	struct jvm_instance *instance = instance_of(trace, event, &runtime);
+	struct hotspot_safepoint read;
+
+	if (!instance)
+		return;
+	instance->record_ns = event->time_ns;
+	if (!hotspot_read(instance->hotspot, event, &read))
+		trace_put_safepoint(trace, instance, runtime, event, &read, 0);
+}
+
+/* Killed inside a safepoint: of what it was for nothing is left to read. */
+void trace_on_killed(struct trace *trace, const struct event *event)
+{
+	struct runtime *runtime;
+	struct jvm_instance *instance = instance_of(trace, event, &runtime);
+
+	if (!instance)
+		return;
+	instance->record_ns = event->time_ns;
+	trace_put_unknown(trace, instance, runtime, event->process.start_ns, event->time_ns,
+		PAUSE_UNFINISHED | PAUSE_INEXACT, event->tid);
 }
 
 void trace_on_late(struct trace *trace, const struct event *event)

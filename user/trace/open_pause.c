@@ -144,8 +144,8 @@ static void put_unfinished(struct trace *trace, const struct trace_open_pause *o
 		process ? trace_runtime(trace, (uint32_t)*process, open->image) : NULL;
 	struct pause pause;
 
-	if (!runtime || end_ns <= open->start_ns)
-		return;
+	if (!runtime || end_ns <= open->start_ns || trace_is_jvm(trace, open->image))
+		return; /* a JVM tells more */
 	pause = unknown_pause(runtime->id, open->start_ns, end_ns);
 	pause.tid = open->tid;
 	pause.generation = open->generation;
@@ -160,7 +160,11 @@ int trace_finish_open(struct trace *trace)
 	struct trace_open_pause open[GC_OPEN_SLOTS], still[GC_OPEN_SLOTS];
 	size_t count = trace_open_slots(trace, 0, open, ARRAY_SIZE(open)), still_count;
 	uint64_t end_ns = now_ns();
-	int r = trace_drain(trace);
+	int r;
+
+	trace_jvms_look(trace);
+	r = trace_drain(trace);
+	trace_jvms_finish(trace);
 
 	/* An end clears its slot, then sends its record: what is in both lists has sent none. */
 	still_count = trace_open_slots(trace, 0, still, ARRAY_SIZE(still));

@@ -23,6 +23,15 @@ struct runtime *trace_runtime_by_id(struct trace *trace, uint32_t id)
 	return (struct runtime *)recording_runtime(&trace->recording, id);
 }
 
+/* From when on a runtime's pauses are known: a forked child's from its fork, if it has its parent's. */
+static uint64_t known_since(const struct trace *trace, uint32_t process, uint32_t image)
+{
+	const uint64_t *images = u64map_get(&trace->inherited, process);
+	const struct process *child = recording_process(&trace->recording, process);
+
+	return images && *images >> image & 1 && child ? child->seen_ns : now_ns();
+}
+
 struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t image)
 {
 	const uint64_t *known = u64map_get(&trace->runtimes, trace_runtime_key(process, image));
@@ -43,7 +52,7 @@ struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t im
 	memcpy(runtime->tier, plan->tier, sizeof(runtime->tier));
 	runtime->path = strdup(plan->shown_path);
 	runtime->detail = strdup(plan->detail);
-	runtime->attached_ns = now_ns();
+	runtime->attached_ns = known_since(trace, process, image);
 	if (u64map_put(&trace->runtimes, trace_runtime_key(process, image), runtime->id))
 		return NULL;
 	trace_tell_runtime(trace, runtime);
@@ -63,7 +72,7 @@ static int find_image(const struct trace *trace, pid_t pid, const struct proc_ma
 	return -1;
 }
 
-static bool is_jvm(const struct trace *trace, uint32_t image)
+bool trace_is_jvm(const struct trace *trace, uint32_t image)
 {
 	return trace->images[image].plan.ops == &probe_hotspot;
 }
@@ -246,7 +255,7 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 			u64map_put(&trace->aged,
 				trace_runtime_key(process, (uint32_t)indexes[i]), 1);
 	for (size_t i = 0; i < count; i++)
-		if (indexes[i] >= 0 && is_jvm(trace, (uint32_t)indexes[i])) {
+		if (indexes[i] >= 0 && trace_is_jvm(trace, (uint32_t)indexes[i])) {
 			int jvm = trace_jvm_add(trace, pid, process, (uint32_t)indexes[i],
 				&found[i].map, err);
 
@@ -381,7 +390,7 @@ static bool read_books(struct trace *trace, const struct runtime *runtime, uint3
 		const struct proc_map *map = &maps.maps.items[i];
 
 		if (map->exec && find_image(trace, process->pid, map) == (int)index)
-			done = !(is_jvm(trace, index)
+			done = !(trace_is_jvm(trace, index)
 				? trace_jvm_books(trace, process->pid, &ret->books)
 				: probe_books(process->pid, map, &trace->images[index].plan,
 					&ret->books));
@@ -462,7 +471,7 @@ static uint64_t inherited_images(const struct trace *trace, uint32_t parent)
 
 	for (uint32_t image = 0; image < trace->image_count; image++)
 		/* A forked JVM has no VM Thread: all that it does is exec. */
-		if (!trace->images[image].plan.per_process && !is_jvm(trace, image) &&
+		if (!trace->images[image].plan.per_process && !trace_is_jvm(trace, image) &&
 			u64map_get(&trace->runtimes, trace_runtime_key(parent, image)))
 			images |= 1ull << image;
 	return images;
@@ -473,10 +482,10 @@ void trace_keep_inherited(struct trace *trace, uint32_t process)
 	const uint64_t *pending = u64map_get(&trace->inherited, process);
 	uint64_t images = pending ? *pending : 0;
 
-	u64map_remove(&trace->inherited, process);
 	for (uint32_t image = 0; image < trace->image_count; image++)
 		if (images >> image & 1)
 			trace_runtime(trace, process, image);
+	u64map_remove(&trace->inherited, process);
 }
 
 void trace_forget_inherited(struct trace *trace, uint32_t process)

@@ -168,6 +168,7 @@ struct trace {
 	uint64_t skipped_changes; /* forks and execs at which the kernel left out our program */
 	uint64_t round_ns; /* when we last looked who had ended unseen */
 	struct proc_pids ended; /* who had, then */
+	uint64_t unsure_jvms; /* of which nothing tells whether they stood still all the time */
 	uint64_t unprobed_facts;   /* optional probes of JVMs, likewise */
 	struct step_watch steps;
 	struct probe_known known;
@@ -247,6 +248,7 @@ int trace_attach_found(struct trace *trace, pid_t pid, const struct probe_image 
 /* Probes the hook of the linker among @maps. */
 void trace_hook_linker(struct trace *trace, pid_t pid, const struct proc_maps *maps);
 struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t image);
+bool trace_is_jvm(const struct trace *trace, uint32_t image);
 void trace_tell_runtime(struct trace *trace, const struct runtime *runtime);
 /* Reads the counters of all that still run; once all pauses they count are drained, compares. */
 void trace_read_books(struct trace *trace);
@@ -298,6 +300,14 @@ void trace_jvms_turn(struct trace *trace);
 void trace_jvms_close(struct trace *trace);
 int trace_jvm_books(const struct trace *trace, pid_t pid, struct probe_books *ret);
 void trace_on_safepoint(struct trace *trace, const struct event *event);
+void trace_on_killed(struct trace *trace, const struct event *event);
+/*
+ * jvm_open.c: JVMs that stand in a safepoint. _look() when the recording is about to end, _finish() after
+ * what was sent until then has been drained; _over() as one ends.
+ */
+void trace_jvms_look(struct trace *trace);
+void trace_jvms_finish(struct trace *trace);
+void trace_jvm_over(struct trace *trace, pid_t pid, uint64_t end_ns);
 void trace_on_late(struct trace *trace, const struct event *event);
 void trace_on_stall(struct trace *trace, const struct event *event);
 void trace_on_phase(struct trace *trace, const struct event *event);

@@ -1,0 +1,168 @@
+"""Safepoints of which the recording does not hold both ends: they are told of, and never silence."""
+
+import signal
+
+import pytest
+
+import harness
+import jvm_check
+from jvm_stuck import CALLS, Stuck
+
+PLAIN = jvm_check.spread((8, 11, 17, 21, 25, 27))
+BARE = [
+    r
+    for r in jvm_check.variants("stripped", (17, 25)) + jvm_check.variants("nousdt", (11, 21))
+    if r.base.startswith("debian") or jvm_check.NAMED
+]
+BUDGET = "pause.max<1ms"
+
+
+def check(bench):
+    return harness.gctrace("check", bench.file, "--budget", BUDGET).returncode
+
+
+def sentence(bench):
+    done = harness.gctrace("report", bench.file)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def knows_begin(jdk):
+    """Whether variables of the JVM tell when the safepoint under way began: 8 has no symbols."""
+    return jdk.variant == "asis" and jdk.feature > 8
+
+
+def one(watched):
+    (pause,) = watched.pauses
+    assert pause["duration_ns"] == pause["end_ns"] - pause["start_ns"]
+    return pause
+
+
+@jvm_check.each("jdk", PLAIN + BARE)
+def test_at_the_attach(bench, jdk):
+    """It is there with its true length or, without symbols, as what it lasted at least."""
+    stuck = Stuck(bench, jdk)
+    tracer, (watched,) = jvm_check.trace(bench, [stuck.jvm])
+    released_ns = stuck.go_on()
+    assert stuck.jvm.quit() == 0
+    tracer.finish()
+
+    watched.take(bench.report())
+    jvm_check.check_clean(watched.records)
+    told = watched.truth("system-gc")
+    assert len(told) == CALLS
+    pauses = [p for p in watched.pauses if p["start_ns"] <= told[-1]["end_ns"]]
+    first = pauses[0]
+    assert released_ns < first["end_ns"] < told[0]["end_ns"]
+    if knows_begin(jdk):
+        assert told[0]["start_ns"] < first["start_ns"] < stuck.stuck_ns
+        assert not first.get("begun_before")
+        assert first["exact"] is (jdk.feature >= 17)
+        # 11 forgets the operation before the end
+        assert first["cause"] == ("System.gc()" if jdk.feature >= 17 else None)
+    else:
+        assert first["begun_before"] is True and first["exact"] is False
+        assert first["start_ns"] < watched.ready_ns
+    assert not first.get("unfinished")
+    # the others: each within its call
+    for truth in told[1:]:
+        assert any(
+            truth["start_ns"] <= p["start_ns"] and p["end_ns"] <= truth["end_ns"] and p["gc"]
+            for p in pauses
+        )
+    assert check(bench) == 99
+
+
+@jvm_check.each("jdk", PLAIN + BARE)
+def test_from_before_to_after(bench, jdk):
+    """It stands in one safepoint all through the recording: that is no quiet JVM."""
+    stuck = Stuck(bench, jdk)
+    tracer, (watched,) = jvm_check.trace(bench, [stuck.jvm])
+    assert tracer.interrupt() == 0
+    watched.take(bench.report())
+    stuck.go_on()
+
+    pause = one(watched)
+    assert pause["unfinished"] is True
+    assert pause["start_ns"] < watched.ready_ns < pause["end_ns"]
+    assert pause["end_ns"] <= watched.records.recording["end_ns"]
+    if knows_begin(jdk):
+        assert pause["start_ns"] < stuck.stuck_ns and not pause["begun_before"]
+        assert pause["operation"] == stuck.operation
+    else:
+        assert pause["begun_before"] is True
+    if jdk.feature > 8:
+        assert pause["gc"] in (True, None)
+    jvm_check.check_clean(watched.records)
+    assert check(bench) == 99
+    assert "look elsewhere" not in sentence(bench)
+
+
+@jvm_check.each("jdk", PLAIN + BARE)
+def test_at_the_end(bench, jdk):
+    """Seen to begin, and not over: at least so long."""
+    stuck = Stuck(bench, jdk, wait=False)
+    tracer, (watched,) = jvm_check.trace(bench, [stuck.jvm])
+    stuck.begin()
+    assert tracer.interrupt() == 0
+    watched.take(bench.report())
+    stuck.go_on()
+
+    pause = watched.pauses[-1]
+    assert pause["unfinished"] is True and not pause["begun_before"]
+    assert watched.ready_ns < pause["start_ns"] < stuck.stuck_ns < pause["end_ns"]
+    assert not [p for p in watched.pauses[:-1] if p.get("unfinished")]
+    jvm_check.check_clean(watched.records)
+    assert "look elsewhere" not in sentence(bench)
+
+
+@pytest.mark.parametrize("before", (False, True), ids=("begun-inside", "begun-before"))
+@jvm_check.each("jdk", PLAIN + BARE)
+def test_killed(bench, jdk, before):
+    """Killed inside: what it lasted until then, and the recording is not complete."""
+    stuck = Stuck(bench, jdk, wait=before)
+    tracer, (watched,) = jvm_check.trace(bench, [stuck.jvm])
+    if not before:
+        stuck.begin()
+    stuck.jvm.popen.send_signal(signal.SIGKILL)
+    stuck.jvm.wait()
+    tracer.finish()
+    watched.take(bench.report())
+
+    pause = watched.pauses[-1]
+    assert pause["unfinished"] is True
+    assert pause["start_ns"] < stuck.stuck_ns or before
+    assert max(stuck.stuck_ns, watched.ready_ns) < pause["end_ns"]
+    assert [d["cause"] for d in watched.records.drops] == ["unfinished-pause"]
+    assert watched.records.recording["complete"] is False
+    assert check(bench) in (4, 99)
+    assert "look elsewhere" not in sentence(bench)
+
+
+@jvm_check.each("jdk", jvm_check.spread((8, 11, 17, 25)))
+def test_exit_is_no_pause(bench, jdk):
+    """A JVM ends in a safepoint that nothing follows: that is not one that it was killed in."""
+    jvm = jvm_check.start(bench, jdk, "Train", collector="serial", args=["--steps", 3])
+    tracer, (watched,) = jvm_check.trace(bench, [jvm])
+    jvm.go()
+    assert jvm.quit() == 0
+    tracer.finish()
+    watched.take(bench.report())
+    jvm_check.check_clean(watched.records)
+    assert not [p for p in watched.pauses if p.get("unfinished")]
+
+
+@jvm_check.each("jdk", jvm_check.spread((8, 11, 17, 25)) + BARE)
+def test_quiet(bench, jdk):
+    """Nothing stops it. Without symbols 25 does not tell that from one safepoint without an end."""
+    jvm = jvm_check.start(bench, jdk, "Train", collector="serial")
+    tracer, (watched,) = jvm_check.trace(bench, [jvm])
+    assert tracer.interrupt() == 0
+    watched.take(bench.report())
+    assert watched.pauses == []
+    told = jdk.variant == "asis" or jdk.feature <= 21
+    causes = [d["cause"] for d in watched.records.drops]
+    assert causes == ([] if told else ["unknown-safepoint"])
+    assert watched.records.recording["complete"] is told
+    assert ("look elsewhere" in sentence(bench)) is told
+    assert check(bench) == (0 if told else 4)
