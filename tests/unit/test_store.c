@@ -439,9 +439,53 @@ static void test_disk_full(void **state)
 	umount(folder);
 }
 
+/* The machine was suspended for 7 h in the recording's second minute, and its clock set back by 3 s later. */
+static void test_clock_shifts(void **state)
+{
+	const int64_t start = 1700000000000000000, slept = start + 25200000000000;
+	const struct clock_shift shifts[] = {
+		{60000000000, slept}, {600000000000, slept - 3000000000}};
+	struct recording head = {.start_ns = 1000000000, .end_ns = 900000000000,
+		.realtime_offset_ns = start, .complete = true};
+	struct store_writer *writer;
+	struct store_reader *reader;
+	const struct recording *recording;
+
+	assert_int_equal(store_create(path, &head, &writer, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(shifts); i++)
+		assert_int_equal(store_put_clock(writer, &shifts[i]), 0);
+	assert_int_equal(store_close(writer, &head, NULL), 0);
+	reader = open_file();
+	recording = store_recording(reader);
+	assert_int_equal(recording->realtime_offset_ns, start);
+	assert_int_equal(recording->shifts.count, 2);
+	assert_int_equal(recording_offset(recording, 5), start);
+	assert_int_equal(recording_offset(recording, 59999999999), start);
+	assert_int_equal(recording_offset(recording, 60000000000), slept);
+	assert_int_equal(recording_offset(recording, 599999999999), slept);
+	assert_int_equal(recording_offset(recording, 600000000000), slept - 3000000000);
+	assert_int_equal(recording_offset(recording, UINT64_MAX), slept - 3000000000);
+	store_reader_free(reader);
+}
+
+static void test_clock_is_noted_when_it_changes(void **state)
+{
+	struct recording recording = {.realtime_offset_ns = 500};
+
+	for (uint64_t second = 1; second <= 86400; second++) /* an NTP client slews by 20 ppm */
+		recording_note_offset(&recording, second * 1000000000, 500 + (int64_t)second * 20000);
+	assert_int_equal(recording.shifts.count, 86400 / 51);
+	assert_int_equal(recording.shifts.items[0].time_ns, 51000000000);
+	recording_note_offset(&recording, 86401000000000, INT64_MIN); /* of a hostile file */
+	assert_int_equal(recording_offset(&recording, 86401000000000), INT64_MIN);
+	recording_release(&recording);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_clock_shifts, each),
+		cmocka_unit_test(test_clock_is_noted_when_it_changes),
 		cmocka_unit_test_setup(test_round_trip, each),
 		cmocka_unit_test_setup(test_stacks_grow, each),
 		cmocka_unit_test_setup(test_odd_path, each),

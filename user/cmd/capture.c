@@ -36,6 +36,8 @@ int capture_commit(struct capture *capture)
 	if (!capture->store)
 		return 0;
 	r = store_put_stacks(capture->store, trace_stacks(capture->trace));
+	for (; !r && capture->shifts < recording->shifts.count; capture->shifts++)
+		r = store_put_clock(capture->store, &recording->shifts.items[capture->shifts]);
 	for (size_t i = 0; !r && i < recording->drops.count; i++)
 		r = store_put_drop(capture->store, &recording->drops.items[i]);
 	return r ? r : store_commit(capture->store);

@@ -25,6 +25,7 @@ struct capture {
 	uint64_t deadline_ns, commit_ns;
 	struct trace_open_pause shown; /* the running pause last shown */
 	struct drop limit; /* why the recording ended before the session; count 0: it has not */
+	size_t shifts;	   /* of the clock that are stored */
 	uint64_t unstored; /* pauses after that */
 	int signals, timer, poll;
 	sigset_t signal_set; /* what comes by .signals */

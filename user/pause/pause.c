@@ -26,6 +26,7 @@ void recording_release(struct recording *recording)
 	vec_free(&recording->threads);
 	vec_free(&recording->stalls);
 	vec_free(&recording->phases);
+	vec_free(&recording->shifts);
 }
 
 bool pause_passes(const struct pause *pause, const struct pause_filter *filter)
@@ -120,6 +121,39 @@ const struct thread *recording_thread(
 			high = middle;
 	}
 	return NULL;
+}
+
+int64_t recording_offset(const struct recording *recording, uint64_t time_ns)
+{
+	size_t low = 0, high = recording->shifts.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (recording->shifts.items[middle].time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? recording->shifts.items[low - 1].offset_ns : recording->realtime_offset_ns;
+}
+
+#define SHIFT_NS    1000000 /* a smaller change is no matter */
+#define SHIFTS_MOST 65536
+
+void recording_note_offset(struct recording *recording, uint64_t time_ns, int64_t offset_ns)
+{
+	struct clock_shift *shift;
+	int64_t change;
+
+	if (!__builtin_sub_overflow(offset_ns, recording_offset(recording, time_ns), &change) &&
+		change <= SHIFT_NS && change >= -SHIFT_NS)
+		return;
+	if (recording->shifts.count >= SHIFTS_MOST)
+		return;
+	shift = vec_add(&recording->shifts);
+	if (shift)
+		*shift = (struct clock_shift){time_ns, offset_ns};
 }
 
 /* A hostile file may hold any counts: the sum sticks at the top. */

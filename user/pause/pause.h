@@ -125,6 +125,10 @@ struct recording {
 	char version[32], host[65], boot_id[37];
 	uint64_t start_ns, end_ns;	/* end_ns 0: cut off */
 	int64_t realtime_offset_ns;	/* CLOCK_REALTIME − CLOCK_MONOTONIC at the start */
+	VEC(struct clock_shift {
+		uint64_t time_ns;
+		int64_t offset_ns;
+	}) shifts; /* where that difference became another, by time */
 	bool complete;			/* closed clean and without drops */
 	bool cut_off;			/* the writer never closed it */
 	char damage[160];		/* what of the file could not be read; "" when all could */
@@ -152,6 +156,10 @@ const struct signal *recording_signal(const struct recording *recording, uint32_
 const struct series *recording_series(const struct recording *recording, uint32_t id);
 /* NULL: its name is not known. */
 const struct thread *recording_thread(const struct recording *recording, uint32_t process, uint32_t tid);
+/* CLOCK_REALTIME − CLOCK_MONOTONIC at @time_ns: it changes when the machine was suspended, or its clock set. */
+int64_t recording_offset(const struct recording *recording, uint64_t time_ns);
+/* Notes the difference at @time_ns, no earlier than those known, if it is another by more than 1 ms. */
+void recording_note_offset(struct recording *recording, uint64_t time_ns, int64_t offset_ns);
 uint64_t recording_drop_total(const struct recording *recording);
 uint64_t recording_missed_total(const struct recording *recording);
 

@@ -9,7 +9,7 @@ void running_text(FILE *out, const struct recording *recording, uint32_t pid, ui
 	uint64_t now_ns)
 {
 	time_t seconds =
-		(time_t)(((int64_t)now_ns + recording->realtime_offset_ns) / 1000000000);
+		(time_t)(((int64_t)now_ns + recording_offset(recording, now_ns)) / 1000000000);
 	struct tm local;
 	char clock[16];
 

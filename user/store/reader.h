@@ -28,6 +28,7 @@ struct store_reader {
 	struct stack_table stacks;
 	bool stacks_loaded;
 	VEC(uint32_t) strings; /* by id in the file: the id in stacks.strings */
+	uint64_t clocks; /* rows of that table read */
 	struct u64map runtimes; /* process → how many */
 	VEC(struct stack_size) sizes; /* by node, while stacks are loaded */
 	struct cursor pauses, marks, safepoints;

@@ -79,7 +79,10 @@ static int read_clock(struct store_reader *reader, sqlite3_stmt *row)
 	if (!reader_unsigned(row, 0, INT64_MAX, &monotonic) ||
 		!reader_unsigned(row, 1, INT64_MAX, &realtime))
 		return 1;
-	reader->recording.realtime_offset_ns = (int64_t)realtime - (int64_t)monotonic;
+	if (!reader->clocks++)
+		reader->recording.realtime_offset_ns = (int64_t)(realtime - monotonic);
+	else
+		recording_note_offset(&reader->recording, monotonic, (int64_t)(realtime - monotonic));
 	return 0;
 }
 
@@ -268,7 +271,7 @@ int reader_read_facts(struct store_reader *reader, struct err *err)
 	} facts[] = {
 		{"meta", "SELECT key, value FROM meta", read_meta},
 		{"clock",
-			"SELECT monotonic_ns, realtime_ns FROM clock ORDER BY monotonic_ns LIMIT 1",
+			"SELECT monotonic_ns, realtime_ns FROM clock ORDER BY monotonic_ns LIMIT 65536",
 			read_clock},
 		{"process",
 			"SELECT id, pid, ns_pid, ppid, comm, cmdline, seen_ns, exit_ns "

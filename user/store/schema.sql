@@ -15,7 +15,8 @@ CREATE TABLE meta (
 	value TEXT NOT NULL
 ) STRICT;
 
--- The same instant on two clocks, read together; the first row is from the start.
+-- The same instant on two clocks, read together; the first row is from the start. A later one says that their
+-- difference has become another.
 CREATE TABLE clock (
 	monotonic_ns INTEGER PRIMARY KEY,
 	realtime_ns  INTEGER NOT NULL      -- since 1970-01-01 UTC

@@ -42,6 +42,7 @@ int store_put_runtime(struct store_writer *writer, const struct runtime *runtime
 int store_put_drop(struct store_writer *writer, const struct drop *drop);
 int store_put_signal(struct store_writer *writer, const struct signal *signal);
 int store_put_series(struct store_writer *writer, const struct series *series);
+int store_put_clock(struct store_writer *writer, const struct clock_shift *shift);
 int store_put_thread(struct store_writer *writer, const struct thread *thread);
 
 /* Writes the strings, frames and nodes that @stacks gained since the last call. */

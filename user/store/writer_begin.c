@@ -12,20 +12,13 @@ static const char wal_sql[] = "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpo
 
 static void put_head(struct store_writer *writer, const struct recording *head)
 {
-	sqlite3_stmt *put;
-
 	writer_put_meta(writer, "version", head->version);
 	writer_put_meta(writer, "host", head->host);
 	writer_put_meta(writer, "boot_id", head->boot_id);
 	if (*head->step_asked)
 		writer_put_meta(writer, "step", head->step_asked);
 	writer_put_meta_number(writer, "start_ns", head->start_ns);
-	put = writer_begin(writer, CLOCK);
-	if (put) {
-		bind_unsigned(put, 1, head->start_ns);
-		sqlite3_bind_int64(put, 2, (int64_t)head->start_ns + head->realtime_offset_ns);
-		writer_step(writer, put);
-	}
+	store_put_clock(writer, &(struct clock_shift){head->start_ns, head->realtime_offset_ns});
 }
 
 /*

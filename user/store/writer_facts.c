@@ -141,6 +141,17 @@ int store_put_series(struct store_writer *writer, const struct series *series)
 	return writer_step(writer, put);
 }
 
+int store_put_clock(struct store_writer *writer, const struct clock_shift *shift)
+{
+	sqlite3_stmt *put = writer_begin(writer, CLOCK);
+
+	if (!put)
+		return writer->failed;
+	bind_unsigned(put, 1, shift->time_ns);
+	sqlite3_bind_int64(put, 2, (int64_t)shift->time_ns + shift->offset_ns);
+	return writer_step(writer, put);
+}
+
 int store_put_thread(struct store_writer *writer, const struct thread *thread)
 {
 	sqlite3_stmt *put = writer_begin(writer, THREAD);

@@ -31,6 +31,19 @@ static void begin_recording(struct recording *recording)
 	recording->realtime_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - now_ns());
 }
 
+#define CLOCKS_NS   1000000000ull /* between two looks at both clocks */
+#define TOGETHER_NS 100000	  /* that two reads of one may lie apart, with the other between them */
+
+static void look_at_clocks(struct trace *trace)
+{
+	uint64_t before = now_ns(), wall = clock_ns(CLOCK_REALTIME), after = now_ns();
+
+	if (before - trace->clocks_ns < CLOCKS_NS || after - before > TOGETHER_NS)
+		return;
+	trace->clocks_ns = before;
+	recording_note_offset(&trace->recording, before, (int64_t)(wall - before));
+}
+
 uint32_t trace_pid_namespace(void)
 {
 	const ino_t first = 0xeffffffc; /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
@@ -217,6 +230,7 @@ static int take_turn(struct trace *trace, int r)
 	trace_jvms_turn(trace);
 	trace_steps_turn(trace);
 	trace_count_drops(trace);
+	look_at_clocks(trace);
 	trace_retire_turn(trace);
 	return trace->sink_error ? trace->sink_error : r < 0 ? r : 0;
 }

@@ -176,6 +176,7 @@ struct trace {
 	size_t looks_due;    /* of them that carry LOOK_DUE */
 	uint32_t process_ids, runtime_ids; /* given out so far */
 	uint64_t retired_missed; /* by runtimes of processes that were retired */
+	uint64_t clocks_ns;	 /* when both clocks were last read */
 	uint64_t retired_ns;	 /* when the last round looked for them */
 	int scanned, due; /* -1: none. They wake the reader: a scan has something; a look is due */
 	uint64_t due_ns;  /* when the latter will; 0: it is not set */
