@@ -21,6 +21,7 @@
 #include "running.h"
 #include "step_report.h"
 #include "store.h"
+#include "terminal.h"
 #include "text.h"
 
 #define TICK_NS	     100000000ull  /* the ring is drained ten times a second, or when a quarter full */
@@ -447,6 +448,8 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 	capture.lines = out && !options->candidates && (!child || options->json);
 	if (r)
 		return cmd_blind(&err);
+	if (!options->json)
+		capture.out = terminal_open(out);
 	status = capture_session(&capture);
 	if (!caller_act(NULL)) {
 		store_abandon(capture.store);
@@ -457,5 +460,6 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 	cleanup_close(&capture.signals);
 	cleanup_close(&capture.timer);
 	cleanup_close(&capture.poll);
+	terminal_close(capture.out, out);
 	return status;
 }

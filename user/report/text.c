@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "report.h"
+#include "terminal.h"
 #include "text.h"
 
 static int write_text(const struct report_input *input, FILE *out, struct err *err)
 {
+	FILE *shown = terminal_open(out);
 	struct summary summary = {0};
 	struct pause pause;
 	int r;
@@ -17,7 +19,8 @@ static int write_text(const struct report_input *input, FILE *out, struct err *e
 	if (r == -ENOMEM)
 		err_set(err, ENOMEM, "out of memory while adding up the pauses");
 	else /* of a damaged file, what could be read is reported */
-		text_summary(out, input, &summary);
+		text_summary(shown, input, &summary);
+	terminal_close(shown, out);
 	summary_release(&summary);
 	if (!r && (fflush(out) || ferror(out)))
 		r = err_set(

@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "parse.h"
+#include "terminal.h"
 #include "text_cell.h"
 #include "text_safepoints.h"
 #include "text_stack.h"
@@ -259,6 +260,7 @@ static void put_worst(FILE *out, const struct recording *recording, const struct
 	const struct safepoint *facts = &pause->safepoint;
 	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
 
+	terminal_style(out, TERMINAL_STRONG);
 	fputs("  ", out);
 	cell_pause(out, pause, 10);
 	fputs("  ", out);
@@ -274,6 +276,7 @@ static void put_worst(FILE *out, const struct recording *recording, const struct
 		? (double)(pause->start_ns - recording->start_ns) / 1e9 : 0.0,
 		VERDICT_NAME(runtime ? recording_process(recording, runtime->process) : NULL));
 	fputs(pause->flags & PAUSE_INEXACT ? "; timed by probes\n" : "\n", out);
+	terminal_style(out, TERMINAL_PLAIN);
 	if (pause->tid) {
 		fputs("      asked for by ", out);
 		put_thread(out, recording, pause->runtime, pause->tid);

@@ -5,6 +5,7 @@
 #include "attrib.h"
 #include "cleanup.h"
 #include "parse.h"
+#include "terminal.h"
 #include "text_cell.h"
 #include "text_safepoints.h"
 #include "text_stack.h"
@@ -155,6 +156,7 @@ static void worst_pauses(FILE *out, const struct recording *recording,
 
 		if (pause_is_safepoint(pause))
 			continue;
+		terminal_style(out, TERMINAL_STRONG);
 		fputs("  ", out);
 		cell_pause(out, pause, 10);
 		cell_known(out, pause->generation, 5);
@@ -166,6 +168,7 @@ static void worst_pauses(FILE *out, const struct recording *recording,
 		fputs(pause->flags & PAUSE_SLEPT ? "; the thread slept in it" : "", out);
 		fputs(pause->flags & PAUSE_BEGUN_BEFORE ? "; it had begun before" : "", out);
 		fputs(pause->flags & PAUSE_UNFINISHED ? "; it had not ended\n" : "\n", out);
+		terminal_style(out, TERMINAL_PLAIN);
 		text_stack(out, stacks, pause->stack);
 	}
 }

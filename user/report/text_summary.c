@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "parse.h"
+#include "terminal.h"
 #include "text.h"
 #include "text_cell.h"
 #include "text_safepoints.h"
@@ -311,9 +312,12 @@ void text_summary(FILE *out, const struct report_input *input, struct summary *s
 	uint64_t traced_ns = verdict_traced_ns(recording, summary);
 	char paragraph[VERDICT_PARAGRAPH_BYTES];
 
+	terminal_style(out, TERMINAL_STRONG);
 	utf8_print(out, verdict_paragraph(input, summary, paragraph, sizeof(paragraph)));
 	fputc('\n', out);
+	terminal_style(out, TERMINAL_ALARM);
 	put_incomplete(out, recording, summary);
+	terminal_style(out, TERMINAL_PLAIN);
 	if (input->left_out)
 		fprintf(out, "Left out everywhere (--gc-only): %llu safepoint%s in which nothing was collected.\n",
 			(unsigned long long)*input->left_out, *input->left_out == 1 ? "" : "s");
