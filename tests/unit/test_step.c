@@ -291,7 +291,7 @@ static void test_torch_let_go_for_a_while(void **state)
 		} else {
 			assert_int_equal(track->steps.count, 802);
 			assert_int_equal(closed(track), 1);
-			assert_contains(track->note, "let go for a while, 1 times");
+			assert_contains(track->note, "let go for a while, 1 time:");
 		}
 		tear_down(scene);
 	}

@@ -137,8 +137,9 @@ static void put_drops(struct html_page *page)
 		fputs(*drop->remedy ? ".</li>\n" : "</li>\n", page->out);
 	}
 	if (recording->drops.count > DROPS_SHOWN)
-		fprintf(page->out, "<li>Events were lost for %zu causes more.</li>\n",
-			recording->drops.count - DROPS_SHOWN);
+		fprintf(page->out, "<li>Events were lost for %zu cause%s more.</li>\n",
+			recording->drops.count - DROPS_SHOWN,
+			recording->drops.count - DROPS_SHOWN == 1 ? "" : "s");
 }
 
 static void put_incomplete(struct html_page *page)

@@ -230,8 +230,8 @@ void text_steps(FILE *out, const struct report_input *input)
 	for (size_t i = 0; i < count && i < TRACKS_SHOWN; i++)
 		put_track(out, input, i);
 	if (count > TRACKS_SHOWN)
-		fprintf(out, "\n… and %zu more processes with steps (-f json has them all)\n",
-			count - TRACKS_SHOWN);
+		fprintf(out, "\n… and %zu more process%s with steps (-f json has them all)\n",
+			count - TRACKS_SHOWN, count - TRACKS_SHOWN == 1 ? "" : "es");
 	if (count && attribution->elsewhere)
 		fprintf(out, "\nIn processes that run no steps: %llu pause%s, %s, charged to no step\n",
 			(unsigned long long)attribution->elsewhere,

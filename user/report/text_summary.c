@@ -58,8 +58,9 @@ static void put_incomplete(FILE *out, const struct recording *recording,
 		fputs(*drop->remedy ? ".\n" : "\n", out);
 	}
 	if (recording->drops.count > DROPS_SHOWN)
-		fprintf(out, "INCOMPLETE: events were lost for %zu causes more.\n",
-			recording->drops.count - DROPS_SHOWN);
+		fprintf(out, "INCOMPLETE: events were lost for %zu cause%s more.\n",
+			recording->drops.count - DROPS_SHOWN,
+			recording->drops.count - DROPS_SHOWN == 1 ? "" : "s");
 	for (size_t i = 0; i < recording->runtimes.count; i++) {
 		const struct runtime *runtime = &recording->runtimes.items[i];
 

@@ -170,8 +170,8 @@ static void say_slow(struct paragraph *paragraph, const struct report_input *inp
 static void say_steps(struct paragraph *paragraph, const struct report_input *input,
 	const struct step_track *track)
 {
-	say(paragraph, "; %zu steps of %s", (size_t)track->steps.count,
-		FORMAT_DURATION(track->period_ns));
+	say(paragraph, "; %zu step%s of %s", (size_t)track->steps.count,
+		track->steps.count == 1 ? "" : "s", FORMAT_DURATION(track->period_ns));
 	if (track->measured) {
 		say(paragraph, ", signal ");
 		say_shown(paragraph, track->signal, strlen(track->signal), 100);

@@ -72,9 +72,9 @@ static int make_steps(struct study *study, const struct choice *choice, struct s
 	}
 	if (!r && gaps)
 		note_add(track->note, sizeof(track->note),
-			"the signal ran hot and was let go for a while, %zu times: steps are "
+			"the signal ran hot and was let go for a while, %zu time%s: steps are "
 			"missing there",
-			gaps);
+			gaps, gaps == 1 ? "" : "s");
 	free(ends);
 	return r;
 }
