@@ -107,6 +107,16 @@ def test_foreign_runtime(bench, start, words):
     assert target.popen.poll() is None
 
 
+@pytest.mark.parametrize("start, word", [(node, "Node.js"), (pypy, "PyPy")], ids=["node", "pypy"])
+def test_run_of_a_stranger(bench, start, word):
+    """The workload's own status passes through, and the log says why nothing was traced."""
+    tracer = bench.tracer("run", "-o", bench.file, "--", *start(bench), ready=False)
+    tracer.out.find(lambda line: line == "up")
+    tracer.popen.stdin.close()
+    assert tracer.wait() == 0
+    assert "nothing was traced: a process runs %s" % word in tracer.err.text()
+
+
 def test_python_below_a_stranger(bench, some_runtime):
     """A child that can be traced is traced, whatever its parent is."""
     exe = shutil.which("node")

@@ -423,7 +423,8 @@ static int capture_session(struct capture *capture)
 	}
 	status = finish(capture, r);
 	if (!status && !trace_runtimes(capture->trace)) {
-		log_error("nothing was traced: no runtime appeared in the target");
+		log_error("nothing was traced: %s", trace_met_stranger(capture->trace, &err)
+			? err.text : "no runtime appeared in the target");
 		return EXIT_BLIND;
 	}
 	return status;

@@ -346,6 +346,8 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 	/* After the collectors' probes: what a step is can wait, a collection cannot. */
 	if (r != -ESRCH)
 		trace_steps_look(trace, pid, &maps);
+	if (!r && !trace->stranger && !trace->recording.runtimes.count)
+		trace->stranger = probe_stranger(pid, &maps);
 	proc_maps_release(&maps);
 	note_look(trace, pid, r > 0, start_ns);
 	return r;

@@ -11,7 +11,6 @@
 #include "kernel.h"
 #include "log.h"
 #include "mem.h"
-#include "strangers.h"
 #include "trace_priv.h"
 
 static void read_boot_id(char ret[37])
@@ -148,6 +147,14 @@ static void explain_nothing(const struct trace *trace, pid_t pid, struct err *er
 	else
 		err_set(err, ENOENT, "no runtime in process %d%s (looked for: %s); if one will be loaded "
 			"later, add --wait", pid, where, labels);
+}
+
+bool trace_met_stranger(const struct trace *trace, struct err *err)
+{
+	if (trace->stranger)
+		err_set(err, ENOENT, "a process runs %s, which gctrace does not trace: %s",
+			trace->stranger->what, trace->stranger->remedy);
+	return trace->stranger;
 }
 
 int trace_add_descendants(struct trace *trace, pid_t pid)
