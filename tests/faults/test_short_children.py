@@ -16,7 +16,8 @@ for _ in range(%d):
 gc.collect()
 """ % CHILDREN
 
-# A child that collects before it execs, one that ends without, one that lives on: Python ran in all.
+# A child that collects before it execs, one that forks and ends, its own child, one that lives on:
+# Python ran in all of them.
 STAY = """
 import gc, os, sys
 gc.disable()
@@ -27,6 +28,11 @@ if not collects:
     os.execv("/bin/true", ["true"])
 ends = os.fork()
 if not ends:
+    grandchild = os.fork()
+    if not grandchild:
+        os._exit(0)
+    os.waitpid(grandchild, 0)
+    os.write(1, b"%d " % grandchild)
     os._exit(0)
 os.waitpid(collects, 0)
 os.waitpid(ends, 0)
@@ -76,4 +82,4 @@ def test_children_that_stay(bench, some_runtime):
     check_clean(records)
     for pid in pids:
         assert records.process(pid)["runtime"] == "cpython", pid
-    assert len(records.of_pid(pids[0], "manual")) == 1
+    assert len(records.of_pid(pids[1], "manual")) == 1

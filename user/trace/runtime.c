@@ -26,10 +26,9 @@ struct runtime *trace_runtime_by_id(struct trace *trace, uint32_t id)
 /* From when on a runtime's pauses are known: a forked child's from its fork, if it has its parent's. */
 static uint64_t known_since(const struct trace *trace, uint32_t process, uint32_t image)
 {
-	const uint64_t *images = u64map_get(&trace->inherited, process);
 	const struct process *child = recording_process(&trace->recording, process);
 
-	return images && *images >> image & 1 && child ? child->seen_ns : now_ns();
+	return child && trace_bequeathed(trace, process) >> image & 1 ? child->seen_ns : now_ns();
 }
 
 struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t image)
@@ -240,8 +239,11 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 	int indexes[PROBE_MAX_IMAGES], r = 0, kept;
 	size_t count = probe_find_known(&trace->known, pid, maps, found, ARRAY_SIZE(found));
 
-	if (!count)
+	if (!count) {
 		r = probe_foreign(pid, maps, err);
+		if (!trace->stranger && !trace->recording.runtimes.count)
+			trace->stranger = probe_stranger(pid, maps);
+	}
 	for (size_t i = 0; i < count; i++) {
 		indexes[i] = trace_attach_found(trace, pid, &found[i], err);
 		if (indexes[i] < 0)
@@ -346,8 +348,6 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 	/* After the collectors' probes: what a step is can wait, a collection cannot. */
 	if (r != -ESRCH)
 		trace_steps_look(trace, pid, &maps);
-	if (!r && !trace->stranger && !trace->recording.runtimes.count)
-		trace->stranger = probe_stranger(pid, &maps);
 	proc_maps_release(&maps);
 	note_look(trace, pid, r > 0, start_ns);
 	return r;
@@ -465,58 +465,17 @@ int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint
 	return (int32_t)number;
 }
 
-/* The images whose runtimes a child of @parent has, a bit each; GC_MAX_IMAGES is 64. */
-static uint64_t inherited_images(const struct trace *trace, uint32_t parent)
+void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child)
 {
-	const uint64_t *pending = u64map_get(&trace->inherited, parent);
-	uint64_t images = pending ? *pending : 0;
+	size_t interpreters = trace->interpreters.count;
 
+	books_fork(&trace->books, parent, child);
 	for (uint32_t image = 0; image < trace->image_count; image++)
 		/* A forked JVM has no VM Thread: all that it does is exec. */
 		if (!trace->images[image].plan.per_process && !trace_is_jvm(trace, image) &&
 			u64map_get(&trace->runtimes, trace_runtime_key(parent, image)))
-			images |= 1ull << image;
-	return images;
-}
-
-void trace_keep_inherited(struct trace *trace, uint32_t process)
-{
-	const uint64_t *pending = u64map_get(&trace->inherited, process);
-	uint64_t images = pending ? *pending : 0;
-
-	for (uint32_t image = 0; image < trace->image_count; image++)
-		if (images >> image & 1)
-			trace_runtime(trace, process, image);
-	u64map_remove(&trace->inherited, process);
-}
-
-void trace_forget_inherited(struct trace *trace, uint32_t process)
-{
-	u64map_remove(&trace->inherited, process);
-}
-
-void trace_inherited_turn(struct trace *trace, uint64_t before_ns)
-{
-	for (size_t i = 0; trace->inherited.count && i < trace->inherited.capacity;) {
-		uint32_t id = (uint32_t)trace->inherited.slots[i].key;
-		const struct process *process = trace->inherited.used[i]
-			? recording_process(&trace->recording, id) : NULL;
-
-		if (process && process->seen_ns <= before_ns)
-			trace_keep_inherited(trace, id); /* its removal may move another to slot i */
-		else
-			i++;
-	}
-}
-
-void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child)
-{
-	size_t interpreters = trace->interpreters.count;
-	uint64_t images = inherited_images(trace, parent);
-
-	books_fork(&trace->books, parent, child);
-	if (images)
-		u64map_put(&trace->inherited, child, images);
+			trace_bequeath(trace, child, 1ull << image);
+	trace_bequeath(trace, child, trace_bequeathed(trace, parent));
 	for (uint32_t image = 0; image < trace->image_count; image++)
 		if (u64map_get(&trace->aged, trace_runtime_key(parent, image)))
 			u64map_put(&trace->aged, trace_runtime_key(child, image), 1);

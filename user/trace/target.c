@@ -23,18 +23,18 @@ static int tell(struct trace *trace, const struct process *process)
 }
 
 /*
- * Fills what /proc says now; false: it is gone already, and keeps what was known. @followed: BPF
+ * Fills what /proc says now; a process that is gone already keeps what was known. @followed: BPF
  * follows it. If it is a target still, its number was no stranger's when /proc was read.
  */
-static bool describe(struct trace *trace, struct process *process, bool followed)
+static void describe(struct trace *trace, struct process *process, bool followed)
 {
 	struct proc_info info;
 
 	if (proc_info_read(process->pid, &info))
-		return false;
+		return;
 	if (followed && !trace_is_target(trace, process->pid)) {
 		proc_info_release(&info);
-		return false;
+		return;
 	}
 	process->ns_pid = info.ns_pid;
 	process->ppid = info.ppid;
@@ -42,7 +42,14 @@ static bool describe(struct trace *trace, struct process *process, bool followed
 	free(process->cmdline);
 	process->cmdline = steal_ptr(info.cmdline);
 	process->cmdline_len = (uint32_t)info.cmdline_len;
-	return true;
+}
+
+/* What was known is the name of what it no longer is. */
+static void forget_name(struct process *process)
+{
+	snprintf(process->comm, sizeof(process->comm), "[gone]");
+	free(steal_ptr(process->cmdline));
+	process->cmdline_len = 0;
 }
 
 static struct process *add_process(struct trace *trace, pid_t pid, uint64_t seen_ns)
@@ -107,11 +114,8 @@ void trace_process_exec(struct trace *trace, pid_t pid)
 		return;
 	trace_begun_over(trace, id);
 	process = process_by_id(trace, id);
-	if (!describe(trace, process, true)) { /* the name that was known is that of what it no longer is */
-		snprintf(process->comm, sizeof(process->comm), "[gone]");
-		free(steal_ptr(process->cmdline));
-		process->cmdline_len = 0;
-	}
+	forget_name(process);
+	describe(trace, process, true);
 	tell(trace, process);
 	trace_early_settle(trace, id);
 	books_exec(&trace->books, id);

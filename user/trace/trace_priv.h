@@ -156,7 +156,6 @@ struct trace {
 	VEC(struct uprobe) hook_probes;
 	struct u64map live;	    /* pid → struct process.id */
 	struct u64map runtimes;	    /* process id and image → struct runtime.id */
-	struct u64map inherited;    /* process id of a forked child → images, see trace_inherit() */
 	struct u64map aged;	    /* process id and image → 1: those that ran before we came */
 	VEC(struct jvm_instance *) jvms;
 	uint64_t pauses, stalls, phases, bad_records, unfinished;
@@ -186,6 +185,7 @@ struct trace {
 	int sink_error;
 	bool more; /* the ring was not empty when the last portion of it had been taken */
 	uint64_t portion_ends_ns, drained, drained_bytes;
+	struct u64map inherited; /* process id of a forked child → images, a bit each: trace_inherit() */
 };
 
 /* load.c */
@@ -267,6 +267,9 @@ int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint
  */
 #define INHERITED_NS 5000000000ull
 void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child);
+/* inherit.c: @images are a bit each; GC_MAX_IMAGES is 64. */
+void trace_bequeath(struct trace *trace, uint32_t child, uint64_t images);
+uint64_t trace_bequeathed(const struct trace *trace, uint32_t process);
 void trace_keep_inherited(struct trace *trace, uint32_t process);
 void trace_forget_inherited(struct trace *trace, uint32_t process);
 void trace_inherited_turn(struct trace *trace, uint64_t before_ns);
