@@ -60,7 +60,7 @@ def test_children_that_exec(bench, some_runtime):
     records = bench.report()
     check_clean(records)
     others = [p for p in records.processes if p["pid"] != target.pid]
-    assert len({p["pid"] for p in others}) == CHILDREN
+    assert len(others) == CHILDREN  # their pids may come twice where others fork a lot
     assert {p.get("runtime") for p in others} == {None}
     assert "paused" in records.summary["verdict"] and "processes" not in records.summary["verdict"]
     text = gctrace("report", bench.file).stdout.decode()
