@@ -97,7 +97,8 @@ int probe_absent(pid_t pid, struct err *err)
 	switch (proc_state(pid)) {
 	case PROC_GONE:
 		return err_set(err, ESRCH,
-			"there is no process %d: `pgrep -a python` or `pgrep -a java` lists those that run", pid);
+			"there is no process %d: `pgrep -a python` or `pgrep -a java` lists those that "
+			"run", pid);
 	case PROC_ZOMBIE:
 		return err_set(err, ESRCH,
 			"process %d is a zombie: it has ended, and its parent has not waited for it; "

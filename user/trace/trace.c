@@ -142,8 +142,8 @@ static void explain_nothing(const struct trace *trace, pid_t pid, struct err *er
 		stranger = probe_stranger(pid, &maps);
 	proc_maps_release(&maps);
 	if (stranger)
-		err_set(err, ENOENT, "process %d runs %s, which gctrace does not trace (it knows %s): %s", pid,
-			stranger->what, labels, stranger->remedy);
+		err_set(err, ENOENT, "process %d runs %s, which gctrace does not trace (it knows %s): %s",
+			pid, stranger->what, labels, stranger->remedy);
 	else
 		err_set(err, ENOENT, "no runtime in process %d%s (looked for: %s); if one will be loaded "
 			"later, add --wait", pid, where, labels);
