@@ -176,7 +176,9 @@ static void check_process(struct doctor *doctor, pid_t pid)
 		describe_runtime(pid, &found[i], finding);
 		check_tiers(doctor, pid, &found[i]);
 	}
-	if (!count)
+	if (!count && !probe_stranger(pid, &maps) && probe_foreign(pid, &maps, &err))
+		answer(ask(doctor, "runtime", false, true), "cannot be told", err.text);
+	else if (!count)
 		check_stranger(doctor, pid, &maps);
 	proc_maps_release(&maps);
 }

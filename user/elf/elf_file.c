@@ -254,6 +254,11 @@ const char *elf_file_name(const struct elf_file *file)
 	return file->name;
 }
 
+bool elf_file_has_sections(const struct elf_file *file)
+{
+	return file->section_count;
+}
+
 bool elf_file_is_pie(const struct elf_file *file)
 {
 	return file->header.e_type == ET_DYN;

@@ -29,6 +29,9 @@ const char *elf_file_name(const struct elf_file *file);
 /* Bytes of NT_GNU_BUILD_ID, at most @size; 0 when there is none. */
 size_t elf_file_build_id(const struct elf_file *file, uint8_t *ret, size_t size);
 
+/* False: nothing tells where its symbols and notes are, though it runs. */
+bool elf_file_has_sections(const struct elf_file *file);
+
 /* True for ET_DYN: loaded at a bias; false for ET_EXEC. */
 bool elf_file_is_pie(const struct elf_file *file);
 

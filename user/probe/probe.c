@@ -179,18 +179,40 @@ size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *r
 	return probe_find_known(NULL, pid, maps, ret, max);
 }
 
+/* Why it could not be told whether @map is a runtime: it cannot be read here, or says nothing of itself. */
+static int find_obstacle(pid_t pid, const struct proc_map *map, bool program, struct err *err)
+{
+	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
+	char path[PATH_MAX];
+	int r = open_image(pid, map, path, sizeof(path), &file, err);
+
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM) {
+		err_set(err, -r, "%s, mapped by process %d, could not be looked at: %s (see ulimit -v, ulimit -n)",
+			map->path, pid, strerror(-r));
+		return r;
+	}
+	if (r)
+		return program && r == -ENOEXEC ? r : 0;
+	if (elf_file_has_sections(file))
+		return 0;
+	return err_set(err, program ? ENOEXEC : ENOTSUP,
+		"%s, mapped by process %d, has no section headers, so nothing says where its functions are: "
+		"use a build that keeps them", map->path, pid);
+}
+
 int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err)
 {
 	uint64_t executable = executable_inode(pid);
 
 	for (size_t i = 0; i < maps->maps.count; i++) {
-		_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
 		const struct proc_map *map = &maps->maps.items[i];
-		char path[PATH_MAX];
+		int r;
 
-		if (map->exec && map->inode == executable)
-			return open_image(pid, map, path, sizeof(path), &file, err) == -ENOEXEC
-				? -ENOEXEC : 0;
+		if (!map->exec || seen_before(maps, i) || !is_likely(map, executable))
+			continue;
+		r = find_obstacle(pid, map, map->inode == executable, err);
+		if (r)
+			return r;
 	}
 	return 0;
 }

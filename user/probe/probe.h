@@ -140,7 +140,11 @@ void probe_known_release(struct probe_known *known);
 size_t probe_find_known(struct probe_known *known, pid_t pid, const struct proc_maps *maps,
 	struct probe_image *ret, size_t max);
 
-/* -ENOEXEC with a sentence if the program itself is not one that gctrace can read; else 0. */
+/*
+ * Why probe_find() found nothing, where that has a reason: -ENOEXEC if the program itself is not one that gctrace
+ * can read, -ENOTSUP if a library that should be a runtime is not, -EMFILE, -ENFILE or -ENOMEM if gctrace lacked
+ * what it takes; each with a sentence. Else 0.
+ */
 int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err);
 
 /*

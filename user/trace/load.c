@@ -161,6 +161,8 @@ int trace_load_programs(struct trace *trace, struct err *err)
 
 	if (!r)
 		r = kernel_allows(err);
+	if (!r)
+		r = trace_check_limits(err);
 	if (r)
 		return r;
 	trace_quiet_libbpf();

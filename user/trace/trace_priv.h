@@ -193,6 +193,8 @@ int trace_load(struct trace *trace, struct err *err);
 /* Loads the programs of @part unless they are. 0 or -errno with the remedy. */
 enum trace_part { PART_FIRST, PART_WATCH, PART_JVM, PART_JVM_WATCH };
 int trace_load_part(struct trace *trace, enum trace_part part, struct err *err);
+/* Makes room for many open files. 0, or -errno with the remedy where files or memory are too few. */
+int trace_check_limits(struct err *err);
 /* No more than loads PART_FIRST, into trace->bpf; sets trace->way and ->refused. */
 int trace_load_programs(struct trace *trace, struct err *err);
 
