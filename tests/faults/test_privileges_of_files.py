@@ -136,6 +136,16 @@ def test_a_link_is_not_followed_by_root_either(bench, recording, precious):
             assert done.returncode == 1 and b"symbolic link" in done.stderr
 
 
+def test_owner_while_it_is_written(bench, place):
+    """The WAL too, which SQLite makes, is there before the first pause and is the caller's."""
+    target = bench.process([PYTHON, "-c", "import gc\ngc.collect()\ninput()"])
+    tracer = bench.tracer("record", "-p", target.pid, "-o", place / "run.gct", env=sudo(NOBODY))
+    found = {p.name: (p.stat().st_uid, stat.S_IMODE(p.stat().st_mode)) for p in place.glob("run*")}
+    assert found == {"run.gct": (NOBODY, 0o600), "run.gct-wal": (NOBODY, 0o600)}
+    target.send("")
+    tracer.finish()
+
+
 @pytest.mark.parametrize("umask, mode", [(0o000, 0o600), (0o022, 0o600), (0o277, 0o400)])
 def test_recordings_are_private(bench, umask, mode):
     file = bench.scratch / "run.gct"

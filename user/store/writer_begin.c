@@ -7,8 +7,8 @@
 #include "cleanup.h"
 #include "writer.h"
 
-/* 4 MiB of WAL, then its pages move into the file. */
-static const char wal_sql[] = "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 512;";
+/* 4 MiB of WAL, then its pages move into the file. The first use of the file is what makes the WAL: it comes at once. */
+static const char wal_sql[] = "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 512; SELECT key FROM meta;";
 
 static void put_head(struct store_writer *writer, const struct recording *head)
 {
