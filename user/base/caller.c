@@ -19,7 +19,7 @@ static struct {
 	gid_t *groups;
 	int count;
 	gid_t gid;
-	bool acting;
+	unsigned int acting; /* how deep */
 } own;
 
 static bool parse_id(const char *name, unsigned int *ret)
@@ -101,7 +101,11 @@ int caller_act(struct err *err)
 	struct caller caller;
 	int r, count;
 
-	if (own.acting || !caller_get(&caller))
+	if (own.acting) {
+		own.acting++;
+		return 0;
+	}
+	if (!caller_get(&caller))
 		return 0;
 	count = groups_of(&caller, &groups);
 	own.count = getgroups(0, NULL);
@@ -128,13 +132,12 @@ int caller_act(struct err *err)
 
 void caller_rest(void)
 {
-	if (!own.acting)
+	if (!own.acting || --own.acting)
 		return;
 	setfsuid(0);
 	setfsgid(own.gid);
 	set_groups(own.count, own.groups);
 	free(steal_ptr(own.groups));
-	own.acting = false;
 }
 
 int caller_become(void)

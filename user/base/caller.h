@@ -19,7 +19,7 @@ bool caller_get(struct caller *ret);
 
 /*
  * From here to caller_rest() this thread opens, makes, renames and removes files with the rights of who called
- * sudo, root's groups left out; without sudo, with its own. 0 or -errno with a sentence, nothing changed then.
+ * sudo, root's groups left out; without sudo, with its own. Nests. 0 or -errno with a sentence, nothing changed then.
  */
 int caller_act(struct err *err);
 void caller_rest(void);

@@ -337,8 +337,11 @@ static int show_end(struct capture *capture)
 	struct analysis analysis;
 	struct err err = {};
 	int status = EXIT_OK;
-	int r = analysis_of(&analysis, steal_ptr(capture->reader), &reading, ANALYSIS_ADVICE, &err);
+	int r = caller_act(&err); /* SQLite looks for a journal beside the file */
 
+	if (r)
+		return cmd_fail(r, &err);
+	r = analysis_of(&analysis, steal_ptr(capture->reader), &reading, ANALYSIS_ADVICE, &err);
 	if (!r && capture->out) {
 		r = analysis_input(&analysis, &options->filter, capture->path, &input, &err);
 		if (!r && options->candidates)
@@ -356,6 +359,7 @@ static int show_end(struct capture *capture)
 			capture->temporary ? "gctrace run" : capture->path, options->json,
 			options->json ? stdout : stderr);
 	analysis_close(&analysis);
+	caller_rest();
 	return status;
 }
 

@@ -87,7 +87,9 @@ static int inspect(const char *path, struct store_file *ret, struct err *err)
 	if (r == -ENOENT)
 		return err_set(err, ENOENT, "there is no file %s", path);
 	if (r)
-		return err_set(err, -r, "cannot read %s: %s", path, strerror(-r));
+		return err_set(err, -r, "cannot read %s: %s%s", path, strerror(-r),
+			r == -EACCES ? "; recordings are made for their owner alone: have it chmod the file, or "
+				       "use sudo" : "");
 	switch (ret->kind) {
 	case STORE_EMPTY:
 		return err_set(err, EBADMSG, "%s is empty: nothing was recorded into it", path);
