@@ -536,7 +536,7 @@ SEC("uprobe")
 int on_collect_session(struct pt_regs *ctx)
 {
 	struct thread_state *state;
-	__u64 cookie, now;
+	__u64 now;
 
 	OWN_STACK(ctx, no_sessions);
 	if (session_returns(ctx)) {
@@ -546,16 +546,11 @@ int on_collect_session(struct pt_regs *ctx)
 			end(state, now, GC_SITE_FUNCTION);
 		return 0;
 	}
-	cookie = bpf_get_attach_cookie(ctx);
-	now = GC_COOKIE_KIND(cookie) >= GC_SITE_END ? bpf_ktime_get_ns() : 0;
 	state = target_state();
 	if (!state)
 		return 1;
-	if (now)
-		end(state, now, GC_COOKIE_KIND(cookie));
-	else
-		begin_here(ctx, state, cookie);
-	return GC_COOKIE_KIND(cookie) != GC_SITE_FUNCTION;
+	begin_here(ctx, state, bpf_get_attach_cookie(ctx));
+	return 0;
 }
 
 /* Whether this write, which the processor reports as one, wrote what was there already. */

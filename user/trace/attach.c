@@ -144,7 +144,8 @@ static int attach_site(struct trace *trace, struct image *image, uint32_t index,
 
 	if (site->kind == SITE_WATCH)
 		return watch_process(trace, image, site, cookie, err);
-	r = trace->way == UPROBE_SESSION
+	/* A session costs more than a uprobe where nothing is to return. */
+	r = trace->way == UPROBE_SESSION && site->kind == SITE_FUNCTION
 		? trace_probe_site(image, trace->bpf->progs.on_collect_session, site, cookie, false)
 		: attach_pair(trace, image, site, cookie);
 	if (r == -EINVAL && site->semaphore)
