@@ -15,6 +15,17 @@ PROBED = """
 #include <sys/sdt.h>
 int collect(int n) { DTRACE_PROBE1(python, gc__start, n); return n; }
 int PyGC_Collect(void) { return collect(2); }
+long look(void);
+void gc_collect_main(int *busy, int reason, long *counted)
+{
+    int idle = 0;
+    if (!__atomic_compare_exchange_n(busy, &idle, 1, 0, 5, 5))
+        return;
+    *counted += look();
+    if (reason != 1)
+        look();
+    __atomic_store_n(busy, 0, 5);
+}
 """
 
 
