@@ -129,6 +129,7 @@ struct gc_process {
 	struct gc_header header;
 	__u32 child, pad;
 	__u64 start_ns; /* UNFINISHED: when the pause began */
+	char comm[16]; /* EXEC: what the program is called */
 };
 
 /* A call that may mark a step. */
@@ -452,7 +453,7 @@ _Static_assert(sizeof(struct gc_frame) == 16, "wire ABI");
 _Static_assert(sizeof(struct gc_pause) == 144 + 16 * (GC_MAX_FRAMES + 1), "wire ABI");
 _Static_assert(sizeof(struct gc_code) == 48 + 2 * (8 + GC_NAME_BYTES), "wire ABI");
 _Static_assert(sizeof(struct gc_table) == 40 + GC_TABLE_BYTES, "wire ABI");
-_Static_assert(sizeof(struct gc_process) == 40, "wire ABI");
+_Static_assert(sizeof(struct gc_process) == 56, "wire ABI");
 _Static_assert(sizeof(struct gc_open) == 24, "wire ABI");
 _Static_assert(sizeof(struct gc_mark) == 56, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");

@@ -22,6 +22,8 @@ static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
 	event->child = child;
 	event->pad = 0;
 	event->start_ns = start_ns;
+	if (type != GC_EVENT_EXEC || bpf_get_current_comm(event->comm, sizeof(event->comm)))
+		__builtin_memset(event->comm, 0, sizeof(event->comm));
 	bpf_ringbuf_submit(event, urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 

@@ -240,14 +240,39 @@ os._exit(0)
 """
 
 
-def test_what_came_before_the_probes_is_counted(bench, some_runtime):
-    """An interpreter that nothing foretold: its first collections are missed, and not in silence."""
+def late(bench, runtime, script, *options):
+    """`run` of a shell that starts @runtime when told, which nothing foretells."""
     hidden = bench.scratch / "start"
-    hidden.write_text('read line; %s -c "$1"\n' % some_runtime.exe)
-    argv = ["run", "--json", "-o", bench.file, "--", "/bin/sh", hidden, LATE]
-    env = dict(some_runtime.environment, PATH="/nonexistent")
+    hidden.write_text('read line; %s -c "$1"; read line\n' % runtime.exe)
+    argv = ["run", "-o", bench.file, *options, "--", "/bin/sh", hidden, script]
+    env = dict(runtime.environment, PATH="/nonexistent")
     tracer = bench.keep(harness.Tracer(argv, env=env, ready=False))
     tracer.wait_ready()
+    return tracer
+
+
+def test_what_ended_before_the_probes_is_told(bench, some_runtime):
+    """An interpreter that was gone before anybody could look."""
+    tracer = late(bench, some_runtime, "import gc; gc.collect(); print(1)")
+    tracer.popen.send_signal(signal.SIGSTOP)
+    tracer.send("")
+    assert tracer.out.next() == "1"
+    wait_until(lambda: len(harness.descendants(tracer.pid)) == 1, what="its end")
+    tracer.popen.send_signal(signal.SIGCONT)
+    tracer.send("")
+    tracer.wait()
+
+    records = bench.report()
+    (drop,) = records.drops
+    assert drop["cause"] == "unseen-program" and drop["count"] == 1
+    assert records.recording["complete"] is False
+    gone = [p for p in records.processes if p["comm"].startswith("python")]
+    assert len(gone) == 1 and not gone[0]["cmdline"]
+
+
+def test_what_came_before_the_probes_is_counted(bench, some_runtime):
+    """An interpreter that nothing foretold: its first collections are missed, and not in silence."""
+    tracer = late(bench, some_runtime, LATE, "--json")
     # A tracer that comes late, at a time that is no matter of luck.
     tracer.popen.send_signal(signal.SIGSTOP)
     tracer.send("")
@@ -255,8 +280,14 @@ def test_what_came_before_the_probes_is_counted(bench, some_runtime):
     tracer.popen.send_signal(signal.SIGCONT)
     tracer.out.find(lambda line: '"runtime":"cpython"' in line)
     tracer.send("")
+
+    def said():
+        return [line for line in tracer.out.text().split("\n") if line.startswith("[")]
+
+    wait_until(lambda: len(said()) == 2, what="the second answer")
+    tracer.send("")  # to the shell
     tracer.finish()
-    after = json.loads([line for line in tracer.out.text().split("\n") if line.startswith("[")][1])
+    after = json.loads(said()[1])
 
     records = bench.report()
     (process,) = [p for p in records.processes if p.get("runtime")]

@@ -155,6 +155,10 @@ static void processes_and_tables_decode(void **state)
 
 	assert_int_equal(event_decode(&fork, sizeof(fork), &event), 0);
 	assert_int_equal(event.process.child, 11);
+	fork.header.type = GC_EVENT_EXEC;
+	memset(fork.comm, 'x', sizeof(fork.comm)); /* without an end */
+	assert_int_equal(event_decode(&fork, sizeof(fork), &event), 0);
+	assert_string_equal(event.process.comm, "xxxxxxxxxxxxxxxx");
 	assert_int_equal(event_decode(&table, sizeof(table), &event), 0);
 	assert_int_equal(event.table.offset, 1024);
 	table.length = GC_TABLE_BYTES + 1;

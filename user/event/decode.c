@@ -1,6 +1,7 @@
 /* Wire bytes → struct event. Outside trace/ and probe/, this room alone knows the wire. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "decode_jvm.h"
@@ -118,6 +119,7 @@ static int decode_process(const void *bytes, size_t size, enum event_type type, 
 	event->type = type;
 	event->process.child = wire->child;
 	event->process.start_ns = wire->start_ns;
+	snprintf(event->process.comm, sizeof(event->process.comm), "%.16s", wire->comm);
 	return 0;
 }
 

@@ -163,6 +163,7 @@ struct event {
 		struct {
 			uint32_t child;	   /* FORK */
 			uint64_t start_ns; /* UNFINISHED */
+			char comm[17];	   /* EXEC */
 		} process;
 	};
 };

@@ -117,7 +117,7 @@ int trace_on_record(void *arg, void *bytes, size_t size)
 		trace_process_exit(trace, (pid_t)event.pid, event.time_ns);
 		break;
 	case EVENT_EXEC:
-		trace_process_exec(trace, (pid_t)event.pid);
+		trace_process_exec(trace, (pid_t)event.pid, event.process.comm);
 		break;
 	case EVENT_MAPS:
 		trace_maps_changed(trace, (pid_t)event.pid);
@@ -200,6 +200,8 @@ void trace_count_drops(struct trace *trace)
 		"a fork or exec, of whatever process, was not told: a child's first pauses may be missing");
 	note_drop(trace, "late-probes", trace->late_probes,
 		"a program collected before it was probed: name it: gctrace run -- python3 train.py");
+	note_drop(trace, "unseen-program", trace->unseen_programs,
+		"a program ended before it was looked at: name it: gctrace run -- python3 train.py");
 	note_drop(trace, "bad-record", trace->bad_records, "please report this");
 	note_drop(trace, "unfinished-pause", trace->unfinished,
 		"a thread ended inside a collection: its length is not known");

@@ -44,14 +44,6 @@ static void describe(struct trace *trace, struct process *process, bool followed
 	process->cmdline_len = (uint32_t)info.cmdline_len;
 }
 
-/* What was known is the name of what it no longer is. */
-static void forget_name(struct process *process)
-{
-	snprintf(process->comm, sizeof(process->comm), "[gone]");
-	free(steal_ptr(process->cmdline));
-	process->cmdline_len = 0;
-}
-
 static struct process *add_process(struct trace *trace, pid_t pid, uint64_t seen_ns)
 {
 	struct process *process = vec_add(&trace->recording.processes);
@@ -105,7 +97,36 @@ void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t
 	trace_inherit(trace, from, process->id);
 }
 
-void trace_process_exec(struct trace *trace, pid_t pid)
+/*
+ * Whether a program called @comm may have had a runtime that nobody saw: it has the name of one, and no
+ * file of that runtime is probed.
+ */
+static bool may_hide_runtime(const struct trace *trace, const char *comm)
+{
+	for (size_t i = 0; probe_runtimes[i]; i++) {
+		const char *const *command = probe_runtimes[i]->commands;
+		bool probed = false;
+
+		while (*command && strncmp(comm, *command, strlen(*command)))
+			command++;
+		for (uint32_t j = 0; *command && j < trace->image_count; j++)
+			probed |= trace->images[j].plan.ops == probe_runtimes[i];
+		if (*command && !probed)
+			return true;
+	}
+	return false;
+}
+
+/* It may be gone before we look: then its name is all that is known. */
+static void rename_process(struct process *process, const char *comm)
+{
+	snprintf(process->comm, sizeof(process->comm), "%s", comm);
+	free(process->cmdline);
+	process->cmdline = NULL;
+	process->cmdline_len = 0;
+}
+
+void trace_process_exec(struct trace *trace, pid_t pid, const char *comm)
 {
 	uint32_t id = trace_process(trace, pid);
 	struct process *process;
@@ -114,7 +135,7 @@ void trace_process_exec(struct trace *trace, pid_t pid)
 		return;
 	trace_begun_over(trace, id);
 	process = process_by_id(trace, id);
-	forget_name(process);
+	rename_process(process, comm);
 	describe(trace, process, true);
 	tell(trace, process);
 	trace_early_settle(trace, id);
@@ -126,6 +147,8 @@ void trace_process_exec(struct trace *trace, pid_t pid)
 	trace_jvm_forget(trace, pid);
 	trace_forget_looks(trace, pid);
 	trace_look_again(trace, pid);
+	if (!u64map_get(&trace->looks, (uint64_t)pid) && !trace_is_target(trace, pid))
+		trace->unseen_programs += may_hide_runtime(trace, comm);
 }
 
 void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)

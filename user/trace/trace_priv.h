@@ -166,6 +166,7 @@ struct trace {
 	uint64_t unprobed_linkers; /* whose hook could not be probed */
 	uint64_t unprobed_steps;   /* places of step signals that could not be probed */
 	uint64_t late_probes; /* programs that had collected before they were probed */
+	uint64_t unseen_programs; /* likely runtimes that ended before they were looked at */
 	uint64_t skipped_changes; /* forks and execs at which the kernel left out our program */
 	uint64_t round_ns; /* when we last looked who had ended unseen */
 	struct proc_pids ended; /* who had, then */
@@ -236,7 +237,8 @@ void trace_forget_image(struct trace *trace, pid_t pid);
 
 /* target.c: processes. Ids are struct process.id, 0 when memory is out. */
 uint32_t trace_process(struct trace *trace, pid_t pid);
-void trace_process_exec(struct trace *trace, pid_t pid);
+/* @comm: what the new program is called. */
+void trace_process_exec(struct trace *trace, pid_t pid, const char *comm);
 void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t time_ns);
 void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns);
 /* Tells the sink thread @tid's name, once. */
