@@ -1,4 +1,4 @@
-"""The dead are no targets: neither do they fill the map, nor is a stranger with their number traced."""
+"""The dead are no targets: they fill no map, and no stranger with their number is traced."""
 
 import json
 import shutil

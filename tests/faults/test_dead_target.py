@@ -4,8 +4,8 @@ import time
 
 from harness import gctrace
 
-TARGETS = 31
-STORMS = 7
+TARGETS = 17
+STORMS = 5
 
 # Children that come and go, a few at a time, with and without an exec.
 STORM = """
@@ -42,10 +42,8 @@ def judge(bench, tracer, status):
 def test_short_lives(bench, some_runtime):
     """Lives that end before, while and after gctrace attaches."""
     for i in range(TARGETS):
-        target = bench.process(
-            [some_runtime.exe, "-c", "import time; print(1, flush=True); time.sleep(%f)" % (i * 0.008)],
-            env=some_runtime.environment,
-        )
+        script = "import time; print(1, flush=True); time.sleep(%f)" % (i * 0.013)
+        target = bench.process([some_runtime.exe, "-c", script], env=some_runtime.environment)
         target.out.next()
         tracer = bench.tracer("record", "-p", target.pid, "-o", bench.file, ready=False)
         target.wait()

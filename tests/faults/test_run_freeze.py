@@ -207,7 +207,7 @@ def nice(pid):
 
 
 def test_signals_after_the_session(bench, some_runtime):
-    """All of it is passed on until the workload ends, and nobody is outrun by a tracer that waits."""
+    """All is passed on until the workload ends, and a tracer that only waits is in no hurry."""
     argv = ["run", "-d", "300ms", "-o", bench.file, "--", some_runtime.exe, "-c", LISTENER]
     tracer = bench.keep(harness.Tracer(argv, env=some_runtime.environment, ready=False))
     own = nice(0)
@@ -243,7 +243,9 @@ os._exit(0)
 def late(bench, runtime, script, *options):
     """`run` of a shell that starts @runtime when told, which nothing foretells."""
     hidden = bench.scratch / "start"
-    hidden.write_text('read line; %s -c "$1"; read line\n' % runtime.exe)
+    # Through several programs, whose looks all come when the last of them runs.
+    chain = "/usr/bin/env /usr/bin/nice %s" % runtime.exe
+    hidden.write_text('read line; %s -c "$1"; read line\n' % chain)
     argv = ["run", "-o", bench.file, *options, "--", "/bin/sh", hidden, script]
     env = dict(runtime.environment, PATH="/nonexistent")
     tracer = bench.keep(harness.Tracer(argv, env=env, ready=False))
@@ -271,7 +273,7 @@ def test_what_ended_before_the_probes_is_told(bench, some_runtime):
 
 
 def test_what_came_before_the_probes_is_counted(bench, some_runtime):
-    """An interpreter that nothing foretold: its first collections are missed, and not in silence."""
+    """An interpreter that nothing foretold: its first collections are missed, not in silence."""
     tracer = late(bench, some_runtime, LATE, "--json")
     # A tracer that comes late, at a time that is no matter of luck.
     tracer.popen.send_signal(signal.SIGSTOP)

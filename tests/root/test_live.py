@@ -126,7 +126,7 @@ def test_run_however_started(bench, some_runtime, way):
     env = dict(some_runtime.environment)
     env["PATH"] = "%s:%s" % (bench.scratch, os.environ["PATH"])
     tracer = bench.keep(
-        harness.Tracer(["run", "-o", bench.file, "--"] + [str(w) for w in line], env=env, ready=False)
+        harness.Tracer(["run", "-o", bench.file, "--", *map(str, line)], env=env, ready=False)
     )
     ready = json.loads(tracer.out.find(lambda l: '"ready"' in l))
     tracer.send("collect 23 11 7")

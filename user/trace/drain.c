@@ -117,7 +117,7 @@ int trace_on_record(void *arg, void *bytes, size_t size)
 		trace_process_exit(trace, (pid_t)event.pid, event.time_ns);
 		break;
 	case EVENT_EXEC:
-		trace_process_exec(trace, (pid_t)event.pid, event.process.comm);
+		trace_process_exec(trace, (pid_t)event.pid, event.process.comm, event.time_ns);
 		break;
 	case EVENT_MAPS:
 		trace_maps_changed(trace, (pid_t)event.pid);

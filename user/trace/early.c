@@ -40,13 +40,17 @@ static void settle(struct trace *trace, const struct early_books *early)
 	trace_tell_runtime(trace, runtime);
 }
 
-void trace_early_settle(struct trace *trace, uint32_t process)
+void trace_early_settle(struct trace *trace, uint32_t process, uint64_t time_ns)
 {
-	for (size_t i = trace->early.count; i--;)
-		if (!process || trace->early.items[i].process == process) {
-			settle(trace, &trace->early.items[i]);
-			trace->early.items[i] = trace->early.items[--trace->early.count];
-		}
+	for (size_t i = trace->early.count; i--;) {
+		struct early_books *early = &trace->early.items[i];
+
+		if (process && early->process != process)
+			continue;
+		if (early->read_ns <= time_ns)
+			settle(trace, early);
+		*early = trace->early.items[--trace->early.count];
+	}
 }
 
 void trace_early_turn(struct trace *trace)

@@ -126,7 +126,7 @@ static void rename_process(struct process *process, const char *comm)
 	process->cmdline_len = 0;
 }
 
-void trace_process_exec(struct trace *trace, pid_t pid, const char *comm)
+void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64_t time_ns)
 {
 	uint32_t id = trace_process(trace, pid);
 	struct process *process;
@@ -138,7 +138,7 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm)
 	rename_process(process, comm);
 	describe(trace, process, true);
 	tell(trace, process);
-	trace_early_settle(trace, id);
+	trace_early_settle(trace, id, time_ns);
 	books_exec(&trace->books, id);
 	for (uint32_t image = 0; image < trace->image_count; image++)
 		u64map_remove(&trace->aged, trace_runtime_key(id, image));
@@ -163,7 +163,7 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 	process->exit_ns = time_ns;
 	trace_begun_over(trace, process->id);
 	tell(trace, process);
-	trace_early_settle(trace, process->id);
+	trace_early_settle(trace, process->id, time_ns);
 	trace_forget_looks(trace, pid);
 	trace_jvm_over(trace, pid, time_ns);
 	trace_jvm_forget(trace, pid);

@@ -317,7 +317,7 @@ int trace_finish(struct trace *trace)
 	r = drain_until(trace, now_ns());
 	if (!r)
 		r = trace_finish_open(trace);
-	trace_early_settle(trace, 0);
+	trace_early_settle(trace, 0, now_ns());
 	trace_close_books(trace);
 	trace_steps_finish(trace);
 	trace->recording.end_ns = now_ns();

@@ -238,7 +238,7 @@ void trace_forget_image(struct trace *trace, pid_t pid);
 /* target.c: processes. Ids are struct process.id, 0 when memory is out. */
 uint32_t trace_process(struct trace *trace, pid_t pid);
 /* @comm: what the new program is called. */
-void trace_process_exec(struct trace *trace, pid_t pid, const char *comm);
+void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64_t time_ns);
 void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t time_ns);
 void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns);
 /* Tells the sink thread @tid's name, once. */
@@ -359,8 +359,11 @@ void trace_woken(struct trace *trace);
 void trace_early_open(struct trace *trace, uint32_t process, uint32_t image,
 	const struct probe_books *books);
 void trace_early_turn(struct trace *trace);
-/* Everything that @process (0: any) did is drained. */
-void trace_early_settle(struct trace *trace, uint32_t process);
+/*
+ * Everything that @process (0: any) did until @time_ns, its end or its exec, is drained. What was read
+ * later is of the program that it became, and is forgotten: that one will be looked at.
+ */
+void trace_early_settle(struct trace *trace, uint32_t process, uint64_t time_ns);
 
 /*
  * catch_up.c: looks for what BPF could not tell of the processes. Who has ended is listed before the
