@@ -1,7 +1,9 @@
 """What a session costs does not grow with the time that it lasts."""
 
+import sqlite3
 from pathlib import Path
 
+from harness import gctrace
 
 PYTHON = "/usr/bin/python3"
 
@@ -20,9 +22,23 @@ for line in sys.stdin:
 """
 
 
+CODE = """
+import gc, sys
+gc.disable()
+print("ready", flush=True)
+done = 0
+for line in sys.stdin:
+    for i in range(done, done + int(line)):
+        code = "def fresh%06d(): collect(0)\\nfresh%06d()" % (i, i)
+        exec(compile(code, "file%d" % (i % 7), "exec"), {"collect": gc.collect})
+    done = i + 1
+    print("ran", flush=True)
+"""
+
+
 def resident_kib(process):
     status = Path("/proc/%d/status" % process.pid).read_text()
-    return int(status.partition("VmRSS:")[2].split()[0])
+    return int(status.partition("RssAnon:")[2].split()[0])
 
 
 def test_children_that_ended_cost_nothing(bench):
@@ -47,3 +63,34 @@ def test_children_that_ended_cost_nothing(bench):
     pids = {p["pid"] for p in children}
     assert len([p for p in records.pauses if p["pid"] in pids]) == 5010
     assert records.recording["complete"] is True
+
+
+INNERMOST = """
+SELECT string.text FROM pause LEFT JOIN stack ON stack.id = pause.stack
+LEFT JOIN frame ON frame.id = stack.frame LEFT JOIN string ON string.id = frame.function ORDER BY pause.id
+"""
+
+
+def test_code_that_came_and_went_costs_nothing(bench, some_runtime):
+    """200,003 functions, each with its own name; the tracer forgets most of them, and mistakes none."""
+    target = bench.process(
+        some_runtime.start_line("-c")[:-1] + ["-c", CODE], env=some_runtime.environment
+    )
+    assert target.out.next() == "ready"
+    tracer = bench.record(target, "--stack-min", "0", "--buffer", "32M")
+    target.send("100003")
+    assert target.out.next(60) == "ran"
+    before = resident_kib(tracer)
+    target.send("100000")
+    assert target.out.next(60) == "ran"
+    grown = resident_kib(tracer) - before
+    target.popen.stdin.close()
+    tracer.finish()
+
+    assert grown < 20480, "%d KiB for 100,000 functions" % grown
+    with sqlite3.connect(bench.file) as db:
+        names = [name for (name,) in db.execute(INNERMOST) if name]
+        assert not db.execute("SELECT cause FROM drops").fetchall()
+    assert names == ["fresh%06d" % i for i in range(200003)]
+    text = gctrace("report", bench.file).stdout.decode()
+    assert "[gone]" not in text and "damaged" not in text

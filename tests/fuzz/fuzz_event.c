@@ -51,7 +51,7 @@ static void touch_jvm(const struct event *event)
 static void take(const struct event *event, struct python_codes *codes, struct stack_table *stacks)
 {
 	if (event->type == EVENT_CODE || event->type == EVENT_TABLE)
-		python_codes_add(codes, event, (int)(event->pid % 8) + 8, stacks);
+		python_codes_add(codes, event, (int)(event->pid % 8) + 8);
 	else if (event->type == EVENT_PAUSE)
 		python_stack(codes, event, stacks);
 	touch_jvm(event);

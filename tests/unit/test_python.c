@@ -1,5 +1,6 @@
 /* stack: line tables of every format, Unicode of every kind, code objects that come, go and collide. */
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -113,15 +114,15 @@ static void stacks_are_named_innermost_first(void **state)
 	assert_int_equal(stack_table_init(&stacks), 0);
 	/* Two processes send their tables piece by piece at the same time. */
 	event = table_event(1, 0, lines, 1);
-	assert_int_equal(python_codes_add(codes, &event, 0, &stacks), 0);
+	assert_int_equal(python_codes_add(codes, &event, 0), 0);
 	event = table_event(2, 0, lines, 2);
-	assert_int_equal(python_codes_add(codes, &event, 0, &stacks), 0);
+	assert_int_equal(python_codes_add(codes, &event, 0), 0);
 	event = table_event(1, 1, lines + 1, 1);
-	assert_int_equal(python_codes_add(codes, &event, 0, &stacks), 0);
+	assert_int_equal(python_codes_add(codes, &event, 0), 0);
 	event = code_event(1, "outer", 2);
-	assert_int_equal(python_codes_add(codes, &event, 13, &stacks), 0);
+	assert_int_equal(python_codes_add(codes, &event, 13), 0);
 	event = code_event(2, "inner", 2);
-	assert_int_equal(python_codes_add(codes, &event, 13, &stacks), 0);
+	assert_int_equal(python_codes_add(codes, &event, 13), 0);
 
 	pause.pause.frames = frames;
 	pause.pause.frame_count = 3;
@@ -143,7 +144,7 @@ static void stacks_are_named_innermost_first(void **state)
 
 	/* Names that come late are used from then on. */
 	event = code_event(99, "middle", 0);
-	assert_int_equal(python_codes_add(codes, &event, 13, &stacks), 0);
+	assert_int_equal(python_codes_add(codes, &event, 13), 0);
 	node = stacks.nodes[python_stack(codes, &pause, &stacks)].parent;
 	assert_string_equal(strtab_get(stacks.strings, frame_of(&stacks, node)->function), "middle");
 	assert_int_equal(frame_of(&stacks, node)->line, 40); /* an empty table: the first line */
@@ -163,18 +164,81 @@ static void a_table_with_a_hole_gives_no_lines(void **state)
 
 	assert_int_equal(stack_table_init(&stacks), 0);
 	event = table_event(5, 1, lines + 1, 1);
-	assert_int_equal(python_codes_add(codes, &event, 0, &stacks), 0);
+	assert_int_equal(python_codes_add(codes, &event, 0), 0);
 	for (int i = 0; i < 2; i++) {
 		event = table_event(5, 0, lines, 0); /* nothing: found by the fuzzer, once freed twice */
-		assert_int_equal(python_codes_add(codes, &event, 0, &stacks), 0);
+		assert_int_equal(python_codes_add(codes, &event, 0), 0);
 	}
 	event = code_event(5, "f", 2);
-	assert_int_equal(python_codes_add(codes, &event, 13, &stacks), 0);
+	assert_int_equal(python_codes_add(codes, &event, 13), 0);
 	pause.pause.frames = &frame;
 	pause.pause.frame_count = 1;
 	assert_int_equal(frame_of(&stacks, python_stack(codes, &pause, &stacks))->line, 0);
 	python_codes_free(codes);
 	stack_table_release(&stacks);
+}
+
+static const char *name_in(struct python_codes *codes, struct stack_table *stacks, uint64_t id)
+{
+	const struct event_frame frame = {.code = id, .lasti = (int32_t)(id * 2)};
+	struct event pause = {.type = EVENT_PAUSE};
+
+	pause.pause.frames = &frame;
+	pause.pause.frame_count = 1;
+	return strtab_get(stacks->strings,
+		frame_of(stacks, python_stack(codes, &pause, stacks))->function);
+}
+
+/* What is met stays known; what is not is forgotten with the second turn, and never gets another's name. */
+static void turns_forget_what_is_not_met(void **state)
+{
+	struct python_codes *codes = python_codes_new();
+	struct stack_table stacks;
+	struct event event;
+	char name[16];
+
+	assert_int_equal(stack_table_init(&stacks), 0);
+	for (uint64_t id = 1; id <= 97; id++) {
+		snprintf(name, sizeof(name), "f%d", (int)id);
+		event = code_event(id, name, 0);
+		assert_int_equal(python_codes_add(codes, &event, 13), 0);
+	}
+	for (uint32_t turn = 1; turn <= 3; turn++) {
+		python_codes_turn(codes);
+		stack_table_release(&stacks); /* and the names that it had */
+		assert_int_equal(stack_table_init(&stacks), 0);
+		stacks.generation = turn;
+		for (uint64_t id = 1; id <= 97; id++) {
+			snprintf(name, sizeof(name), "f%d", (int)id);
+			if (id % turn == 0 && (turn < 3 || id % 2 == 0))
+				assert_string_equal(name_in(codes, &stacks, id), name);
+		}
+	}
+	assert_string_equal(name_in(codes, &stacks, 6), "f6");
+	assert_string_equal(name_in(codes, &stacks, 5), "[gone]");
+	event = code_event(5, "f5", 0); /* BPF met it, and sent it again */
+	assert_int_equal(python_codes_add(codes, &event, 13), 0);
+	assert_string_equal(name_in(codes, &stacks, 5), "f5");
+	python_codes_free(codes);
+	stack_table_release(&stacks);
+}
+
+static void code_objects_are_never_many(void **state)
+{
+	struct python_codes *codes = python_codes_new();
+	unsigned int turns = 0;
+
+	for (uint64_t id = 1; id <= 200003; id++) {
+		struct event event = code_event(id, "f", 0);
+
+		assert_int_equal(python_codes_add(codes, &event, 13), 0);
+		if (!python_codes_are_many(codes))
+			continue;
+		python_codes_turn(codes);
+		turns++;
+	}
+	assert_int_equal(turns, 6);
+	python_codes_free(codes);
 }
 
 int main(void)
@@ -187,6 +251,8 @@ int main(void)
 		cmocka_unit_test(utf8_of_every_kind),
 		cmocka_unit_test(stacks_are_named_innermost_first),
 		cmocka_unit_test(a_table_with_a_hole_gives_no_lines),
+		cmocka_unit_test(turns_forget_what_is_not_met),
+		cmocka_unit_test(code_objects_are_never_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

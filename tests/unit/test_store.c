@@ -468,6 +468,84 @@ static void test_clock_shifts(void **state)
 	store_reader_free(reader);
 }
 
+/* A stack main → step N of a table that is emptied again and again, as a session's is. */
+static void put_emptied(struct store_writer *writer, uint32_t generation, unsigned int pauses)
+{
+	struct stack_table stacks;
+
+	assert_int_equal(stack_table_init(&stacks), 0);
+	stacks.generation = generation;
+	for (unsigned int i = 0; i < pauses; i++) {
+		char name[32];
+		int len = snprintf(name, sizeof(name), "step %u", generation * 5 + i);
+		struct frame outer = {.function = strtab_add(stacks.strings, "main", 4), .lang = LANG_PYTHON};
+		struct frame inner = {.function = strtab_add(stacks.strings, name, (size_t)len),
+			.file = outer.function, .line = i + 1, .lang = LANG_PYTHON};
+		uint32_t node = stack_table_node(&stacks, STACK_NONE, stack_table_frame(&stacks, &outer));
+		struct pause pause = {.id = 1000 * generation + i + 1, .start_ns = 7, .end_ns = 9, .runtime = 1,
+			.flags = PAUSE_SAFEPOINT, .safepoint = {.operation = inner.function,
+			.cause = outer.function, .late_stack = node}};
+
+		pause.stack = stack_table_node(&stacks, node, stack_table_frame(&stacks, &inner));
+		assert_int_equal(store_put_stacks(writer, &stacks), 0);
+		assert_int_equal(store_put_pause(writer, &pause), 0);
+	}
+	assert_int_equal(store_put_stall(writer, &(struct stall){.id = generation + 1, .runtime = 1,
+		.stack = stacks.node_count - 1}), 0);
+	assert_int_equal(store_put_phase(writer, &(struct phase){.id = generation + 1, .runtime = 1,
+		.name = strtab_count(stacks.strings) - 1}), 0);
+	stack_table_release(&stacks);
+}
+
+static void test_emptied_stacks(void **state)
+{
+	static const struct process process = {.id = 1, .pid = 7};
+	static const struct runtime runtime = {.id = 1, .process = 1};
+	struct recording head = {.start_ns = 1, .end_ns = 10, .complete = true};
+	const struct stack_table *stacks;
+	struct store_writer *writer;
+	struct store_reader *reader;
+	struct pause pause;
+	unsigned int seen = 0;
+
+	assert_int_equal(store_create(path, &head, &writer, NULL), 0);
+	store_put_process(writer, &process);
+	store_put_runtime(writer, &runtime);
+	for (uint32_t generation = 0; generation < 7; generation++)
+		put_emptied(writer, generation, 7); /* two of them as the next generation's first */
+	assert_int_equal(store_close(writer, &head, NULL), 0);
+	reader = open_file();
+	stacks = store_stacks(reader, NULL);
+	assert_string_equal(store_recording(reader)->damage, "");
+	assert_int_equal(strtab_count(stacks->strings), 2 + 37);
+	assert_int_equal(stacks->node_count, 2 + 49); /* the two have another line */
+	while (store_next_pause(reader, &pause, NULL) > 0) {
+		uint32_t inner = stacks->nodes[pause.stack].frame, outer = stacks->nodes[pause.stack].parent;
+		char name[32];
+
+		snprintf(name, sizeof(name), "step %u", seen / 7 * 5 + seen % 7);
+		assert_string_equal(strtab_get(stacks->strings, stacks->frames[inner].function), name);
+		assert_string_equal(strtab_get(stacks->strings, pause.safepoint.operation), name);
+		assert_string_equal(strtab_get(stacks->strings, stacks->frames[inner].file), "main");
+		assert_int_equal(stacks->frames[inner].line, seen % 7 + 1);
+		assert_int_equal(outer, 1);
+		assert_int_equal(pause.safepoint.late_stack, 1);
+		seen++;
+	}
+	assert_int_equal(seen, 49);
+	for (uint32_t i = 0; i < 7; i++) {
+		const struct stall *stall = &store_recording(reader)->stalls.items[i];
+		char name[32];
+
+		snprintf(name, sizeof(name), "step %u", i * 5 + 6);
+		assert_string_equal(strtab_get(stacks->strings,
+			stacks->frames[stacks->nodes[stall->stack].frame].function), name);
+		assert_string_equal(strtab_get(stacks->strings,
+			store_recording(reader)->phases.items[i].name), name);
+	}
+	store_reader_free(reader);
+}
+
 static void test_clock_is_noted_when_it_changes(void **state)
 {
 	struct recording recording = {.realtime_offset_ns = 500};
@@ -486,6 +564,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_clock_shifts, each),
 		cmocka_unit_test(test_clock_is_noted_when_it_changes),
+		cmocka_unit_test_setup(test_emptied_stacks, each),
 		cmocka_unit_test_setup(test_round_trip, each),
 		cmocka_unit_test_setup(test_stacks_grow, each),
 		cmocka_unit_test_setup(test_odd_path, each),

@@ -111,3 +111,8 @@ uint32_t strtab_count(const struct strtab *tab)
 {
 	return (uint32_t)tab->entries.count;
 }
+
+size_t strtab_bytes(const struct strtab *tab)
+{
+	return tab->bytes.count;
+}

@@ -17,4 +17,5 @@ uint32_t strtab_add(struct strtab *tab, const char *text, size_t len);
 /* NUL-terminated, valid until strtab_free(); "" for an id that was never given out. */
 const char *strtab_get(const struct strtab *tab, uint32_t id);
 size_t strtab_len(const struct strtab *tab, uint32_t id);
+size_t strtab_bytes(const struct strtab *tab); /* of all of them */
 uint32_t strtab_count(const struct strtab *tab);

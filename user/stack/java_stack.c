@@ -20,6 +20,7 @@
 struct java_stacks {
 	const struct jvm *jvm;
 	const struct stack_table *table;
+	uint32_t generation;		     /* of the table */
 	struct java_code *code;		     /* NULL: not there yet, or never */
 	bool hopeless;			     /* this JVM's layouts cannot be known */
 	uint64_t unloaded;		     /* of .interpreted */
@@ -74,7 +75,8 @@ static void prepare(struct java_stacks *cache, const struct jvm *jvm,
 {
 	int r;
 
-	if (cache->jvm != jvm || cache->table != table || cache->runs.count > CACHE_FRAMES)
+	if (cache->jvm != jvm || cache->table != table || cache->generation != table->generation ||
+		cache->runs.count > CACHE_FRAMES)
 		forget(cache);
 	if (cache->unloaded != unloaded)
 		forget_interpreted(cache);
@@ -84,6 +86,7 @@ static void prepare(struct java_stacks *cache, const struct jvm *jvm,
 	}
 	cache->jvm = jvm;
 	cache->table = table;
+	cache->generation = table->generation;
 	cache->unloaded = unloaded;
 	if (cache->code || cache->hopeless)
 		return;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "event.h"
@@ -15,8 +16,14 @@ struct python_codes *python_codes_new(void); /* NULL when memory is out */
 void python_codes_free(struct python_codes *codes);
 
 /* Takes EVENT_TABLE and EVENT_CODE of CPython 3.@minor (the minor matters for EVENT_CODE). 0 or -ENOMEM. */
-int python_codes_add(struct python_codes *codes, const struct event *event, int minor,
-	struct stack_table *stacks);
+int python_codes_add(struct python_codes *codes, const struct event *event, int minor);
+
+/*
+ * Whether it is time for a turn, which forgets those code objects that neither came nor were met since the one
+ * before: each must be sent again before it is met anew.
+ */
+bool python_codes_are_many(const struct python_codes *codes);
+void python_codes_turn(struct python_codes *codes);
 
 /*
  * Interns the stack of an EVENT_PAUSE. A code object whose names never came is "[gone]"; a stack

@@ -200,6 +200,16 @@ void stack_table_release(struct stack_table *table)
 	*table = (struct stack_table){};
 }
 
+#define ENTRIES_MOST 65536
+#define BYTES_MOST   (32u << 20)
+
+bool stack_table_is_large(const struct stack_table *table)
+{
+	return table->frame_count > ENTRIES_MOST || table->node_count > ENTRIES_MOST ||
+		strtab_count(table->strings) > ENTRIES_MOST ||
+		strtab_bytes(table->strings) > BYTES_MOST;
+}
+
 uint32_t stack_table_append_frame(struct stack_table *table, const struct frame *frame)
 {
 	if (table->frame_count == UINT32_MAX ||

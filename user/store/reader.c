@@ -218,6 +218,8 @@ void store_reader_free(struct store_reader *reader)
 	if (reader->stacks_loaded)
 		stack_table_release(&reader->stacks);
 	vec_free(&reader->strings);
+	vec_free(&reader->frames);
+	vec_free(&reader->nodes);
 	vec_free(&reader->sizes);
 	u64map_release(&reader->runtimes);
 	free(reader->path);

@@ -27,7 +27,11 @@ struct store_reader {
 	struct recording recording;
 	struct stack_table stacks;
 	bool stacks_loaded;
-	VEC(uint32_t) strings; /* by id in the file: the id in stacks.strings */
+	/*
+	 * By id in the file: the id in stacks. A recorder that forgets what it wrote writes it again; what is the
+	 * same is one here.
+	 */
+	VEC(uint32_t) strings, frames, nodes;
 	uint64_t clocks; /* rows of that table read */
 	struct u64map runtimes; /* process → how many */
 	VEC(struct stack_size) sizes; /* by node, while stacks are loaded */

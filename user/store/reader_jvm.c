@@ -31,8 +31,8 @@ static uint32_t read_stack_id(struct store_reader *reader, const struct cursor *
 
 	if (sqlite3_column_type(cursor->rows, at) == SQLITE_NULL)
 		return STACK_NONE;
-	if (reader_unsigned(cursor->rows, at, reader->stacks.node_count - 1, &id))
-		return (uint32_t)id;
+	if (reader_unsigned(cursor->rows, at, reader->nodes.count - 1, &id))
+		return reader->nodes.items[id];
 	reader_damaged(reader, "table %s names a stack that is not there", cursor->table);
 	return STACK_NONE;
 }

@@ -20,8 +20,9 @@ static bool read_pause(struct store_reader *reader, const struct cursor *cursor,
 	if (!recording_runtime(&reader->recording, (uint32_t)runtime))
 		reader_damaged(reader, "a pause names a runtime that is not there");
 	if (sqlite3_column_type(row, 11) != SQLITE_NULL &&
-		!reader_unsigned(row, 11, reader->stacks.node_count - 1, &stack))
+		!reader_unsigned(row, 11, reader->nodes.count - 1, &stack))
 		reader_damaged(reader, "a pause names a stack that is not there");
+	stack = reader->nodes.items[stack];
 	*pause = (struct pause){
 		.id = (uint64_t)cursor->last_id,
 		.start_ns = start,

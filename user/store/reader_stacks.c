@@ -36,9 +36,10 @@ static int read_string(struct store_reader *reader, sqlite3_stmt *row)
 static int read_frame(struct store_reader *reader, sqlite3_stmt *row)
 {
 	uint64_t function, file = 0, line = 0, lang, last = reader->strings.count - 1;
+	uint32_t *id;
 	struct frame frame;
 
-	if (sqlite3_column_int64(row, 0) != (int64_t)reader->stacks.frame_count ||
+	if (sqlite3_column_int64(row, 0) != (int64_t)reader->frames.count ||
 		!reader_unsigned(row, 1, last, &function) ||
 		!reader_unsigned(row, 4, UINT32_MAX, &lang))
 		return 1;
@@ -53,40 +54,62 @@ static int read_frame(struct store_reader *reader, sqlite3_stmt *row)
 		.line = (uint32_t)line,
 		.lang = (uint32_t)lang,
 	};
-	return stack_table_append_frame(&reader->stacks, &frame) ? 0 : -ENOMEM;
+	id = vec_add(&reader->frames);
+	if (!id)
+		return -ENOMEM;
+	*id = stack_table_frame(&reader->stacks, &frame);
+	return *id ? 0 : -ENOMEM;
 }
 
-/* How deep the next node, a child of @parent, is. 0, -ENOMEM, or 1: deeper than a stack can be. */
-static int add_size(struct store_reader *reader, uint32_t parent, uint32_t frame)
+/* How large a stack of @frame called by @parent is. Whether one can be. */
+static bool size_up(const struct store_reader *reader, uint32_t parent, uint32_t frame,
+	struct stack_size *ret)
 {
 	const struct strtab *strings = reader->stacks.strings;
 	const struct frame *added = &reader->stacks.frames[frame];
-	struct stack_size *size = vec_add(&reader->sizes);
+	const struct stack_size *rest = &reader->sizes.items[parent];
 
-	if (!size)
-		return -ENOMEM;
-	*size = reader->sizes.items[parent];
-	size->depth++;
-	size->bytes += (uint32_t)(strtab_len(strings, added->function) +
+	ret->depth = rest->depth + 1;
+	ret->bytes = rest->bytes + (uint32_t)(strtab_len(strings, added->function) +
 		strtab_len(strings, added->file));
-	return size->depth > DEPTH_MOST || size->bytes > STACK_MOST;
+	return ret->depth <= DEPTH_MOST && ret->bytes <= STACK_MOST;
+}
+
+/* Both are ids in the table. 0 or -ENOMEM. */
+static int add_node(struct store_reader *reader, uint32_t parent, uint32_t frame,
+	const struct stack_size *size)
+{
+	uint32_t *id = vec_add(&reader->nodes);
+	struct stack_size *slot;
+
+	if (!id)
+		return -ENOMEM;
+	*id = stack_table_node(&reader->stacks, parent, frame);
+	if (!*id)
+		return -ENOMEM;
+	if (*id < reader->sizes.count)
+		return 0;
+	slot = vec_add(&reader->sizes);
+	if (!slot)
+		return -ENOMEM;
+	*slot = *size;
+	return 0;
 }
 
 static int read_node(struct store_reader *reader, sqlite3_stmt *row)
 {
+	struct stack_size size;
 	uint64_t parent, frame;
-	int r;
 
-	if (sqlite3_column_int64(row, 0) != (int64_t)reader->stacks.node_count ||
-		!reader_unsigned(row, 1, reader->stacks.node_count - 1, &parent) ||
-		!reader_unsigned(row, 2, reader->stacks.frame_count - 1, &frame) || !frame)
+	if (sqlite3_column_int64(row, 0) != (int64_t)reader->nodes.count ||
+		!reader_unsigned(row, 1, reader->nodes.count - 1, &parent) ||
+		!reader_unsigned(row, 2, reader->frames.count - 1, &frame) || !frame)
 		return 1;
-	r = add_size(reader, (uint32_t)parent, (uint32_t)frame);
-	if (r)
-		return r;
-	return stack_table_append_node(&reader->stacks, (uint32_t)parent, (uint32_t)frame)
-		       ? 0
-		       : -ENOMEM;
+	parent = reader->nodes.items[parent];
+	frame = reader->frames.items[frame];
+	if (!size_up(reader, (uint32_t)parent, (uint32_t)frame, &size))
+		return 1;
+	return add_node(reader, (uint32_t)parent, (uint32_t)frame, &size);
 }
 
 static int load_stacks(struct store_reader *reader)
@@ -97,7 +120,8 @@ static int load_stacks(struct store_reader *reader)
 		return r;
 	reader->stacks_loaded = true;
 	/* Id 0 is "", and the root, on both sides. */
-	if (!vec_add(&reader->strings) || !vec_add(&reader->sizes))
+	if (!vec_add(&reader->strings) || !vec_add(&reader->frames) || !vec_add(&reader->nodes) ||
+		!vec_add(&reader->sizes))
 		r = -ENOMEM;
 	if (!r)
 		r = reader_scan(reader, "string", "SELECT id, text FROM string ORDER BY id", read_string);
@@ -108,11 +132,14 @@ static int load_stacks(struct store_reader *reader)
 		r = reader_scan(reader, "stack", "SELECT id, parent, frame FROM stack ORDER BY id",
 			read_node);
 	vec_free(&reader->sizes);
+	vec_free(&reader->frames);
 	r = r ? r : reader_read_waits(reader);
 	if (r) {
 		vec_free(&reader->recording.phases);
 		vec_free(&reader->recording.stalls);
 		vec_free(&reader->strings);
+		vec_free(&reader->frames);
+		vec_free(&reader->nodes);
 		stack_table_release(&reader->stacks);
 		reader->stacks_loaded = false;
 	}

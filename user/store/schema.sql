@@ -147,7 +147,7 @@ CREATE TABLE step_mark (
 	rss_bytes INTEGER                  -- resident in the process then
 ) STRICT;
 
--- Call stacks, each distinct one once: follow parent until 0 to walk from the innermost frame outwards.
+-- Call stacks: follow parent until 0 to walk from the innermost frame outwards.
 CREATE TABLE stack (
 	id     INTEGER PRIMARY KEY,        -- from 1, without gaps
 	parent INTEGER NOT NULL,           -- the caller's row, always a smaller id; 0: none
@@ -162,7 +162,7 @@ CREATE TABLE frame (
 	lang     INTEGER NOT NULL          -- 1 python, 2 java, 3 julia, 4 native, 5 a mark such as '[truncated]'
 ) STRICT;
 
--- Function and file names, each distinct one once.
+-- Function and file names. (Of these three tables, rows may be equal: a recorder forgets what it wrote when there is too much.)
 CREATE TABLE string (
 	id   INTEGER PRIMARY KEY,          -- from 1, without gaps
 	text TEXT NOT NULL

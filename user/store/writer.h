@@ -44,6 +44,9 @@ struct store_writer {
 	struct store_claim file;
 	bool settled; /* in its place, with a WAL; before that, and for ever where it has no name, without */
 	uint32_t strings, frames, nodes; /* of the stack table: the next one to write */
+	uint32_t generation;		 /* of that table */
+	/* What its ids are larger by in the file, which holds those of the generations before too. */
+	uint32_t string_base, frame_base, node_base;
 	struct pause pauses[PAUSE_BATCH];
 	struct mark marks[MARK_BATCH];
 	unsigned pause_count, mark_count; /* in the batches */
@@ -55,6 +58,12 @@ struct store_writer {
 	int failed;	  /* -errno of the first failure, after which nothing is taken */
 	struct err error;
 };
+
+/* The file's id for one of the stack table's; 0 stays 0. */
+static inline uint32_t in_file(uint32_t id, uint32_t base)
+{
+	return id ? id + base : 0;
+}
 
 /* A transaction stands open afterwards, and the statement is handed out, or NULL: it has failed. */
 sqlite3_stmt *writer_begin(struct store_writer *writer, enum put put);

@@ -170,7 +170,7 @@ static int put_string(struct store_writer *writer, const struct strtab *strings,
 
 	if (!put)
 		return writer->failed;
-	sqlite3_bind_int64(put, 1, id);
+	sqlite3_bind_int64(put, 1, (int64_t)id + writer->string_base);
 	bind_bytes(put, 2, strtab_get(strings, id), strtab_len(strings, id));
 	return writer_step(writer, put);
 }
@@ -181,9 +181,9 @@ static int put_frame(struct store_writer *writer, const struct frame *frame, uin
 
 	if (!put)
 		return writer->failed;
-	sqlite3_bind_int64(put, 1, id);
-	sqlite3_bind_int64(put, 2, frame->function);
-	bind_known(put, 3, frame->file ? (int64_t)frame->file : UNKNOWN);
+	sqlite3_bind_int64(put, 1, (int64_t)id + writer->frame_base);
+	sqlite3_bind_int64(put, 2, in_file(frame->function, writer->string_base));
+	bind_known(put, 3, frame->file ? (int64_t)in_file(frame->file, writer->string_base) : UNKNOWN);
 	bind_known(put, 4, frame->line ? (int64_t)frame->line : UNKNOWN);
 	sqlite3_bind_int64(put, 5, frame->lang);
 	return writer_step(writer, put);
@@ -195,16 +195,28 @@ static int put_node(struct store_writer *writer, const struct stack_node *node, 
 
 	if (!put)
 		return writer->failed;
-	sqlite3_bind_int64(put, 1, id);
-	sqlite3_bind_int64(put, 2, node->parent);
-	sqlite3_bind_int64(put, 3, node->frame);
+	sqlite3_bind_int64(put, 1, (int64_t)id + writer->node_base);
+	sqlite3_bind_int64(put, 2, in_file(node->parent, writer->node_base));
+	sqlite3_bind_int64(put, 3, in_file(node->frame, writer->frame_base));
 	return writer_step(writer, put);
+}
+
+/* The table was emptied: what it holds goes behind what was written. */
+static void begin_generation(struct store_writer *writer, uint32_t generation)
+{
+	writer->string_base += writer->strings - 1;
+	writer->frame_base += writer->frames - 1;
+	writer->node_base += writer->nodes - 1;
+	writer->strings = writer->frames = writer->nodes = 1;
+	writer->generation = generation;
 }
 
 int store_put_stacks(struct store_writer *writer, const struct stack_table *stacks)
 {
 	int r = writer->failed;
 
+	if (writer->generation != stacks->generation)
+		begin_generation(writer, stacks->generation);
 	for (; !r && writer->strings < strtab_count(stacks->strings); writer->strings++)
 		r = put_string(writer, stacks->strings, writer->strings);
 	for (; !r && writer->frames < stacks->frame_count; writer->frames++)

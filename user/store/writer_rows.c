@@ -145,6 +145,17 @@ static int put_event(struct store_writer *writer, sqlite3_stmt *put)
 	return r || writer->pending < COMMIT_ROWS ? r : store_commit(writer);
 }
 
+/* Ids of the stack table → those of the file. */
+static void translate(const struct store_writer *writer, struct pause *pause)
+{
+	pause->stack = in_file(pause->stack, writer->node_base);
+	if (!(pause->flags & PAUSE_SAFEPOINT))
+		return;
+	pause->safepoint.operation = in_file(pause->safepoint.operation, writer->string_base);
+	pause->safepoint.cause = in_file(pause->safepoint.cause, writer->string_base);
+	pause->safepoint.late_stack = in_file(pause->safepoint.late_stack, writer->node_base);
+}
+
 int store_put_pause(struct store_writer *writer, const struct pause *pause)
 {
 	if (!writer_begin(writer, PAUSE)) {
@@ -153,7 +164,8 @@ int store_put_pause(struct store_writer *writer, const struct pause *pause)
 	}
 	if (pause->end_ns < pause->start_ns)
 		return -EINVAL;
-	writer->pauses[writer->pause_count++] = *pause;
+	writer->pauses[writer->pause_count] = *pause;
+	translate(writer, &writer->pauses[writer->pause_count++]);
 	if (++writer->pending >= COMMIT_ROWS)
 		return store_commit(writer);
 	return writer->pause_count == PAUSE_BATCH ? flush_pauses(writer) : 0;
@@ -188,7 +200,7 @@ int store_put_stall(struct store_writer *writer, const struct stall *stall)
 	sqlite3_bind_int64(put, 5, stall->tid);
 	sqlite3_bind_int64(put, 6, stall->kind);
 	bind_known(put, 7, stall->collections);
-	bind_id(put, 8, stall->stack);
+	bind_id(put, 8, in_file(stall->stack, writer->node_base));
 	return put_event(writer, put);
 }
 
@@ -207,6 +219,6 @@ int store_put_phase(struct store_writer *writer, const struct phase *phase)
 	bind_unsigned(put, 3, phase->end_ns - phase->start_ns);
 	sqlite3_bind_int64(put, 4, phase->runtime);
 	sqlite3_bind_int64(put, 5, phase->tid);
-	sqlite3_bind_int64(put, 6, phase->name);
+	sqlite3_bind_int64(put, 6, in_file(phase->name, writer->string_base));
 	return put_event(writer, put);
 }

@@ -88,7 +88,7 @@ static void on_code(struct trace *trace, const struct event *event)
 		}
 		minor = trace->images[event->code.image].plan.minor;
 	}
-	if (python_codes_add(trace->codes, event, minor, &trace->stacks))
+	if (python_codes_add(trace->codes, event, minor))
 		trace->bad_records++;
 }
 

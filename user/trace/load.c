@@ -181,7 +181,7 @@ int trace_load(struct trace *trace, struct err *err)
 	if (r)
 		return err_set(err, -r, "the kernel's scheduler tracepoints cannot be followed: %s",
 			strerror(-r));
-	shared = mmap(NULL, sizeof(struct shared_page), PROT_READ, MAP_SHARED,
+	shared = mmap(NULL, sizeof(struct shared_page), PROT_READ | PROT_WRITE, MAP_SHARED,
 		bpf_map__fd(trace->bpf->maps.shared_map), 0);
 	if (shared == MAP_FAILED)
 		return err_set(err, errno, "the shared BPF map cannot be mapped: %s", strerror(errno));

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jvm_instance.h"
 #include "mem.h"
-#include "trace_priv.h"
 
 #define RETIRE_NS  2000000000ull /* after an exit: the ring holds nothing older by then */
 #define MOST_DEAD  256		 /* unless so many have ended since */
@@ -138,12 +138,52 @@ static void forget_texts(struct step_watch *steps)
 	memset(steps->page->labels, 0, sizeof(steps->page->labels));
 }
 
+/* Ids that outlive a record. */
+static void carry_over(struct trace *trace, const struct strtab *old, struct strtab *fresh)
+{
+	for (size_t i = 0; i < trace->jvms.count; i++) {
+		struct jvm_instance *instance = trace->jvms.items[i];
+
+		instance->late.stack = STACK_NONE;
+		for (size_t j = 0; j < instance->phases.count; j++) {
+			uint32_t *name = &instance->phases.items[j].name;
+
+			*name = strtab_add(fresh, strtab_get(old, *name), strtab_len(old, *name));
+			*name = *name == STRTAB_NONE ? 0 : *name;
+		}
+	}
+}
+
+static void empty_stacks(struct trace *trace)
+{
+	struct stack_table fresh;
+
+	if (stack_table_init(&fresh))
+		return; /* another time */
+	fresh.generation = trace->stacks.generation + 1;
+	carry_over(trace, trace->stacks.strings, fresh.strings);
+	stack_table_release(&trace->stacks);
+	trace->stacks = fresh;
+}
+
+/* BPF sends again each code object that it meets. What is in the ring by now refers to those known. */
+static void turn_codes(struct trace *trace)
+{
+	python_codes_turn(trace->codes);
+	for (size_t i = 0; i < GC_SEEN_SLOTS; i++)
+		trace->shared->seen[i] = 0;
+}
+
 void trace_retire_turn(struct trace *trace)
 {
 	size_t count = trace->recording.processes.count;
 	uint64_t now = now_ns(), before;
 	struct process *process;
 
+	if (stack_table_is_large(&trace->stacks))
+		empty_stacks(trace);
+	if (python_codes_are_many(trace->codes))
+		turn_codes(trace);
 	if (trace->more || (trace->live.count + MOST_DEAD > count && now - trace->retired_ns < ROUND_NS))
 		return;
 	trace->retired_ns = now;

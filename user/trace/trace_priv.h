@@ -72,6 +72,8 @@ struct shared_page {
 	uint64_t drops[GC_DROP_COUNT];
 	struct gc_open open[GC_OPEN_SLOTS];
 	uint64_t unmoved[GC_MAX_IMAGES];
+	uint64_t several;
+	volatile uint64_t seen[GC_SEEN_SLOTS];
 };
 
 /* A probe of a step signal, and where it is, so that it can be put there again. */
@@ -137,7 +139,7 @@ struct trace {
 	struct gctrace_bpf *jvm;   /* HotSpot */
 	struct gctrace_bpf *jvm_watch;
 	struct ring_buffer *ring;
-	const struct shared_page *shared;
+	struct shared_page *shared;
 	unsigned int refused; /* features that a test forbids */
 	enum uprobe_way way; /* how functions are probed: by sessions, or by pairs of uprobes */
 
