@@ -70,6 +70,7 @@ static int take_step(const char *text, struct capture_options *options, struct e
 	if (r)
 		return r;
 	options->trace.step_asked = text;
+	options->trace.steps = options->step.way != STEP_NONE;
 	if (options->step.way == STEP_NAMED && !is_known_signal(options->step.name))
 		options->trace.step_probe = options->step.name;
 	return 0;
@@ -134,6 +135,8 @@ static int take_option(int option, const char *value, struct capture_options *op
 
 void capture_options_init(struct capture_options *options)
 {
+	const char *marks = getenv("GCTRACE_MARKS"); /* for tests, as below */
+
 	*options = (struct capture_options){
 		.max_bytes = 1ull << 30,
 		.max_size = "1G",
@@ -143,6 +146,7 @@ void capture_options_init(struct capture_options *options)
 			.min_stack_ns = TRACE_DEFAULT_STACK_NS,
 			.buffer_bytes = TRACE_DEFAULT_BUFFER_BYTES,
 			.late_ns = TRACE_DEFAULT_LATE_NS,
+			.marks_most = marks ? strtoull(marks, NULL, 10) : TRACE_DEFAULT_MARKS,
 			/* For tests: see CONTRIBUTING.md. */
 			.only_tier = getenv("GCTRACE_TIER"),
 		},

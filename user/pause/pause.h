@@ -129,6 +129,7 @@ struct recording {
 		uint64_t time_ns;
 		int64_t offset_ns;
 	}) shifts; /* where that difference became another, by time */
+	uint64_t steps_until_ns;	/* when calls that may mark steps had become too many to keep; 0: never */
 	bool complete;			/* closed clean and without drops */
 	bool cut_off;			/* the writer never closed it */
 	char damage[160];		/* what of the file could not be read; "" when all could */

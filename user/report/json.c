@@ -28,6 +28,8 @@ void json_recording(FILE *out, const struct recording *recording)
 	else
 		line_null(out, "end_ns");
 	line_int(out, "realtime_offset_ns", recording->realtime_offset_ns);
+	if (recording->steps_until_ns)
+		line_unsigned(out, "steps_until_ns", recording->steps_until_ns);
 	line_bool(out, "complete", verdict_complete(recording));
 	line_unsigned(out, "drops", recording_drop_total(recording));
 	line_bool(out, "cut_off", recording->cut_off);

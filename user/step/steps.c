@@ -193,6 +193,25 @@ static int find(
 	return candidates_list(study, ret);
 }
 
+/* Marks that were not kept leave steps unknown: said wherever the steps are. */
+static void say_until(const struct recording *recording, struct steps *steps)
+{
+	uint64_t until_ns = recording->steps_until_ns;
+
+	if (!until_ns)
+		return;
+	until_ns -= recording->start_ns < until_ns ? recording->start_ns : until_ns;
+	for (size_t i = 0; i < steps->tracks.count; i++) {
+		char *note = steps->tracks.items[i].note;
+		size_t len = strlen(note), room = sizeof(steps->tracks.items[i].note) - len;
+
+		if (steps->tracks.items[i].measured)
+			snprintf(note + len, room,
+				"%safter %s no step is known: more calls would not have fitted the recording",
+				len ? "; " : "", FORMAT_DURATION(until_ns));
+	}
+}
+
 int steps_find(const struct recording *recording, struct step_marks *marks, uint64_t end_ns,
 	const struct step_spec *spec, struct steps *ret, struct err *err)
 {
@@ -206,6 +225,7 @@ int steps_find(const struct recording *recording, struct step_marks *marks, uint
 		r = find(&study, spec, &steps, &sentence);
 	study_release(&study);
 	if (!r) {
+		say_until(recording, &steps);
 		*ret = steps;
 		return 0;
 	}

@@ -59,11 +59,14 @@ static int read_meta(struct store_reader *reader, sqlite3_stmt *row)
 		read_field(row, 1, recording->step_asked, sizeof(recording->step_asked));
 	errno = 0;
 	number = strtoull(value, &end, 10);
-	if (strcmp(key, "start_ns") && strcmp(key, "end_ns") && strcmp(key, "complete"))
+	if (strcmp(key, "start_ns") && strcmp(key, "end_ns") && strcmp(key, "complete") &&
+		strcmp(key, "steps_until_ns"))
 		return 0;
 	if (errno || *end || end == value || number > INT64_MAX)
 		return 1;
-	if (*key == 's')
+	if (!strcmp(key, "steps_until_ns"))
+		recording->steps_until_ns = number;
+	else if (*key == 's')
 		recording->start_ns = number;
 	else if (*key == 'e')
 		recording->end_ns = number;

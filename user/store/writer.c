@@ -222,6 +222,8 @@ static void put_end(struct store_writer *writer, const struct recording *recordi
 	for (size_t i = 0; i < recording->threads.count; i++)
 		store_put_thread(writer, &recording->threads.items[i]);
 	writer_put_meta_number(writer, "end_ns", recording->end_ns);
+	if (recording->steps_until_ns)
+		writer_put_meta_number(writer, "steps_until_ns", recording->steps_until_ns);
 	writer_put_meta(writer, "complete", recording->complete && !failed ? "1" : "0");
 	store_commit(writer);
 	writer->failed = failed ? failed : writer->failed;

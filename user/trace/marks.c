@@ -153,6 +153,14 @@ static void settle_label(struct trace *trace, struct series *series, const struc
 		tell(trace, series);
 }
 
+/* A day of marks must fit the disk: those that come after so many are not kept, and no longer asked for. */
+static bool is_one_too_many(struct trace *trace, const struct event *event)
+{
+	if (!trace->recording.steps_until_ns && trace->steps.marks++ >= trace->options.marks_most)
+		trace->recording.steps_until_ns = event->time_ns;
+	return trace->recording.steps_until_ns;
+}
+
 void trace_on_mark(struct trace *trace, const struct event *event)
 {
 	uint32_t process = trace_process(trace, (pid_t)event->pid);
@@ -165,6 +173,8 @@ void trace_on_mark(struct trace *trace, const struct event *event)
 		trace->bad_records++;
 		return;
 	}
+	if (is_one_too_many(trace, event))
+		return;
 	series = find_series(trace, process, event);
 	if (!series)
 		return;

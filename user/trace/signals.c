@@ -115,6 +115,8 @@ static int attach(struct trace *trace, struct step_place *place)
 	const struct uprobe_place at = {path, place->offset, place->semaphore, place->cookie, false};
 	int r;
 
+	if (trace->recording.steps_until_ns)
+		return 0;
 	/* By the open file: the process through which it was found may be gone. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place->fd);
 	r = uprobe_attach(trace->bpf->progs.on_step, &at, &place->probe);
@@ -278,6 +280,18 @@ static void watch_signal(struct trace *trace, size_t index, uint64_t now)
 		try_again(trace, index);
 }
 
+/* There are as many marks as are kept: the probes would only cost. */
+static void end_marks(struct trace *trace)
+{
+	if (trace->steps.ended)
+		return;
+	trace->steps.ended = true;
+	for (size_t i = 0; i < ARRAY_SIZE(trace->steps.signals); i++)
+		detach(&trace->steps.signals[i]);
+	log_warning("%llu calls that may mark steps are recorded, and no more are: later steps will not be known",
+		(unsigned long long)trace->options.marks_most);
+}
+
 void trace_steps_turn(struct trace *trace)
 {
 	uint64_t now = now_ns();
@@ -285,6 +299,10 @@ void trace_steps_turn(struct trace *trace)
 	if (!trace->steps.on)
 		return;
 	trace_scans_turn(trace);
+	if (trace->recording.steps_until_ns) {
+		end_marks(trace);
+		return;
+	}
 	for (size_t i = 0; i < trace->recording.signals.count; i++)
 		watch_signal(trace, i, now);
 }

@@ -22,6 +22,7 @@ struct trace_options {
 	/* Probe what may mark steps; @step_probe is the user's own ("lib:symbol", "usdt:prov:name"), or NULL. */
 	bool steps;
 	const char *step_probe;
+	uint64_t marks_most;	/* calls that may mark steps, kept in a session */
 	const char *step_asked; /* --step as typed, for the recording; or NULL */
 	uint64_t late_ns;	/* a longer time to safepoint names the late thread */
 };
@@ -29,6 +30,7 @@ struct trace_options {
 #define TRACE_DEFAULT_STACK_NS	   50000
 #define TRACE_DEFAULT_BUFFER_BYTES (4u << 20)
 #define TRACE_DEFAULT_LATE_NS	   1000000
+#define TRACE_DEFAULT_MARKS	   8000000 /* 170 MB of a recording */
 
 /* What the session tells its owner. A negative return ends the session with that error. */
 struct trace_sink {

@@ -115,6 +115,7 @@ struct step_scan {
 
 struct step_watch {
 	bool on;
+	bool ended; /* the probes are gone: there were too many marks */
 	struct signal_wish wish; /* "" for none */
 	struct gc_signals *page;
 	struct step_signal signals[GC_MAX_SIGNALS];
@@ -125,6 +126,7 @@ struct step_watch {
 	struct u64map labels; /* key → id in texts */
 	struct u64map series; /* hash of process, thread, signal and key → struct series.id */
 	uint32_t series_ids;  /* given out so far */
+	uint64_t marks;	      /* likewise */
 	/* For the sentence, should the user's own not be found. */
 	char searched[256];
 	struct signal_near near, near_files;
