@@ -116,3 +116,20 @@ def test_a_runtime_already(bench, some_runtime):
     assert len(bench.report().of_pid(target.pid, "manual")) == 23
     counts = opens.count()
     assert {c for n, c in counts.items() if n.startswith("lib")} == {1}
+
+
+@with_libpython
+def test_a_runtime_that_cannot_be_probed(bench, shared):
+    """Whether it can be by now is not asked for each library that it loads."""
+    many_libraries(bench.scratch)
+    program = (
+        "import ctypes\n"
+        "for i in range(1, %d): ctypes.CDLL('%s/lib%%d.so' %% i)\n" % (COUNT + 1, bench.scratch)
+    )
+    opens = Opens(Path(shared.elf).parent)
+    tracer = bench.tracer(
+        "run", "-o", bench.file, "--", shared.exe, "-c", program, tier="usdt", ready=False
+    )
+    tracer.wait()
+    assert {d["cause"]: d["count"] for d in bench.report().drops} == {"unprobed-runtime": 1}
+    assert opens.count()[Path(shared.elf).name] < COUNT

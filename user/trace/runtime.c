@@ -276,18 +276,15 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 
 #define LOOK_PAUSE_NS 50000000ull /* between two looks at a process, at most */
 /* What a look took, this often: the longer the maps, the more seldom, and no program keeps us busy. */
-#define LOOK_PAUSE_FOUND   9 /* it has a runtime: further ones can wait a moment */
+#define LOOK_PAUSE_FOUND   9 /* it has a runtime, probed or not: further ones can wait a moment */
 #define LOOK_PAUSE_WITHOUT 1
 
 /* A look that began at @start_ns has ended. */
 static void note_look(struct trace *trace, pid_t pid, bool found, uint64_t start_ns)
 {
-	const uint64_t *last = u64map_get(&trace->looks, (uint64_t)pid);
 	uint64_t now = now_ns();
 	uint64_t pause = (now - start_ns) * (found ? LOOK_PAUSE_FOUND : LOOK_PAUSE_WITHOUT);
 
-	if (last && *last & LOOK_DUE)
-		trace->looks_due--;
 	if (pause > LOOK_PAUSE_NS)
 		pause = LOOK_PAUSE_NS;
 	u64map_put(&trace->looks, (uint64_t)pid, (now + pause) & ~LOOK_DUE);
@@ -341,6 +338,7 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 
 	if (!process)
 		return err_set(err, ENOMEM, "out of memory");
+	trace_forget_looks(trace, pid);
 	r = proc_maps_read(pid, &maps);
 	if (r)
 		return kernel_explain_maps(pid, r, err);
@@ -349,7 +347,8 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 	if (r != -ESRCH)
 		trace_steps_look(trace, pid, &maps);
 	proc_maps_release(&maps);
-	note_look(trace, pid, r > 0, start_ns);
+	if (r != -ESRCH)
+		note_look(trace, pid, r, start_ns);
 	return r;
 }
 
@@ -361,7 +360,6 @@ void trace_look_again(struct trace *trace, pid_t pid)
 
 	if (r >= 0)
 		return;
-	trace_forget_looks(trace, pid);
 	log_debug("%s", err.text);
 	if (r == -ESRCH || r == -ENOEXEC || process == trace->last_unprobed)
 		return;
