@@ -145,8 +145,8 @@ static void carry_over(struct trace *trace, const struct strtab *old, struct str
 		struct jvm_instance *instance = trace->jvms.items[i];
 
 		instance->late.stack = STACK_NONE;
-		for (size_t j = 0; j < instance->phases.count; j++) {
-			uint32_t *name = &instance->phases.items[j].name;
+		for (size_t j = 0; j < instance->phases.list.count; j++) {
+			uint32_t *name = &instance->phases.list.items[j].name;
 
 			*name = strtab_add(fresh, strtab_get(old, *name), strtab_len(old, *name));
 			*name = *name == STRTAB_NONE ? 0 : *name;
