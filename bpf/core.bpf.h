@@ -115,7 +115,8 @@ struct thread_state {
 	__u32 cause, flags;
 	__s32 generation; /* as the argument said */
 	__u32 has_books, sent;
-	__u32 inherited, pad; /* the collection was begun by the process that forked this one */
+	__s32 due; /* the generation that the counters' word on the cause hangs on; -1: none */
+	__u32 inherited; /* the collection was begun by the process that forked this one */
 	struct parent_watch parent;
 	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
 	struct walk walk;

@@ -21,15 +21,20 @@ struct gc_window {
 
 #define IN_WINDOW(offset, size) ((offset) <= GC_WINDOW - (size))
 
-/* Fields at an offset that is known to lie in the window; whole words, as the fields are. */
+/*
+ * Fields at an offset that lies in the window; whole words, as the fields are. The masks are for the verifier,
+ * out of clang's sight: it would drop them, and the offset's bound be forgotten where it is reloaded.
+ */
 static __always_inline __u64 window_u64(const struct gc_window *window, __u64 offset)
 {
-	return *(__u64 *)offset_by(window->bytes, offset & ~7ull);
+	asm volatile("" : "+r"(offset));
+	return *(__u64 *)offset_by(window->bytes, offset & (GC_WINDOW - 8));
 }
 
 static __always_inline __s32 window_s32(const struct gc_window *window, __u64 offset)
 {
-	return *(__s32 *)offset_by(window->bytes, offset & ~3ull);
+	asm volatile("" : "+r"(offset));
+	return *(__s32 *)offset_by(window->bytes, offset & (GC_WINDOW - 4));
 }
 
 /* Three {collections, collected, uncollectable} in generation order. False if unreadable. */
@@ -83,25 +88,75 @@ static __always_inline void take_heap(struct thread_state *state, const struct g
 	state->flags |= GC_PAUSE_HEAP;
 }
 
-/* Automatic iff enabled and generation 0's count is over its threshold when the call begins. */
-static __always_inline __u32 cause_by_counts(const struct gc_layout *layout,
+#define GENERATION_BYTES 24 /* of one: its list's head, threshold, count */
+
+/*
+ * The generation that the collector would choose by itself, -1: none. The oldest one whose count is over
+ * its threshold; the last one not before a quarter more objects wait for it.
+ */
+static __always_inline __s32 due_generation(const struct gc_layout *layout,
 	const struct gc_window *window)
 {
-	__u64 counts = layout->gc_counts, enabled = layout->gc_enabled;
-	__s32 threshold, count;
+	__u64 counts = layout->gc_counts, lived = layout->gc_long_lived;
 
-	if (!IN_WINDOW(counts, 8) || !IN_WINDOW(enabled, 4))
-		return GC_CAUSE_UNKNOWN;
-	threshold = window_s32(window, counts);
-	count = window_s32(window, counts + 4);
-	if (window_s32(window, enabled) && threshold && count > threshold)
-		return GC_CAUSE_AUTOMATIC;
-	return GC_CAUSE_MANUAL;
+	/* Up to 3.11 it begins in the very moment in which generation 0 gets there. */
+	if (!layout->deferred && window_s32(window, counts + 4) <= window_s32(window, counts))
+		return -1;
+	for (int i = 2; i >= 0; i--) {
+		__u64 at = counts + GENERATION_BYTES * i;
+
+		if (window_s32(window, at + 4) <= window_s32(window, at))
+			continue;
+		if (i < 2 || !IN_WINDOW(lived, 16) ||
+			window_u64(window, lived + 8) >= window_u64(window, lived) >> 2)
+			return i;
+	}
+	return -1;
 }
 
-static __always_inline __u32 cause_of(struct pt_regs *ctx, const struct gc_layout *layout,
-	const struct gc_window *window)
+static __always_inline __u32 cause_by_caller(struct pt_regs *ctx, const struct gc_layout *layout,
+	__u64 runtime)
 {
+	__u64 bias = runtime - layout->runtime_address;
+	__u64 caller = read_u64(PT_REGS_SP(ctx) + layout->caller_at) - bias;
+
+	/* Elsewhere: another tracer has put its return probe there. */
+	if (caller < layout->caller_first || caller > layout->caller_last)
+		return GC_CAUSE_UNKNOWN;
+	for (int i = 0; i < GC_MAX_CALLERS; i++)
+		if (layout->manual_return[i] == caller)
+			return GC_CAUSE_MANUAL;
+	return GC_CAUSE_AUTOMATIC;
+}
+
+/*
+ * Where no argument tells. The counters alone mistake a collection by hand of the generation that is just
+ * due for an automatic one: settle_books() knows which one it was.
+ */
+static __always_inline __u32 cause_by_counts(struct pt_regs *ctx, struct thread_state *state,
+	const struct gc_layout *layout, const struct gc_window *window)
+{
+	__u64 counts = layout->gc_counts, enabled = layout->gc_enabled;
+	__u32 cause = GC_CAUSE_UNKNOWN;
+	__s32 due;
+
+	if (!IN_WINDOW(counts, 3 * GENERATION_BYTES) || !IN_WINDOW(enabled, 4))
+		return GC_CAUSE_UNKNOWN;
+	if (!window_s32(window, enabled) || !window_s32(window, counts))
+		return GC_CAUSE_MANUAL;
+	due = due_generation(layout, window);
+	if (layout->manual_count && (due >= 0 || layout->deferred))
+		cause = cause_by_caller(ctx, layout, state->runtime);
+	if (cause)
+		return cause;
+	state->due = due;
+	return due >= 0 ? GC_CAUSE_AUTOMATIC : GC_CAUSE_MANUAL;
+}
+
+static __always_inline __u32 cause_of(struct pt_regs *ctx, struct thread_state *state,
+	const struct gc_layout *layout, const struct gc_window *window)
+{
+	state->due = -1;
 	switch (layout->reason_source) {
 	case GC_REASON_ARG3:
 		switch ((__u32)PT_REGS_PARM3(ctx)) {
@@ -117,7 +172,7 @@ static __always_inline __u32 cause_of(struct pt_regs *ctx, const struct gc_layou
 		if ((__u32)PT_REGS_PARM5(ctx))
 			return GC_CAUSE_SHUTDOWN;
 	}
-	return cause_by_counts(layout, window);
+	return cause_by_counts(ctx, state, layout, window);
 }
 
 /* The GIL holder of the interpreter that this very thread runs (3.12+): thread_id is its fsbase. */
@@ -252,24 +307,6 @@ __noinline int end_was_lost(struct thread_state *state)
 		books_moved(state->before, now);
 }
 
-#define GENERATION_BYTES 24 /* sizeof(struct gc_generation) */
-
-/* gc_select_generation(): whether it finds no generation that is due. */
-static __always_inline bool none_is_due(const struct gc_layout *layout,
-	const struct gc_window *window)
-{
-	__u64 at = layout->gc_counts, heap = layout->gc_long_lived;
-	bool full;
-
-	if (!IN_WINDOW(at, 2 * GENERATION_BYTES + 8) || !IN_WINDOW(heap, 16))
-		return false; /* not known */
-	full = window_u64(window, heap + 8) >= window_u64(window, heap) / 4;
-	for (int i = 0; i < 3; i++, at += GENERATION_BYTES)
-		if (window_s32(window, at + 4) > window_s32(window, at) && (i < 2 || full))
-			return false;
-	return true;
-}
-
 /*
  * Whether this call of the collector, which is entered before it looks, will do nothing: a
  * collection is under way, maybe another thread's or greenlet's; or it is to choose a generation, and
@@ -285,7 +322,8 @@ static __always_inline bool is_idle(struct pt_regs *ctx, const struct gc_layout 
 	if (window_s32(window, collecting) == 1) /* anything else is not this flag */
 		return true;
 	return layout->tstate_source == GC_TSTATE_ARG1 && (__s32)PT_REGS_PARM2(ctx) == -1 &&
-		none_is_due(layout, window);
+		IN_WINDOW(layout->gc_counts, 3 * GENERATION_BYTES) &&
+		IN_WINDOW(layout->gc_long_lived, 16) && due_generation(layout, window) < 0;
 }
 
 /* Of the pause under way, what a call that does nothing must leave as it was. */
@@ -341,7 +379,7 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 	state->image = image;
 	state->flags = 0;
 	state->has_books = readable && take_books(layout, &window, state->before);
-	state->cause = state->has_books ? cause_of(ctx, layout, &window) : GC_CAUSE_UNKNOWN;
+	state->cause = state->has_books ? cause_of(ctx, state, layout, &window) : GC_CAUSE_UNKNOWN;
 	if (state->has_books)
 		take_heap(state, layout, &window);
 	if (read_rss(&state->record.rss_start))
@@ -413,6 +451,10 @@ __noinline int settle_books(struct thread_state *state)
 		record->generation = state->generation;
 		moved = 1;
 	}
+	/* It was not the one that was due. */
+	if (moved && state->cause == GC_CAUSE_AUTOMATIC && state->due >= 0 &&
+		record->generation >= 0 && state->due != record->generation)
+		state->cause = GC_CAUSE_MANUAL;
 	/* Only _PyRuntime.finalizing tells a collection that the exit asked for from the user's. */
 	if (moved && state->cause == GC_CAUSE_MANUAL && record->generation == 2 &&
 		read_u64(state->runtime + layout->runtime_finalizing))

@@ -9,6 +9,7 @@
 
 #define GC_MAX_IMAGES  64   /* distinct runtime files probed in one session */
 #define GC_MAX_SITES   32   /* probes of one image; a power of two */
+#define GC_MAX_CALLERS 4    /* calls of the collector by hand in one image */
 #define GC_MAX_TARGETS 8192 /* processes followed at once */
 #define GC_MAX_FRAMES  127  /* of one stack; a deeper one is marked truncated */
 #define GC_NAME_BYTES  512  /* raw bytes of a function's or file's name that are kept */
@@ -436,7 +437,12 @@ struct gc_layout {
 	__u16 stats_ring_count[3], stats_ring_index[3], stats_ring_base[3];
 	__u16 stats_item, stats_item_collections; /* size; collected and uncollectable follow */
 	__u16 idle_source; /* GC_IDLE_… */
-	__u16 pad[1];
+	__u16 deferred; /* 1: automatic collections come later than what makes them due (3.12+) */
+	/* 3.8 - 3.12: who called the collector, by the return address @caller_at bytes above %rsp. */
+	__u16 caller_at, manual_count;
+	__u16 pad[2];
+	__u64 manual_return[GC_MAX_CALLERS]; /* addresses in the file: manual_count calls by hand */
+	__u64 caller_first, caller_last; /* where all calls lie, the automatic ones too */
 };
 
 /* Reasons for events lost, as indexes into `drops`. */

@@ -62,6 +62,7 @@ static __always_inline void inherit_pause(struct task_struct *child)
 	state->has_books = from->has_books;
 	state->generation = from->generation;
 	state->cause = from->cause;
+	state->due = from->due;
 	state->flags = from->flags & ~(GC_PAUSE_RSS | GC_PAUSE_WAITED);
 	state->start_ns = bpf_ktime_get_ns();
 }

@@ -28,10 +28,8 @@ os._exit(0)
 
 
 class Snippets(harness.Process):
-    def __init__(self, runtime, env=None):
-        line = [runtime.exe, "-c", LOOP]
-        if runtime.in_root:
-            line = ["chroot", runtime.root] + line
+    def __init__(self, runtime, env=None, debug=False):
+        line = runtime.start_line("-c", debug=debug) + [LOOP]
         full = dict(runtime.environment)
         full.update(env or {})
         super().__init__(line, env=full)
@@ -81,8 +79,8 @@ class Snippets(harness.Process):
         assert status == 0, self.err.text()
 
 
-def start(bench, runtime, env=None):
-    return bench.keep(Snippets(runtime, env))
+def start(bench, runtime, env=None, debug=False):
+    return bench.keep(Snippets(runtime, env, debug))
 
 
 def books(target):

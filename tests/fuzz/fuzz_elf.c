@@ -46,6 +46,9 @@ static void ask_code(const struct elf_file *file, uint64_t vaddr)
 	if (vaddr < start || vaddr >= end)
 		abort();
 	sink += (size_t)elf_code_calls(file, start, end, calls, 32);
+	if (!elf_code_frame(file, vaddr, &start))
+		sink += start;
+	sink += elf_code_callers(file, vaddr, &end, 1) + elf_code_is_method(file, vaddr, "x");
 }
 
 struct budget {

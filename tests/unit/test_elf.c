@@ -55,6 +55,20 @@ FUNCTION("fixture_calls", "endbr64\n"
 			  "call *%rax\n"
 			  "mov $11,%esi\n"
 			  "jmp fixture_leaf\n"); /* 6: a tail call */
+FUNCTION("fixture_inner", "ret\n");
+FUNCTION("fixture_outer", "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset 3, -16\n"
+			  "sub $0x120,%rsp\n.cfi_def_cfa_offset 304\n"
+			  "call fixture_inner\n" /* 304 */
+			  "test %eax,%eax\n"
+			  "je 1f\n"
+			  ".cfi_remember_state\nadd $0x120,%rsp\n.cfi_def_cfa_offset 16\n"
+			  "pop %rbx\n.cfi_def_cfa_offset 8\n"
+			  "ret\n"
+			  "1:\n.cfi_restore_state\n"
+			  "call fixture_inner\n" /* 304 */
+			  "lea 0x120(%rsp),%rbp\n.cfi_def_cfa 6, 16\n"
+			  "call fixture_inner\n" /* by another register */
+			  "ud2\n");
 FUNCTION("fixture_stack", "push %rbp\n"
 			  "lea 8(%rbp),%rsi\n" /* not yet a frame pointer */
 			  "lea 8(%rsp),%rdx\n"
@@ -303,6 +317,42 @@ static void test_calls(void **state)
 	/* 0x06 is no instruction in 64-bit mode: what follows is not trusted. */
 	assert_int_equal(elf_code_bounds(file, vaddr_of(file, "fixture_bad"), &start, &end), 0);
 	assert_int_equal(elf_code_calls(file, start, end, calls, ARRAY_SIZE(calls)), 1);
+}
+
+extern void fixture_inner(void);
+
+/* As CPython's PyMethodDef. */
+static const struct {
+	const char *name;
+	void (*function)(void);
+	int flags;
+	const char *text;
+} methods[] __attribute__((used)) = {
+	{"other", NULL, 0, ""}, {"collect", fixture_inner, 0, ""}};
+
+static void test_callers(void **state)
+{
+	_cleanup_elf_ struct elf_file *file = open_bytes(self, self_size);
+	uint64_t inner = vaddr_of(file, "fixture_inner"), outer = vaddr_of(file, "fixture_outer");
+	uint64_t returns[4], frame = 0;
+
+	assert_int_equal(elf_code_callers(file, inner, returns, ARRAY_SIZE(returns)), 3);
+	assert_int_equal(returns[0], outer + 13);
+	assert_int_equal(elf_code_callers(file, inner, returns, 2), 2);
+	assert_int_equal(elf_code_callers(file, outer, returns, 2), 0);
+	assert_int_equal(elf_code_frame(file, outer, &frame), 0);
+	assert_int_equal(frame, 8);
+	assert_int_equal(elf_code_callers(file, inner, returns, ARRAY_SIZE(returns)), 3);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(elf_code_frame(file, returns[i] - 1, &frame), 0);
+		assert_int_equal(frame, 304);
+	}
+	assert_int_equal(elf_code_frame(file, returns[2] - 1, &frame), -ENOENT);
+	assert_int_equal(elf_code_frame(file, 1ull << 60, &frame), -ENOENT);
+	assert_ptr_equal(methods[1].function, fixture_inner);
+	assert_true(elf_code_is_method(file, inner, "collect"));
+	assert_false(elf_code_is_method(file, inner, "other"));
+	assert_false(elf_code_is_method(file, outer, "collect"));
 }
 
 static void test_probe_site(void **state)
@@ -702,6 +752,7 @@ int main(void)
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_callers),
 		cmocka_unit_test(test_probe_site),
 		cmocka_unit_test(test_usdt),
 		cmocka_unit_test(test_refused),

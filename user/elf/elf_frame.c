@@ -101,8 +101,24 @@ static bool read_encoding(const Dwarf_CIE *cie, uint8_t *ret)
 	return true;
 }
 
-static int read_range(const struct elf_file *file, const struct window *frames, uint64_t offset,
-	uint64_t *ret_start, uint64_t *ret_end)
+/* The instructions of an FDE, behind its range and, with 'z', its augmentation. */
+static bool find_code(const struct window *frames, size_t at, bool augmented, const uint8_t *end,
+	struct elf_fde *ret)
+{
+	const uint8_t *code = frames->bytes + at;
+	uint64_t skip = 0;
+
+	if (augmented && !elf_read_uleb(&code, end, &skip))
+		return false;
+	if (code > end || skip > (uint64_t)(end - code))
+		return false;
+	ret->code = code + skip;
+	ret->code_end = end;
+	return true;
+}
+
+static int read_fde(const struct elf_file *file, const struct window *frames, uint64_t offset,
+	struct elf_fde *ret)
 {
 	Elf_Data data = {.d_buf = (void *)(uintptr_t)frames->bytes,
 		.d_size = frames->size,
@@ -124,10 +140,15 @@ static int read_range(const struct elf_file *file, const struct window *frames, 
 	at = (size_t)(fde.fde.start - frames->bytes);
 	if (!read_pointer(frames, at, encoding, 0, &start) ||
 		!read_value(frames, at + pointer_size(encoding), encoding & 0x07, &len) ||
-		len > UINT64_MAX - start)
+		len > UINT64_MAX - start ||
+		!find_code(frames, at + 2 * pointer_size(encoding), cie.cie.augmentation[0] == 'z',
+			fde.fde.end, ret))
 		return -ENOENT;
-	*ret_start = start;
-	*ret_end = start + len;
+	ret->start = start;
+	ret->end = start + len;
+	ret->initial = cie.cie.initial_instructions;
+	ret->initial_end = cie.cie.initial_instructions_end;
+	ret->code_factor = cie.cie.code_alignment_factor;
 	return 0;
 }
 
@@ -173,11 +194,11 @@ static bool find_header(const struct elf_file *file, struct window *ret)
 	return false;
 }
 
-int elf_code_bounds(
-	const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end)
+int elf_frame_find(const struct elf_file *file, uint64_t vaddr, struct elf_fde *ret)
 {
 	struct window header, frames;
-	uint64_t count, fde, start, end;
+	struct elf_fde found;
+	uint64_t count, fde;
 	size_t at = 4;
 	int result;
 
@@ -191,12 +212,24 @@ int elf_code_bounds(
 	frames.bytes = elf_bytes_at(file, frames.vaddr, &frames.size);
 	if (!frames.bytes || !search_table(&header, at, count, vaddr, &fde) || fde < frames.vaddr)
 		return -ENOENT;
-	result = read_range(file, &frames, fde - frames.vaddr, &start, &end);
+	result = read_fde(file, &frames, fde - frames.vaddr, &found);
 	if (result)
 		return result;
-	if (vaddr < start || vaddr >= end)
+	if (vaddr < found.start || vaddr >= found.end)
 		return -ENOENT;
-	*ret_start = start;
-	*ret_end = end;
+	*ret = found;
+	return 0;
+}
+
+int elf_code_bounds(
+	const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	struct elf_fde fde;
+	int result = elf_frame_find(file, vaddr, &fde);
+
+	if (result)
+		return result;
+	*ret_start = fde.start;
+	*ret_end = fde.end;
 	return 0;
 }

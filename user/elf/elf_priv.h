@@ -56,6 +56,19 @@ const uint8_t *elf_bytes_at(const struct elf_file *file, uint64_t vaddr, size_t 
 /* The string at @offset of a table of @size bytes, or NULL when it is not ended inside. */
 const char *elf_string(const uint8_t *table, size_t size, uint64_t offset);
 
+/* What .eh_frame says of one function: instructions in bytes of the file, those of its CIE first. */
+struct elf_fde {
+	uint64_t start, end;
+	const uint8_t *initial, *initial_end, *code, *code_end;
+	uint64_t code_factor;
+};
+
+/* The one that holds @vaddr. 0 or -ENOENT. */
+int elf_frame_find(const struct elf_file *file, uint64_t vaddr, struct elf_fde *ret);
+
+/* Steps *@at over a ULEB128 number. False if it leaves @end or 64 bits. */
+bool elf_read_uleb(const uint8_t **at, const uint8_t *end, uint64_t *ret);
+
 struct elf_note {
 	uint32_t type;
 	const uint8_t *name, *desc;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "cpython_callers.h"
 #include "cpython_collector.h"
 #include "cpython_layout.h"
 #include "cpython_memory.h"
@@ -140,6 +141,7 @@ static int plan_symbols(const struct elf_file *symbols, const struct elf_file *f
 	struct probe_plan *plan, struct err *err)
 {
 	struct collectors all = {.base = minor <= 9 ? "collect" : "gc_collect_main"};
+	uint64_t collectors[GC_MAX_SITES];
 	int r = 0;
 
 	elf_file_symbols(symbols, true, note_collector, &all);
@@ -154,7 +156,10 @@ static int plan_symbols(const struct elf_file *symbols, const struct elf_file *f
 		if (all.found[i].abi == ABI_CLONE || minor == 8)
 			tstate_through_runtime(&plan->layout, minor);
 		r = cpython_add_collector(file, all.found[i].vaddr, all.found[i].name, plan, err);
+		collectors[i] = all.found[i].vaddr;
 	}
+	if (!r && minor <= 12)
+		cpython_find_callers(file, collectors, all.count, &plan->layout);
 	return r;
 }
 
@@ -213,6 +218,8 @@ static int plan_call_target(const struct elf_file *file, int minor, struct probe
 	if (r)
 		return r == -ENOTSUP ? -ENOENT : r;
 	tstate_by_argument(&plan->layout, minor);
+	if (minor <= 12)
+		cpython_find_callers(file, &vaddr, 1, &plan->layout);
 	return cpython_add_collector(file, vaddr, "the function that PyGC_Collect calls", plan, err);
 }
 

@@ -213,6 +213,7 @@ void cpython_layout(const struct elf_file *file, int minor, const struct elf_sym
 	ret->runtime_address = runtime->vaddr;
 	*ret_free_threaded = correct_by_file(file, minor, ret);
 	ret->frame_bytes = frame_bytes(ret);
+	ret->deferred = minor >= 12;
 	if (minor == 13)
 		find_counts(file, runtime->size, ret);
 }

@@ -1,0 +1,173 @@
+/* Call frame instructions → how far above %rsp a function's frame ends, at one of its instructions. */
+#include <errno.h>
+
+#include <dwarf.h>
+
+#include "elf_code.h"
+#include "elf_priv.h"
+
+#define RSP	  7 /* as DWARF numbers x86-64's registers */
+#define DEPTH	  8 /* of remembered states */
+#define FRAME_MAX 65536
+
+struct rule {
+	uint64_t reg, offset;
+};
+
+struct cfa {
+	struct rule now, remembered[DEPTH];
+	size_t depth;
+	uint64_t at, wanted, factor; /* the code address that the rules hold from */
+};
+
+bool elf_read_uleb(const uint8_t **at, const uint8_t *end, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; *at < end && shift < 63; shift += 7) {
+		uint8_t byte = *(*at)++;
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret = value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_fixed(const uint8_t **at, const uint8_t *end, size_t bytes, uint64_t *ret)
+{
+	*ret = 0;
+	if ((size_t)(end - *at) < bytes)
+		return false;
+	for (size_t i = 0; i < bytes; i++)
+		*ret |= (uint64_t)*(*at)++ << 8 * i;
+	return true;
+}
+
+static bool skip_ulebs(const uint8_t **at, const uint8_t *end, int count)
+{
+	uint64_t ignored;
+
+	while (count--)
+		if (!elf_read_uleb(at, end, &ignored))
+			return false;
+	return true;
+}
+
+/* An operand's length, then so many bytes. */
+static bool skip_block(const uint8_t **at, const uint8_t *end)
+{
+	uint64_t len;
+
+	if (!elf_read_uleb(at, end, &len) || len > (uint64_t)(end - *at))
+		return false;
+	*at += len;
+	return true;
+}
+
+static bool remember(struct cfa *cfa, uint8_t op)
+{
+	if (op == DW_CFA_remember_state) {
+		if (cfa->depth == DEPTH)
+			return false;
+		cfa->remembered[cfa->depth++] = cfa->now;
+		return true;
+	}
+	if (!cfa->depth)
+		return false;
+	cfa->now = cfa->remembered[--cfa->depth];
+	return true;
+}
+
+/* Those that neither move on nor change the rule of the frame. False: not understood. */
+static bool skip_other(const uint8_t **at, const uint8_t *end, uint8_t op)
+{
+	switch (op) {
+	case DW_CFA_nop:
+		return true;
+	case DW_CFA_restore_extended:
+	case DW_CFA_undefined:
+	case DW_CFA_same_value:
+	case DW_CFA_GNU_args_size:
+		return skip_ulebs(at, end, 1);
+	case DW_CFA_offset_extended:
+	case DW_CFA_offset_extended_sf:
+	case DW_CFA_register:
+	case DW_CFA_val_offset:
+		return skip_ulebs(at, end, 2);
+	case DW_CFA_expression:
+	case DW_CFA_val_expression:
+		return skip_ulebs(at, end, 1) && skip_block(at, end);
+	}
+	return false;
+}
+
+static bool step(struct cfa *cfa, const uint8_t **at, const uint8_t *end)
+{
+	uint8_t op = *(*at)++;
+	uint64_t delta = op & 0x3f;
+
+	switch (op & 0xc0) {
+	case DW_CFA_advance_loc:
+		cfa->at += delta * cfa->factor;
+		return true;
+	case DW_CFA_offset:
+		return skip_ulebs(at, end, 1);
+	case DW_CFA_restore:
+		return true;
+	}
+	switch (op) {
+	case DW_CFA_advance_loc1:
+	case DW_CFA_advance_loc2:
+	case DW_CFA_advance_loc4:
+		if (!read_fixed(at, end, 1u << (op - DW_CFA_advance_loc1), &delta))
+			return false;
+		cfa->at += delta * cfa->factor;
+		return true;
+	case DW_CFA_def_cfa:
+		return elf_read_uleb(at, end, &cfa->now.reg) &&
+			elf_read_uleb(at, end, &cfa->now.offset);
+	case DW_CFA_def_cfa_register:
+		return elf_read_uleb(at, end, &cfa->now.reg);
+	case DW_CFA_def_cfa_offset:
+		return elf_read_uleb(at, end, &cfa->now.offset);
+	case DW_CFA_remember_state:
+	case DW_CFA_restore_state:
+		return remember(cfa, op);
+	}
+	return skip_other(at, end, op);
+}
+
+/* Up to the first instruction that is for code beyond the wanted address. */
+static bool run(struct cfa *cfa, const uint8_t *at, const uint8_t *end)
+{
+	while (at < end) {
+		struct rule before = cfa->now;
+
+		if (!step(cfa, &at, end))
+			return false;
+		if (cfa->at > cfa->wanted) {
+			cfa->now = before;
+			return true;
+		}
+	}
+	return true;
+}
+
+int elf_code_frame(const struct elf_file *file, uint64_t vaddr, uint64_t *ret)
+{
+	struct cfa cfa = {.wanted = vaddr};
+	struct elf_fde fde;
+
+	if (elf_frame_find(file, vaddr, &fde))
+		return -ENOENT;
+	cfa.at = fde.start;
+	cfa.factor = fde.code_factor;
+	if (!run(&cfa, fde.initial, fde.initial_end) || !run(&cfa, fde.code, fde.code_end) ||
+		cfa.now.reg != RSP || cfa.now.offset < 8 || cfa.now.offset > FRAME_MAX)
+		return -ENOENT;
+	*ret = cfa.now.offset;
+	return 0;
+}
