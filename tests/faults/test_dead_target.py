@@ -28,6 +28,8 @@ while time.monotonic() < until:
 
 def judge(bench, tracer, status):
     """Nothing was seen, and everybody says so; or all that was asked for was seen."""
+    if status == 3 and not bench.file.exists():
+        return  # nothing to be taken for a quiet process
     judged = gctrace("check", bench.file, "--budget", "pause.max<1h")
     records = bench.report()
     if status == 3:
@@ -48,7 +50,7 @@ def test_short_lives(bench, some_runtime):
         tracer = bench.tracer("record", "-p", target.pid, "-o", bench.file, ready=False)
         target.wait()
         judge(bench, tracer, tracer.wait())
-        bench.file.unlink()
+        bench.file.unlink(missing_ok=True)
 
 
 def test_storms(bench, some_runtime):
@@ -59,7 +61,7 @@ def test_storms(bench, some_runtime):
         tracer = bench.tracer("record", "-p", target.pid, "-o", bench.file, ready=False)
         target.wait()
         judge(bench, tracer, tracer.wait())
-        bench.file.unlink()
+        bench.file.unlink(missing_ok=True)
 
 
 def test_a_zombie(bench):
