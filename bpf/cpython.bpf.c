@@ -474,9 +474,14 @@ static __always_inline void send_pause(struct thread_state *state)
 /* A call of the collector that should have moved a counter, wherever that is. */
 static __always_inline void note_unmoved(const struct thread_state *state)
 {
+	const struct gc_layout *layout;
 	struct shared *s = shared();
 	__u32 image = state->image;
 
+	layout = bpf_map_lookup_elem(&layouts, &image);
+	/* A watchpoint is also hit by a call that chooses a generation and finds none due. */
+	if (!layout || layout->idle_source == GC_IDLE_FLAGS)
+		return;
 	if (s && image < GC_MAX_IMAGES)
 		__sync_fetch_and_add(&s->unmoved[image], 1);
 }
