@@ -77,6 +77,24 @@ def by_threads(rounds):
     return sum(found)
 
 
+def by_frees(rounds):
+    """Threads that each make a collection due and, before it runs, free what made it so."""
+
+    def body():
+        try:
+            "".join(map(list, [()] * 3001))  # makes all, finds no text, and frees them
+        except TypeError:
+            pass
+
+    gc.set_threshold(2000, 10, 10)
+    for _ in range(rounds):
+        thread = threading.Thread(target=body)
+        thread.start()
+        thread.join()
+    gc.set_threshold(0)
+    return 0
+
+
 def say(**answer):
     os.write(1, json.dumps(answer).encode() + b"\n")
 
@@ -92,6 +110,8 @@ def main():
             found = by_greenlets(int(rounds))
         elif how == "threads":
             found = by_threads(int(rounds))
+        elif how == "frees":
+            found = by_frees(int(rounds))
         else:
             found = by_library(how, int(rounds))
         after = [s["collections"] for s in gc.get_stats()]

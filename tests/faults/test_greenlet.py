@@ -85,6 +85,16 @@ def test_threads(bench, case):
     assert [p["tid"] == target.pid for p in pauses] == [True] * ROUNDS + [False]
 
 
+@each(NEW)
+def test_none_due(bench, case):
+    """The collector is entered, chooses a generation and finds none: no pause, nor one left open."""
+    target, _ = start(bench, case)
+    tracer = bench.record(target, tier=case.tier)
+    said = ask(target, "frees")
+    assert said == {"found": 0, "collections": [0, 0, 0]}
+    check(bench, target, tracer, said["collections"], case.serves)
+
+
 def greenlet_python():
     """The python of scripts/workloads' environment that has greenlet, with the runtime it is of."""
     listed = subprocess.run(
