@@ -78,6 +78,7 @@ def test_wal_is_cut(bench, some_runtime):
     assert tracer.wait() == 1, tracer.err.text()
     said = tracer.err.text()
     assert "is damaged" in said and "-wal" in said and " written;" not in said, said
+    assert said.index("is damaged") < said.index("can be read"), said
     done = gctrace("report", bench.file, "-f", "json")
     rest = readable(tracer)
     if rest is None:

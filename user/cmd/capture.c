@@ -273,15 +273,17 @@ static void tell_rest(const struct capture *capture)
 	struct pause pause;
 	struct err err = {};
 
-	if (capture->temporary)
+	if (capture->temporary || caller_act(NULL))
 		return;
 	if (!capture->settled || store_open(capture->path, &reader, &err)) {
 		log_error("nothing of it can be read%s%s", *err.text ? ": " : "", err.text);
+		caller_rest();
 		return;
 	}
 	while (store_next_pause(reader, &pause, &err) > 0)
 		pauses++;
 	store_reader_free(reader);
+	caller_rest();
 	log_info("%llu pause%s recorded before can be read: gctrace report %s", pauses,
 		pauses == 1 ? "" : "s", capture->path);
 }
@@ -304,8 +306,6 @@ int capture_close(struct capture *capture, struct recording recording, struct er
 	/* One that has failed already is closed too: what it lost is a fact of it. */
 	r = shown && !r ? store_close_to_read(store, &recording, &capture->reader, err)
 			: store_close(store, &recording, err);
-	if (r)
-		tell_rest(capture);
 	caller_rest();
 	return r;
 }
@@ -320,6 +320,8 @@ static int close_store(struct capture *capture)
 	r = capture_close(capture, *trace_recording(capture->trace), &err);
 	if (r && !capture->said)
 		log_error("%s", err.text);
+	if (r)
+		tell_rest(capture);
 	if (!r && !capture->temporary)
 		log_info("%s written; gctrace report %s", capture->path, capture->path);
 	return r ? EXIT_FAILED : EXIT_OK;
