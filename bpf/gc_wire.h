@@ -38,7 +38,7 @@
 #define GC_EVENT_EXEC	    5
 #define GC_EVENT_EXIT	    6
 #define GC_EVENT_MAPS	    7 /* a library was loaded or unloaded: look at the maps again */
-#define GC_EVENT_UNFINISHED 8 /* a thread ended inside a pause; of a JVM: was killed inside a safepoint */
+#define GC_EVENT_UNFINISHED 8 /* a thread ended, and the end of its last pause was lost */
 #define GC_EVENT_MARK	    9 /* a call that may mark a step */
 #define GC_EVENT_LABEL	    10 /* the text behind the key of marks, sent once before them */
 #define GC_EVENT_SAFEPOINT  11 /* HotSpot let its threads run again */

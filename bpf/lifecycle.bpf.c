@@ -67,6 +67,9 @@ static __always_inline void inherit_pause(struct task_struct *child)
 	state->start_ns = bpf_ktime_get_ns();
 }
 
+/* cpython.bpf.c. From Linux 6.16 on a process that exits still has its memory here. */
+int end_was_lost(struct thread_state *state);
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -167,6 +170,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!bpf_map_lookup_elem(&targets, &tgid))
 		return 0;
 	state = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	if (state && state->depth && !state->inherited && end_was_lost(state)) {
+		state->depth = 0;
+		tell(GC_EVENT_UNFINISHED, 0, state->start_ns);
+	}
 	if (state)
 		leave_pause(state);
 	leave_safepoint(task);

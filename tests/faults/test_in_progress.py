@@ -1,8 +1,9 @@
 """A collection whose begin or end no probe sees: it is told of with what is known of it."""
 
+import os
 import time
 
-import harness
+import conftest
 import snippets
 from harness import gctrace
 
@@ -107,3 +108,25 @@ def test_killed(bench, some_runtime):
     assert pause["cause"] == "manual"
     assert records.recording["complete"] and not records.drops
     assert not kept(bench, "pause.max<1us")
+
+
+def test_lost_end(bench, some_runtime, monkeypatch):
+    """Where the kernel does not find a thread's state at an end, the pause is over all the same: it is not
+    said to go on until the recording or the thread ends."""
+    kernel = tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2])
+    conftest.need("exit", kernel >= (6, 16), "a thread that exits has no memory left in this kernel")
+    monkeypatch.setenv("GCTRACE_REFUSE", "task-storage")
+    target = snippets.start(bench, some_runtime)
+    tracer = bench.record(target)
+    target.run("made = [threading.Thread(target=gc.collect, args=(0,)) for _ in range(997)]")
+    target.run("for t in made: t.start(); t.join()")
+    assert tracer.interrupt() == 0
+    target.quit()
+
+    records = bench.report()
+    assert not any(p.get("unfinished") for p in records.pauses)
+    assert not records.recording["complete"]
+    missed = records.process(target.pid)["missed"]
+    assert len(records.pauses) + missed == 997
+    # One lookup of 97 fails, at a begin, or at an end with nothing after it.
+    assert {d["cause"] for d in records.drops} == {"thread-state", "unfinished-pause"}

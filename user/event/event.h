@@ -13,7 +13,7 @@ enum event_type {
 	EVENT_EXEC,
 	EVENT_EXIT,
 	EVENT_MAPS,	  /* libraries came or went */
-	EVENT_UNFINISHED, /* a thread ended inside a pause */
+	EVENT_UNFINISHED, /* a thread ended, and the end of its last pause was lost */
 	EVENT_MARK,	  /* a call that may mark a step */
 	EVENT_LABEL,	  /* the text behind the key of marks to come */
 	EVENT_SAFEPOINT,  /* HotSpot let its threads run again */

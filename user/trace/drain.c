@@ -204,5 +204,5 @@ void trace_count_drops(struct trace *trace)
 		"a program ended before it was looked at: name it: gctrace run -- python3 train.py");
 	note_drop(trace, "bad-record", trace->bad_records, "please report this");
 	note_drop(trace, "unfinished-pause", trace->unfinished,
-		"a thread ended inside a collection: its length is not known");
+		"the end of a pause was lost: its length is not known");
 }

@@ -128,13 +128,25 @@ static bool is_listed(const struct trace_open_pause *open, size_t count,
 	return false;
 }
 
-/* The books were read while it went on: they may hold it, though no end was seen. */
-static void expect_in_books(struct trace *trace, const struct runtime *runtime)
+/*
+ * Whether it goes on, by the runtime's own word when the books were read; if so they may hold it, though no
+ * end was seen. Else its end was lost.
+ */
+static bool goes_on(struct trace *trace, const struct runtime *runtime,
+	const struct trace_open_pause *open)
 {
-	for (size_t i = 0; i < trace->closing.count; i++)
-		if (trace->closing.items[i].runtime == runtime->id)
-			books_expect(&trace->books, runtime->process,
-				trace->closing.items[i].books.interpreter);
+	if (!trace->images[open->image].plan.ops->books)
+		return true; /* it says nothing of what is under way */
+	for (size_t i = 0; i < trace->closing.count; i++) {
+		const struct closing_books *closing = &trace->closing.items[i];
+
+		if (closing->runtime != runtime->id || open->start_ns > closing->read_ns)
+			continue;
+		if (!closing->books.collecting)
+			return false;
+		books_expect(&trace->books, runtime->process, closing->books.interpreter);
+	}
+	return true;
 }
 
 static void put_unfinished(struct trace *trace, const struct trace_open_pause *open, uint64_t end_ns)
@@ -146,12 +158,15 @@ static void put_unfinished(struct trace *trace, const struct trace_open_pause *o
 
 	if (!runtime || end_ns <= open->start_ns || trace_is_jvm(trace, open->image))
 		return; /* a JVM tells more */
+	if (!goes_on(trace, runtime, open)) {
+		trace->unfinished++;
+		return;
+	}
 	pause = unknown_pause(runtime->id, open->start_ns, end_ns);
 	pause.tid = open->tid;
 	pause.generation = open->generation;
 	pause.cause = open->cause;
 	pause.flags = PAUSE_UNFINISHED;
-	expect_in_books(trace, runtime);
 	trace_put_open(trace, &pause);
 }
 

@@ -397,6 +397,7 @@ static bool read_books(struct trace *trace, const struct runtime *runtime, uint3
 	}
 	proc_maps_release(&maps);
 	ret->runtime = runtime->id;
+	ret->read_ns = now_ns();
 	return done;
 }
 

@@ -46,6 +46,7 @@ struct interpreter {
 struct closing_books {
 	uint32_t runtime; /* struct runtime.id */
 	struct probe_books books;
+	uint64_t read_ns;
 };
 
 /* A collection that was under way when its process was first looked at. */
