@@ -22,8 +22,9 @@ struct gc_window {
 #define IN_WINDOW(offset, size) ((offset) <= GC_WINDOW - (size))
 
 /*
- * Fields at an offset that lies in the window; whole words, as the fields are. The masks are for the verifier,
- * out of clang's sight: it would drop them, and the offset's bound be forgotten where it is reloaded.
+ * Fields at an offset that lies in the window; whole words, as the fields are. The masks are for
+ * the verifier, out of clang's sight: it would drop them, and the offset's bound be forgotten where
+ * it is reloaded.
  */
 static __always_inline __u64 window_u64(const struct gc_window *window, __u64 offset)
 {
@@ -91,8 +92,8 @@ static __always_inline void take_heap(struct thread_state *state, const struct g
 #define GENERATION_BYTES 24 /* of one: its list's head, threshold, count */
 
 /*
- * The generation that the collector would choose by itself, -1: none. The oldest one whose count is over
- * its threshold; the last one not before a quarter more objects wait for it.
+ * The generation that the collector would choose by itself, -1: none. The oldest one whose count is
+ * over its threshold; the last one not before a quarter more objects wait for it.
  */
 static __always_inline __s32 due_generation(const struct gc_layout *layout,
 	const struct gc_window *window)
@@ -130,8 +131,8 @@ static __always_inline __u32 cause_by_caller(struct pt_regs *ctx, const struct g
 }
 
 /*
- * Where no argument tells. The counters alone mistake a collection by hand of the generation that is just
- * due for an automatic one: settle_books() knows which one it was.
+ * Where no argument tells. The counters alone mistake a collection by hand of the generation that
+ * is just due for an automatic one: settle_books() knows which one it was.
  */
 static __always_inline __u32 cause_by_counts(struct pt_regs *ctx, struct thread_state *state,
 	const struct gc_layout *layout, const struct gc_window *window)
@@ -610,8 +611,8 @@ static __always_inline bool has_failed(const struct bpf_perf_event_data *ctx,
 }
 
 /*
- * The image whose memory is watched. The event of a thread or child that came later is a copy, and the
- * kernel copies no cookie: it reads as 0, which is no cookie of ours.
+ * The image whose memory is watched. The event of a thread or child that came later is a copy, and
+ * the kernel copies no cookie: it reads as 0, which is no cookie of ours.
  */
 static __always_inline __u32 watched_image(struct bpf_perf_event_data *ctx)
 {

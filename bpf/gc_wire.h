@@ -416,7 +416,9 @@ struct gc_target {
 
 /* What BPF must know of one runtime file; offsets in bytes. Sources: probe/cpython_layout.c. */
 struct gc_layout {
-	/* Virtual addresses of the probes: give the load bias. Of a watchpoint: the address itself. */
+	/*
+	 * Virtual addresses of the probes: give the load bias. Of a watchpoint: the address itself.
+	 */
 	__u64 site_address[GC_MAX_SITES];
 	__u64 runtime_address; /* of _PyRuntime in the file */
 	__u32 tstate_source, reason_source, stats_kind;
@@ -438,7 +440,9 @@ struct gc_layout {
 	__u16 stats_item, stats_item_collections; /* size; collected and uncollectable follow */
 	__u16 idle_source; /* GC_IDLE_… */
 	__u16 deferred; /* 1: automatic collections come later than what makes them due (3.12+) */
-	/* 3.8 - 3.12: who called the collector, by the return address @caller_at bytes above %rsp. */
+	/*
+	 * 3.8 - 3.12: who called the collector, by the return address @caller_at bytes above %rsp.
+	 */
 	__u16 caller_at, manual_count;
 	__u16 pad[2];
 	__u64 manual_return[GC_MAX_CALLERS]; /* addresses in the file: manual_count calls by hand */

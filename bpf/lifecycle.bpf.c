@@ -28,9 +28,9 @@ static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
 }
 
 /*
- * A finalizer forks: the child's stack is in the same collection, whose end will be the child's own.
- * Should it never return from it, as where it runs another program, there is nothing to tell: no slot shows
- * it, and leave_pause() leaves it.
+ * A finalizer forks: the child's stack is in the same collection, whose end will be the child's
+ * own. Should it never return from it, as where it runs another program, there is nothing to tell:
+ * no slot shows it, and leave_pause() leaves it.
  */
 static __always_inline void inherit_pause(struct task_struct *child)
 {
@@ -101,8 +101,8 @@ static __always_inline void close_slot(__u32 tid)
 }
 
 /*
- * The collector that this thread was in will never return: exit or exec has taken it away, and with it
- * the memory that its counters were in. The pause ends here.
+ * The collector that this thread was in will never return: exit or exec has taken it away, and with
+ * it the memory that its counters were in. The pause ends here.
  */
 static __always_inline void leave_pause(struct thread_state *state)
 {

@@ -1,4 +1,7 @@
-/* Who calls a function, and where on the stack its caller's own return address is, read from the file. */
+/*
+ * Who calls a function, and where on the stack its caller's own return address is, read from the
+ * file.
+ */
 #include <string.h>
 
 #include "elf_code.h"
@@ -36,7 +39,9 @@ size_t elf_code_callers(const struct elf_file *file, uint64_t vaddr, uint64_t *r
 	return count;
 }
 
-/* Whether @at, when there is room before it, comes @back bytes after a pointer to the string @name. */
+/*
+ * Whether @at, when there is room before it, comes @back bytes after a pointer to the string @name.
+ */
 static bool is_named(const struct elf_file *file, const uint8_t *bytes, uint64_t at, uint64_t back,
 	const char *name)
 {

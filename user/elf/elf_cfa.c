@@ -1,4 +1,6 @@
-/* Call frame instructions → how far above %rsp a function's frame ends, at one of its instructions. */
+/*
+ * Call frame instructions → how far above %rsp a function's frame ends, at one of its instructions.
+ */
 #include <errno.h>
 
 #include <dwarf.h>

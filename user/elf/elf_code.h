@@ -12,15 +12,20 @@ int elf_code_bounds(
 	const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end);
 
 /*
- * The bytes from %rsp, before the instruction at @vaddr, up to where the function's return address ends:
- * its canonical frame address. 0; -ENOENT when .eh_frame does not say so in terms of %rsp.
+ * The bytes from %rsp, before the instruction at @vaddr, up to where the function's return address
+ * ends: its canonical frame address. 0; -ENOENT when .eh_frame does not say so in terms of %rsp.
  */
 int elf_code_frame(const struct elf_file *file, uint64_t vaddr, uint64_t *ret);
 
-/* Return addresses of the direct calls of the function at @vaddr; at most @max. Returns how many. */
+/*
+ * Return addresses of the direct calls of the function at @vaddr; at most @max. Returns how many.
+ */
 size_t elf_code_callers(const struct elf_file *file, uint64_t vaddr, uint64_t *ret, size_t max);
 
-/* Whether the file's data hold {"@name", @vaddr}, or will once relocated, as a table of methods does. */
+/*
+ * Whether the file's data hold {"@name", @vaddr}, or will once relocated, as a table of methods
+ * does.
+ */
 bool elf_code_is_method(const struct elf_file *file, uint64_t vaddr, const char *name);
 
 /* What is known of an argument when a call is made, from the straight line of code before it. */

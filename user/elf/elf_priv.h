@@ -56,7 +56,9 @@ const uint8_t *elf_bytes_at(const struct elf_file *file, uint64_t vaddr, size_t 
 /* The string at @offset of a table of @size bytes, or NULL when it is not ended inside. */
 const char *elf_string(const uint8_t *table, size_t size, uint64_t offset);
 
-/* What .eh_frame says of one function: instructions in bytes of the file, those of its CIE first. */
+/*
+ * What .eh_frame says of one function: instructions in bytes of the file, those of its CIE first.
+ */
 struct elf_fde {
 	uint64_t start, end;
 	const uint8_t *initial, *initial_end, *code, *code_end;

@@ -1,7 +1,7 @@
 /*
- * Who calls the collector of CPython up to 3.12, which is not told why: gc.collect() and PyGC_Collect(), or
- * whoever allocates. In: an ELF file, the collector's addresses. Out: the return addresses of each, by which
- * BPF tells a collection's cause.
+ * Who calls the collector of CPython up to 3.12, which is not told why: gc.collect() and
+ * PyGC_Collect(), or whoever allocates. In: an ELF file, the collector's addresses. Out: the return
+ * addresses of each, by which BPF tells a collection's cause.
  */
 #include <string.h>
 
@@ -25,7 +25,10 @@ static bool is_named(const struct elf_file *file, const char *name, uint64_t vad
 	return !elf_file_symbol(file, name, true, &symbol) && symbol.vaddr == vaddr;
 }
 
-/* A call that returns to @back. gc.collect() has no symbol in a stripped file, but its entry in gc's methods. */
+/*
+ * A call that returns to @back. gc.collect() has no symbol in a stripped file, but its entry in
+ * gc's methods.
+ */
 static void note_call(const struct elf_file *file, uint64_t back, struct callers *all)
 {
 	bool manual = true;

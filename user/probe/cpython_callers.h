@@ -5,8 +5,8 @@
 #include "gc_wire.h"
 
 /*
- * Fills @layout's callers for the collector's @count copies at @collectors; leaves them alone where the code
- * does not show them all. For 3.8 to 3.12: later ones are told the reason.
+ * Fills @layout's callers for the collector's @count copies at @collectors; leaves them alone where
+ * the code does not show them all. For 3.8 to 3.12: later ones are told the reason.
  */
 void cpython_find_callers(const struct elf_file *file, const uint64_t *collectors, size_t count,
 	struct gc_layout *layout);

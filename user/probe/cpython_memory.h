@@ -10,7 +10,9 @@
 /* The main interpreter's gc state, where _PyRuntime lies at @runtime. 0: it makes no sense. */
 uint64_t cpython_main_gc(pid_t pid, uint64_t runtime, const struct gc_layout *layout);
 
-/* The main interpreter: the oldest, the last of the list. 0: there is none, or it makes no sense. */
+/*
+ * The main interpreter: the oldest, the last of the list. 0: there is none, or it makes no sense.
+ */
 uint64_t cpython_main_interpreter(pid_t pid, uint64_t runtime, const struct gc_layout *layout);
 
 /* See probe_fits(). */

@@ -167,8 +167,8 @@ int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *
 	struct probe_books *ret);
 
 /*
- * Whether the runtime in @pid keeps its state where @plan says. 0, -EPROTO if not, or -EAGAIN: it cannot
- * be told now, as before it has started up.
+ * Whether the runtime in @pid keeps its state where @plan says. 0, -EPROTO if not, or -EAGAIN: it
+ * cannot be told now, as before it has started up.
  */
 int probe_fits(pid_t pid, const struct proc_map *map, const struct probe_plan *plan);
 

@@ -1,6 +1,7 @@
 /*
- * Whether what was probed can be read: a layout that does not fit would make a process look quiet. In:
- * attached images, calls of their collectors that moved no counter. Out: runtimes that are not understood.
+ * Whether what was probed can be read: a layout that does not fit would make a process look quiet.
+ * In: attached images, calls of their collectors that moved no counter. Out: runtimes that are not
+ * understood.
  */
 #include <errno.h>
 

@@ -1,6 +1,7 @@
 /*
- * Pauses of which no probe sees one end: under way when their process was first looked at, or when the
- * recording ends. In: slots shared with BPF, the runtime's books. Out: pauses of at least some length.
+ * Pauses of which no probe sees one end: under way when their process was first looked at, or when
+ * the recording ends. In: slots shared with BPF, the runtime's books. Out: pauses of at least some
+ * length.
  */
 #include <stdlib.h>
 
@@ -129,8 +130,8 @@ static bool is_listed(const struct trace_open_pause *open, size_t count,
 }
 
 /*
- * Whether it goes on, by the runtime's own word when the books were read; if so they may hold it, though no
- * end was seen. Else its end was lost.
+ * Whether it goes on, by the runtime's own word when the books were read; if so they may hold it,
+ * though no end was seen. Else its end was lost.
  */
 static bool goes_on(struct trace *trace, const struct runtime *runtime,
 	const struct trace_open_pause *open)

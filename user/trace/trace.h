@@ -95,7 +95,10 @@ struct trace_open_pause {
 	int32_t generation; /* UNKNOWN if not known */
 };
 
-/* Lists at most @max pauses that have been running, or watched, for @least_ns or longer. Returns how many. */
+/*
+ * Lists at most @max pauses that have been running, or watched, for @least_ns or longer. Returns
+ * how many.
+ */
 size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns,
 	struct trace_open_pause *ret, size_t max);
 

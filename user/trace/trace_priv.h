@@ -25,7 +25,9 @@ struct image {
 	pid_t pid; /* of a per-process plan */
 	VEC(struct uprobe) probes; /* and watchpoints, as links */
 	uint64_t pauses; /* recorded */
-	/* Whether its layout was held against a process, which one to ask, and that it did not fit. */
+	/*
+	 * Whether its layout was held against a process, which one to ask, and that it did not fit.
+	 */
 	bool checked, misfit;
 	pid_t check_pid;
 	struct proc_map check_map; /* without its path */
@@ -287,7 +289,10 @@ void trace_inherited_turn(struct trace *trace, uint64_t before_ns);
 size_t trace_open_slots(const struct trace *trace, uint64_t least_ns,
 	struct trace_open_pause *ret, size_t max);
 
-/* open_pause.c: gives @pause its id and tells the sink. For pauses with PAUSE_UNFINISHED or _BEGUN_BEFORE. */
+/*
+ * open_pause.c: gives @pause its id and tells the sink. For pauses with PAUSE_UNFINISHED or
+ * _BEGUN_BEFORE.
+ */
 void trace_put_open(struct trace *trace, struct pause *pause);
 /* Follows a collection that no probe saw begin, until it is over; each drain looks. */
 void trace_begun_add(struct trace *trace, const struct begun_pause *begun);
@@ -295,10 +300,16 @@ void trace_begun_turn(struct trace *trace);
 /* That of @process is over: it collects anew, by the record @pause, or its program has ended. */
 void trace_begun_next(struct trace *trace, uint32_t process, const struct event *pause);
 void trace_begun_over(struct trace *trace, uint32_t process);
-/* The recording ends: what goes on is told of as unfinished. After the books were read. 0 or -errno. */
+/*
+ * The recording ends: what goes on is told of as unfinished. After the books were read. 0 or
+ * -errno.
+ */
 int trace_finish_open(struct trace *trace);
 
-/* layout_check.c: holds image @index against @pid, where it is mapped as @map, once that has started up. */
+/*
+ * layout_check.c: holds image @index against @pid, where it is mapped as @map, once that has
+ * started up.
+ */
 void trace_check_later(struct trace *trace, uint32_t index, pid_t pid, const struct proc_map *map);
 void trace_check_turn(struct trace *trace);
 /* Images whose pauses cannot be told by what is known of them. */
