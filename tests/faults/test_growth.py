@@ -25,12 +25,17 @@ for line in sys.stdin:
 CODE = """
 import gc, sys
 gc.disable()
+calls = {"call": lambda code: exec(code, {"collect": gc.collect})}
+for i in range(int(sys.argv[1])):
+    below = "call%d" % (i - 1) if i else "call"
+    outermost = "call%d" % i
+    exec("def %s(code): %s(code)" % (outermost, below), calls)
 print("ready", flush=True)
 done = 0
 for line in sys.stdin:
     for i in range(done, done + int(line)):
         code = "def fresh%06d(): collect(0)\\nfresh%06d()" % (i, i)
-        exec(compile(code, "file%d" % (i % 7), "exec"), {"collect": gc.collect})
+        calls[outermost](compile(code, "file%d" % (i % 7), "exec"))
     done = i + 1
     print("ran", flush=True)
 """
@@ -71,26 +76,33 @@ LEFT JOIN frame ON frame.id = stack.frame LEFT JOIN string ON string.id = frame.
 """
 
 
-def test_code_that_came_and_went_costs_nothing(bench, some_runtime):
-    """200,003 functions, each with its own name; the tracer forgets most of them, and mistakes none."""
-    target = bench.process(
-        some_runtime.start_line("-c")[:-1] + ["-c", CODE], env=some_runtime.environment
-    )
+def record_functions(bench, callers, *counts):
+    """Records so many functions' first calls; returns what the tracer grew by with the last of them."""
+    target = bench.process([PYTHON, "-c", CODE, str(callers)])
     assert target.out.next() == "ready"
     tracer = bench.record(target, "--stack-min", "0", "--buffer", "32M")
-    target.send("100003")
-    assert target.out.next(60) == "ran"
-    before = resident_kib(tracer)
-    target.send("100000")
-    assert target.out.next(60) == "ran"
-    grown = resident_kib(tracer) - before
+    for count in counts:
+        before = resident_kib(tracer)
+        target.send(str(count))
+        assert target.out.next(60) == "ran"
+        grown = resident_kib(tracer) - before
     target.popen.stdin.close()
     tracer.finish()
-
-    assert grown < 20480, "%d KiB for 100,000 functions" % grown
     with sqlite3.connect(bench.file) as db:
         names = [name for (name,) in db.execute(INNERMOST) if name]
         assert not db.execute("SELECT cause FROM drops").fetchall()
-    assert names == ["fresh%06d" % i for i in range(200003)]
-    text = gctrace("report", bench.file).stdout.decode()
-    assert "[gone]" not in text and "damaged" not in text
+        assert not db.execute("SELECT id FROM string WHERE text = '[gone]'").fetchall()
+    assert names == ["fresh%06d" % i for i in range(sum(counts))]
+    return grown
+
+
+def test_code_that_came_and_went_costs_nothing(bench):
+    """200,003 functions, each with its own name; the tracer forgets most of them, and mistakes none."""
+    grown = record_functions(bench, 1, 100003, 100000)
+    assert grown < 20480, "%d KiB for 100,000 functions" % grown
+    assert "damaged" not in gctrace("report", bench.file).stdout.decode()
+
+
+def test_code_that_stays_is_known(bench):
+    """Whom BPF has sent is forgotten beside so many others, and so must be sent again."""
+    record_functions(bench, 61, 70001)

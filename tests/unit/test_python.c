@@ -189,7 +189,7 @@ static const char *name_in(struct python_codes *codes, struct stack_table *stack
 		frame_of(stacks, python_stack(codes, &pause, stacks))->function);
 }
 
-/* What is met stays known; what is not is forgotten with the second turn, and never gets another's name. */
+/* What is met stays known; what is not is forgotten with the second turn: it has no name, not another's. */
 static void turns_forget_what_is_not_met(void **state)
 {
 	struct python_codes *codes = python_codes_new();

@@ -238,7 +238,8 @@ static void test_json_stack_is_bounded(void **state)
 	fclose(out);
 	assert_in_range(size, 30000, 34000);
 	assert_non_null(strstr(text, "[{\"function\":\"innermost\""));
-	assert_non_null(strstr(text, ",{\"function\":\"[truncated]\",\"file\":null,\"line\":null,\"lang\":\"mark\"}]"));
+	assert_non_null(strstr(text, ",{\"function\":\"[truncated]\",\"file\":null,"
+				     "\"line\":null,\"lang\":\"mark\"}]"));
 	free(text);
 	stack_table_release(&stacks);
 }

@@ -439,7 +439,7 @@ static void test_disk_full(void **state)
 	umount(folder);
 }
 
-/* The machine was suspended for 7 h in the recording's second minute, and its clock set back by 3 s later. */
+/* The machine slept for 7 h in the recording's second minute; its clock was set back by 3 s later. */
 static void test_clock_shifts(void **state)
 {
 	const int64_t start = 1700000000000000000, slept = start + 25200000000000;
@@ -478,12 +478,14 @@ static void put_emptied(struct store_writer *writer, uint32_t generation, unsign
 	for (unsigned int i = 0; i < pauses; i++) {
 		char name[32];
 		int len = snprintf(name, sizeof(name), "step %u", generation * 5 + i);
-		struct frame outer = {.function = strtab_add(stacks.strings, "main", 4), .lang = LANG_PYTHON};
+		struct frame outer = {.function = strtab_add(stacks.strings, "main", 4),
+			.lang = LANG_PYTHON};
 		struct frame inner = {.function = strtab_add(stacks.strings, name, (size_t)len),
 			.file = outer.function, .line = i + 1, .lang = LANG_PYTHON};
-		uint32_t node = stack_table_node(&stacks, STACK_NONE, stack_table_frame(&stacks, &outer));
-		struct pause pause = {.id = 1000 * generation + i + 1, .start_ns = 7, .end_ns = 9, .runtime = 1,
-			.flags = PAUSE_SAFEPOINT, .safepoint = {.operation = inner.function,
+		uint32_t node = stack_table_node(
+			&stacks, STACK_NONE, stack_table_frame(&stacks, &outer));
+		struct pause pause = {.id = 1000 * generation + i + 1, .start_ns = 7, .end_ns = 9,
+			.runtime = 1, .flags = PAUSE_SAFEPOINT, .safepoint = {.operation = inner.function,
 			.cause = outer.function, .late_stack = node}};
 
 		pause.stack = stack_table_node(&stacks, node, stack_table_frame(&stacks, &inner));
@@ -520,11 +522,13 @@ static void test_emptied_stacks(void **state)
 	assert_int_equal(strtab_count(stacks->strings), 2 + 37);
 	assert_int_equal(stacks->node_count, 2 + 49); /* the two have another line */
 	while (store_next_pause(reader, &pause, NULL) > 0) {
-		uint32_t inner = stacks->nodes[pause.stack].frame, outer = stacks->nodes[pause.stack].parent;
+		uint32_t inner = stacks->nodes[pause.stack].frame;
+		uint32_t outer = stacks->nodes[pause.stack].parent;
 		char name[32];
 
 		snprintf(name, sizeof(name), "step %u", seen / 7 * 5 + seen % 7);
-		assert_string_equal(strtab_get(stacks->strings, stacks->frames[inner].function), name);
+		assert_string_equal(
+			strtab_get(stacks->strings, stacks->frames[inner].function), name);
 		assert_string_equal(strtab_get(stacks->strings, pause.safepoint.operation), name);
 		assert_string_equal(strtab_get(stacks->strings, stacks->frames[inner].file), "main");
 		assert_int_equal(stacks->frames[inner].line, seen % 7 + 1);
@@ -551,7 +555,8 @@ static void test_clock_is_noted_when_it_changes(void **state)
 	struct recording recording = {.realtime_offset_ns = 500};
 
 	for (uint64_t second = 1; second <= 86400; second++) /* an NTP client slews by 20 ppm */
-		recording_note_offset(&recording, second * 1000000000, 500 + (int64_t)second * 20000);
+		recording_note_offset(
+			&recording, second * 1000000000, 500 + (int64_t)second * 20000);
 	assert_int_equal(recording.shifts.count, 86400 / 51);
 	assert_int_equal(recording.shifts.items[0].time_ns, 51000000000);
 	recording_note_offset(&recording, 86401000000000, INT64_MIN); /* of a hostile file */

@@ -12,6 +12,7 @@
 #define MOST_DEAD  256		 /* unless so many have ended since */
 #define ROUND_NS   500000000ull
 #define MOST_TEXTS 65536 /* labels of marks that are known at once */
+#define MOST_THREADS 65536 /* likewise names of threads: a JVM may make new ones for ever */
 
 /* Keeps those elements of @vec for which @keep holds, with @item at each, in their order. */
 #define VEC_KEEP(vec, item, keep)                                                                  \
@@ -180,6 +181,8 @@ void trace_retire_turn(struct trace *trace)
 	uint64_t now = now_ns(), before;
 	struct process *process;
 
+	if (trace->recording.threads.count > MOST_THREADS)
+		trace->recording.threads.count = 0; /* each is read and told again when it is met */
 	if (stack_table_is_large(&trace->stacks))
 		empty_stacks(trace);
 	if (python_codes_are_many(trace->codes))
