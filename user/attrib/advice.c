@@ -137,6 +137,21 @@ static void say_parts(const struct advising *advising, struct advice *advice)
 			FORMAT_DURATION(stats_whole(ttsp)));
 }
 
+/* A JVM of which it is not known what most of its pauses did. */
+static bool is_unknown(const struct advising *advising)
+{
+	const struct jvm_facts *jvm = &advising->facts->jvm;
+	double unknown = 0;
+
+	/* Their collections are of no generation. */
+	if (strstr(jvm->collector, "Shenandoah") || strstr(jvm->collector, "ZGC"))
+		return false;
+	for (size_t i = 0; i < jvm->events.count; i++)
+		if (jvm->events.items[i].uncounted)
+			unknown += jvm_event_overlap(&jvm->events.items[i]);
+	return unknown * 2 > (double)advising->facts->overlap_ns;
+}
+
 /*
  * The answer when there is nothing to gain: it costs next to nothing, or no setting would change
  * it.
@@ -145,6 +160,7 @@ static int advise_nothing(struct advising *advising, bool harmless)
 {
 	const struct gc_facts *facts = advising->facts;
 	struct advice *advice = vec_add(&advising->advices->items);
+	bool unknown = !harmless && is_unknown(advising);
 
 	if (!advice)
 		return -ENOMEM;
@@ -154,12 +170,16 @@ static int advise_nothing(struct advising *advising, bool harmless)
 		.grows_bytes = UNKNOWN,
 		.step_max_after_ns = facts->max_ns};
 	snprintf(advice->title, sizeof(advice->title), "%s",
-		harmless ? "Leave the collector alone"
-			 : "No setting of the collector would save much");
+		harmless  ? "Leave the collector alone"
+		: unknown ? "What was collected is not known"
+			  : "No setting of the collector would save much");
 	snprintf(advice->estimate, sizeof(advice->estimate), "pauses take %s (%s %s): %s",
 		FORMAT_DURATION(facts->overlap_ns),
 		DESCRIBE_SHARE(advice_share(advising, (double)facts->overlap_ns)),
-		advice_time(advising), why_nothing(advising, harmless));
+		advice_time(advising),
+		unknown ? "which of them were young and which full collections is not known, as of a "
+			  "JVM under -XX:-UsePerfData, so nothing can be computed"
+			: why_nothing(advising, harmless));
 	if (!harmless)
 		say_parts(advising, advice);
 	return 0;

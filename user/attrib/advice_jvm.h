@@ -27,6 +27,7 @@ struct jvm_event {
 	uint32_t late;	   /* frame: where the thread was that came last; 0: not known */
 	float weight;	   /* the part of it that counts: in steps, or all where there are none */
 	uint8_t sort, why; /* enum jvm_sort, enum jvm_why */
+	bool uncounted;	   /* what was collected, if anything, no counter of the JVM tells */
 };
 
 static inline double jvm_event_overlap(const struct jvm_event *event)

@@ -170,6 +170,8 @@ int jvm_facts_add(struct jvm_facts *facts, const struct attribution *attribution
 		.ttsp_ns = known ? safepoint->ttsp_ns : UNKNOWN,
 		.late = known ? late_frame(attribution->stacks, safepoint->late_stack) : 0,
 		.sort = (uint8_t)sort_of(pause),
+		.uncounted = known && pause_collects(pause) && !(pause->flags & PAUSE_CONCURRENT) &&
+			safepoint->young == UNKNOWN,
 		.why = (uint8_t)(known ? why_of(strtab_get(
 						 attribution->stacks->strings, safepoint->cause))
 				       : JVM_WHY_OTHER),

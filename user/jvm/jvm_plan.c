@@ -153,6 +153,7 @@ int jvm_plan(const struct jvm *jvm, struct jvm_plan *ret, struct err *err)
 {
 	struct jvm_plan plan = {0};
 	int threads, code, counters;
+	bool walkable;
 
 	layout_threads(jvm, &plan.wire);
 	layout_code(jvm, &plan.wire);
@@ -161,7 +162,8 @@ int jvm_plan(const struct jvm *jvm, struct jvm_plan *ret, struct err *err)
 	counters = plan_counters(jvm, &plan);
 	threads = plan_threads(jvm, &plan);
 	code = plan_code(jvm, &plan);
-	if (!has_layout(&plan.wire))
+	walkable = has_layout(&plan.wire);
+	if (!walkable)
 		plan_lacks(&plan, "Java stacks (frames are not laid out as expected)");
 	else
 		plan.walks = plan.wire.java_vtable && plan.wire.interpreter_start &&
@@ -174,7 +176,8 @@ int jvm_plan(const struct jvm *jvm, struct jvm_plan *ret, struct err *err)
 	if (counters == -ENOMEM)
 		return err_set(err, ENOMEM, "out of memory");
 	*ret = plan;
-	if (counters || threads || code)
+	/* Zero, which only interprets, has no code to wait for. */
+	if (counters || (walkable && (threads || code)))
 		return err_set(err, EAGAIN, "the JVM is still starting");
 	return 0;
 }

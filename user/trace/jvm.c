@@ -97,6 +97,14 @@ static void learn(struct trace *trace, struct jvm_instance *instance)
 	describe(trace, instance);
 }
 
+static bool probes(const struct probe_plan *plan, enum site_kind kind)
+{
+	for (size_t i = 0; i < plan->site_count; i++)
+		if (plan->sites[i].kind == kind)
+			return true;
+	return false;
+}
+
 int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t image,
 	const struct proc_map *map, struct err *err)
 {
@@ -114,6 +122,9 @@ int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t ima
 	instance->fresh = true;
 	instance->process = process;
 	instance->image = image;
+	/* A site that could not be attached is a drop, of any JVM. */
+	instance->sums_up = !trace->unprobed_facts &&
+		probes(&trace->images[image].plan, SITE_HEAP_SUMMARY);
 	instance->stacks = java_stacks_new();
 	if (!instance->stacks)
 		return -ENOMEM;

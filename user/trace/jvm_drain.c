@@ -77,6 +77,16 @@ static bool is_concurrent_step(const char *operation)
 	return false;
 }
 
+/*
+ * Operations that collect all of the heap. Of others the name does not say: GenCollectFull,
+ * ParallelGCSystemGC and their successors collect the young part where a JNI critical section had kept
+ * the collector away, and what is called for allocation or metadata goes on to a full one if it must.
+ */
+static bool is_full(const char *operation)
+{
+	return !strcmp(operation, "G1CollectFull") || !strcmp(operation, "ShenandoahFullGC");
+}
+
 /* Operations that may collect, for want of counters. */
 static bool may_collect(const char *operation)
 {
@@ -117,13 +127,21 @@ static bool is_step(const char *operation, const struct runtime *runtime,
 	return false;
 }
 
+/* Serial, Parallel and G1 sum up their heap before and after each collection: all of it was seen, and no sum. */
+static bool none_by_summaries(const struct event *event, const struct runtime *runtime, bool sums_up)
+{
+	return sums_up && event->safepoint.begin_ns && !event->safepoint.summaries &&
+		counts_collections(runtime);
+}
+
 /*
  * What was collected: by the JVM's counters, else by its heap summaries, else by the operation's name.
  * @merges: 8 and 11 run all operations that wait in one safepoint, which bears the name of the first: that
  * it did not collect says nothing of the others.
  */
 static void judge(struct pause *pause, const char *operation, const struct event *event,
-	const struct runtime *runtime, const int64_t collections[EVENT_COLLECTORS], bool merges)
+	const struct runtime *runtime, const int64_t collections[EVENT_COLLECTORS], bool merges,
+	bool sums_up)
 {
 	int64_t young = collections[0], full = collections[1];
 	bool step = is_step(operation, runtime, collections);
@@ -138,17 +156,21 @@ static void judge(struct pause *pause, const char *operation, const struct event
 		pause->flags |= full ? PAUSE_FULL : 0;
 		return;
 	}
-	if (begins(operation, "ShenandoahFull") || begins(operation, "ShenandoahDegenerated")) {
-		pause->flags |= begins(operation, "ShenandoahFull") ? PAUSE_FULL : 0;
+	if (is_full(operation) && !none_by_summaries(event, runtime, sums_up)) {
+		pause->flags |= PAUSE_FULL;
 		return;
 	}
+	if (begins(operation, "ShenandoahDegenerated"))
+		return;
 	if (counted && !step) {
 		pause->safepoint.young = pause->safepoint.full = 0;
 		pause->flags |= PAUSE_NO_COLLECTION;
 		return;
 	}
 	/* ZGC and Shenandoah sum up their heap while the program runs, also on its way to a safepoint. */
-	if (operation[0] && !step && !merges && !may_collect(operation) &&
+	if (!step && none_by_summaries(event, runtime, sums_up))
+		pause->flags |= PAUSE_NO_COLLECTION;
+	else if (operation[0] && !step && !merges && !may_collect(operation) &&
 		!(counts_collections(runtime) && event->safepoint.summaries))
 		pause->flags |= PAUSE_NO_COLLECTION;
 }
@@ -263,7 +285,7 @@ static void take_operation(struct trace *trace, struct jvm_instance *instance,
 
 	pause->safepoint.operation = intern(trace, operation, strlen(operation));
 	judge(pause, operation, event, runtime, read->collections,
-		!trace->images[instance->image].plan.hotspot.arguments);
+		!trace->images[instance->image].plan.hotspot.arguments, instance->sums_up);
 	sure = collects_for_sure(pause, operation);
 	if (sure)
 		instance->collected_ns = pause->end_ns;
