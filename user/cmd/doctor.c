@@ -8,6 +8,7 @@
 #include "analysis.h"
 #include "capture.h"
 #include "cleanup.h"
+#include "hotspot_kin.h"
 #include "json_line.h"
 #include "kernel.h"
 #include "log.h"
@@ -150,6 +151,19 @@ static void check_stranger(struct doctor *doctor, pid_t pid, const struct proc_m
 			probe_runtimes[i]->label);
 }
 
+/* A library that collects for itself, in a process that is traced for another runtime. */
+static void check_native_image(struct doctor *doctor, pid_t pid, const struct proc_maps *maps)
+{
+	const struct proc_map *map = probe_native_image(pid, maps);
+	struct kernel_check *finding;
+
+	if (!map)
+		return;
+	finding = ask(doctor, "library", true, false);
+	snprintf(finding->answer, sizeof(finding->answer),
+		"%s is a GraalVM native image, whose own collections are not traced", map->path);
+}
+
 static void check_process(struct doctor *doctor, pid_t pid)
 {
 	struct probe_image found[PROBE_MAX_IMAGES];
@@ -180,6 +194,8 @@ static void check_process(struct doctor *doctor, pid_t pid)
 		answer(ask(doctor, "runtime", false, true), "cannot be told", err.text);
 	else if (!count)
 		check_stranger(doctor, pid, &maps);
+	else
+		check_native_image(doctor, pid, &maps);
 	proc_maps_release(&maps);
 }
 

@@ -5,6 +5,7 @@
 
 #include "cleanup.h"
 #include "elf_file.h"
+#include "hotspot_kin.h"
 #include "proc_state.h"
 #include "strangers.h"
 
@@ -24,6 +25,10 @@ static const struct stranger strangers[] = {
 		"can be traced"},
 	{NULL, "PyGC_Collect", "a CPython older than 3.8",
 		"gc.callbacks tells of its collections; under 3.8 or later the job can be traced"},
+	{NULL, NATIVE_IMAGE_SYMBOL, "a GraalVM native image",
+		"-XX:+PrintGC makes it print its collections; under java, HotSpot's, the job can be traced"},
+	{"libj9vm", NULL, "Java on OpenJ9",
+		"java -verbose:gc prints its collections; under HotSpot's java the job can be traced"},
 	{NULL, "runtime.gcStart", "a Go program", "GODEBUG=gctrace=1 prints its collections"},
 };
 
