@@ -64,6 +64,8 @@ def test_at_the_attach(bench, jdk):
         assert first["begun_before"] is True and first["exact"] is False
         assert first["start_ns"] < watched.ready_ns
     assert not first.get("unfinished")
+    # its time is traced from where its first pause began
+    assert watched.records.summary["pause_ns"] < watched.records.summary["traced_ns"]
     # the others: each within its call
     for truth in told[1:]:
         assert any(
@@ -94,6 +96,9 @@ def test_from_before_to_after(bench, jdk):
     if jdk.feature > 8:
         assert pause["gc"] in (True, None)
     jvm_check.check_clean(watched.records)
+    # all of its time
+    assert pause["duration_ns"] <= watched.records.summary["traced_ns"]
+    assert pause["duration_ns"] > 0.5 * watched.records.summary["traced_ns"]
     assert check(bench) == 99
     assert "look elsewhere" not in sentence(bench)
 
