@@ -45,6 +45,7 @@
 #define GC_EVENT_LATE	    12 /* the thread that a safepoint had to wait for; its SAFEPOINT follows */
 #define GC_EVENT_STALL	    13 /* a thread has waited for the collector */
 #define GC_EVENT_PHASE	    14 /* a concurrent phase began or ended */
+#define GC_EVENT_KILLED	    15 /* a JVM was killed inside a safepoint; tid: the VM Thread */
 
 struct gc_header {
 	__u32 type;
@@ -125,11 +126,11 @@ struct gc_table {
 	__u8 bytes[GC_TABLE_BYTES];
 };
 
-/* FORK: header.pid/tid is the parent, child the new process. EXEC, EXIT, MAPS, UNFINISHED: child 0. */
+/* FORK: header.pid/tid is the parent, child the new process. EXEC, EXIT, MAPS, UNFINISHED, KILLED: child 0. */
 struct gc_process {
 	struct gc_header header;
 	__u32 child, pad;
-	__u64 start_ns; /* UNFINISHED: when the pause began */
+	__u64 start_ns; /* UNFINISHED, KILLED: when the pause began */
 	char comm[16]; /* EXEC: what the program is called */
 };
 

@@ -11,7 +11,7 @@ const volatile bool follow_children = true;
  */
 static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
 {
-	bool urgent = type != GC_EVENT_EXIT && type != GC_EVENT_UNFINISHED;
+	bool urgent = type != GC_EVENT_EXIT && type != GC_EVENT_UNFINISHED && type != GC_EVENT_KILLED;
 	struct gc_process *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
 	if (!event) {
@@ -157,7 +157,7 @@ static __always_inline void leave_safepoint(const struct task_struct *task)
 	const struct vm_thread *vm = vm_thread(0);
 
 	if (vm && vm->begin_ns && task->exit_code & EXIT_SIGNAL)
-		tell(GC_EVENT_UNFINISHED, 0, vm->begin_ns);
+		tell(GC_EVENT_KILLED, 0, vm->begin_ns);
 }
 
 SEC("tp_btf/sched_process_exit")

@@ -172,6 +172,8 @@ static int decode_body(const void *bytes, size_t size, uint32_t type, struct eve
 		return decode_process(bytes, size, EVENT_MAPS, event);
 	case GC_EVENT_UNFINISHED:
 		return decode_process(bytes, size, EVENT_UNFINISHED, event);
+	case GC_EVENT_KILLED:
+		return decode_process(bytes, size, EVENT_KILLED, event);
 	case GC_EVENT_MARK:
 		return decode_mark(bytes, size, event);
 	case GC_EVENT_LABEL:

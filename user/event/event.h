@@ -20,6 +20,7 @@ enum event_type {
 	EVENT_LATE,	  /* who kept the safepoint waiting whose EVENT_SAFEPOINT follows */
 	EVENT_STALL,	  /* a thread has waited for the collector */
 	EVENT_PHASE,	  /* a concurrent phase began or ended */
+	EVENT_KILLED,	  /* a JVM was killed inside a safepoint */
 };
 
 enum event_pause_flag {
@@ -162,7 +163,7 @@ struct event {
 		} phase;
 		struct {
 			uint32_t child;	   /* FORK */
-			uint64_t start_ns; /* UNFINISHED */
+			uint64_t start_ns; /* UNFINISHED, KILLED */
 			char comm[17];	   /* EXEC */
 		} process;
 	};

@@ -124,6 +124,9 @@ int trace_on_record(void *arg, void *bytes, size_t size)
 		break;
 	case EVENT_UNFINISHED:
 		trace->unfinished++;
+		break;
+	case EVENT_KILLED:
+		trace->unfinished++;
 		trace_on_killed(trace, &event);
 		break;
 	case EVENT_SAFEPOINT:
