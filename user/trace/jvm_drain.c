@@ -360,6 +360,7 @@ void trace_on_killed(struct trace *trace, const struct event *event)
 	if (!instance)
 		return;
 	instance->record_ns = event->time_ns;
+	trace->killed_jvms++;
 	trace_put_unknown(trace, instance, runtime, event->process.start_ns, event->time_ns,
 		PAUSE_UNFINISHED | PAUSE_INEXACT, event->tid);
 }

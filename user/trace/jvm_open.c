@@ -78,7 +78,7 @@ void trace_jvm_over(struct trace *trace, pid_t pid, uint64_t end_ns)
 
 	if (!runtime || instance->record_ns || hotspot_first(instance->hotspot, &start_ns, &known))
 		return;
-	trace->unfinished++;
+	trace->killed_jvms++;
 	trace_put_unknown(trace, instance, runtime, start_ns, end_ns,
 		PAUSE_UNFINISHED | PAUSE_INEXACT | (known ? 0 : PAUSE_BEGUN_BEFORE), 0);
 }

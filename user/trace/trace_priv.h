@@ -177,6 +177,7 @@ struct trace {
 	uint64_t skipped_changes; /* forks and execs at which the kernel left out our program */
 	uint64_t round_ns; /* when we last looked who had ended unseen */
 	struct proc_pids ended; /* who had, then */
+	uint64_t killed_jvms; /* that ended inside a safepoint, other than by their own exit */
 	uint64_t unsure_jvms; /* of which nothing tells whether they stood still all the time */
 	uint64_t unprobed_facts;   /* optional probes of JVMs, likewise */
 	struct step_watch steps;
