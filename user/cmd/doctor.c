@@ -16,6 +16,7 @@
 #include "probe.h"
 #include "step_report.h"
 #include "strangers.h"
+#include "terminal.h"
 #include "utf8.h"
 
 #define LISTEN_NS 5000000000ull
@@ -201,17 +202,20 @@ static void check_process(struct doctor *doctor, pid_t pid)
 
 static void print_text(const struct doctor *doctor)
 {
+	FILE *out = terminal_open(stdout);
+
 	for (size_t i = 0; i < doctor->findings.count; i++) {
 		const struct kernel_check *finding = &doctor->findings.items[i];
 
-		printf("%-4s %-20s ", finding->good ? "ok" : finding->fatal ? "NO" : "-",
+		fprintf(out, "%-4s %-20s ", finding->good ? "ok" : finding->fatal ? "NO" : "-",
 			finding->question);
-		utf8_print(stdout, finding->answer);
+		utf8_print(out, finding->answer);
 		if (finding->remedy[0])
-			printf("\n     %-20s ", "");
-		utf8_print(stdout, finding->remedy);
-		putchar('\n');
+			fprintf(out, "\n     %-20s ", "");
+		utf8_print(out, finding->remedy);
+		fputc('\n', out);
 	}
+	terminal_close(out, stdout);
 }
 
 static void print_json(const struct doctor *doctor)

@@ -5,6 +5,7 @@
 #include "budget_report.h"
 #include "flame_text.h"
 #include "json_line.h"
+#include "terminal.h"
 #include "text_cell.h"
 #include "utf8.h"
 
@@ -19,8 +20,9 @@ static const char *outcome_name(enum budget_outcome outcome)
 	return names[outcome];
 }
 
-void budget_report_text(FILE *out, const struct budget_judgement *judgement)
+void budget_report_text(FILE *to, const struct budget_judgement *judgement)
 {
+	FILE *out = terminal_open(to);
 	char why[4 * sizeof(judgement->results->why)];
 
 	fprintf(out, "%-8s %-28s %12s  %s\n", "BUDGET", "", "MEASURED", "");
@@ -39,6 +41,7 @@ void budget_report_text(FILE *out, const struct budget_judgement *judgement)
 	}
 	if (judgement->missing)
 		fprintf(out, "No pass: %s.\n", judgement->missing);
+	terminal_close(out, to);
 }
 
 void budget_report_json(FILE *out, const struct budget_judgement *judgement)

@@ -5,6 +5,7 @@
 #include "compare_report.h"
 #include "json_line.h"
 #include "parse.h"
+#include "terminal.h"
 #include "text_cell.h"
 #include "utf8.h"
 
@@ -33,12 +34,15 @@ static void put_change(FILE *out, const struct comparison *item)
 		fprintf(out, "  %+.1f … %+.1f %%", 100 * item->low, 100 * item->high);
 }
 
-void compare_report_text(FILE *out, const struct comparisons *comparisons, const char *before,
+void compare_report_text(FILE *to, const struct comparisons *comparisons, const char *before,
 	const char *after)
 {
+	FILE *out = terminal_open(to);
 	char text[32];
 
+	terminal_style(out, TERMINAL_STRONG);
 	utf8_print(out, comparisons->verdict);
+	terminal_style(out, TERMINAL_PLAIN);
 	fputs("\n\nbefore: ", out);
 	utf8_print(out, before);
 	fputs("\nafter:  ", out);
@@ -58,6 +62,7 @@ void compare_report_text(FILE *out, const struct comparisons *comparisons, const
 		put_change(out, item);
 		fputc('\n', out);
 	}
+	terminal_close(out, to);
 }
 
 void compare_report_json(FILE *out, const struct comparisons *comparisons, const char *before,

@@ -8,7 +8,8 @@
 #include "terminal.h"
 
 #define NARROWEST 40
-#define KEPT_TAIL 12 /* columns that the end of a path is given at least */
+#define ROW_INDENT 6 /* of what follows a row on a line of its own */
+#define KEPT_TAIL  12 /* columns that the end of a path is given at least */
 
 /* The one terminal that is written to. */
 static struct {
@@ -119,36 +120,15 @@ static bool put_path(size_t indent, const char *text, size_t len, size_t path, s
 	return true;
 }
 
-/* Of a row that ends in a path, what does not fit goes to a line of its own; any other is cut. */
-static void put_row(const char *text, size_t len, size_t last, size_t width)
+/* Wrapped at blanks: after @blanks the first line, after @indent the others. */
+static void put_prose(const char *text, size_t len, size_t blanks, size_t indent, size_t width)
 {
-	const size_t indent = 6;
-	size_t split;
-
-	if (!memchr(text + last, '/', len - last)) {
-		emit(0, text, bytes_of(text, len, width - 1), "…", "", 0);
-		return;
-	}
-	if (put_path(0, text, len, last, width))
-		return;
-	split = first_beyond(text, len, width);
-	emit(0, text, without_blanks(text, split), "", "", 0);
-	if (!put_path(indent, text + split, len - split, last > split ? last - split : 0, width))
-		put_path(indent, text + last, len - last, 0, width);
-}
-
-static void put_prose(const char *text, size_t len, size_t width)
-{
-	size_t indent = strspn(text, " "), blanks = 0;
-
-	if (indent > width / 2)
-		indent = width / 2;
 	while (len) {
 		size_t fits = bytes_of(text, len, width - blanks), cut = fits;
 
 		while (cut < len && cut && text[cut] != ' ')
 			cut--;
-		if (cut <= (blanks ? 0 : indent)) /* one long word */
+		if (cut <= strspn(text, " ")) /* one long word */
 			cut = fits;
 		emit(blanks, text, cut, "", "", 0);
 		for (text += cut, len -= cut; len && *text == ' '; text++)
@@ -157,12 +137,52 @@ static void put_prose(const char *text, size_t len, size_t width)
 	}
 }
 
+static bool is_prose(const char *text, size_t len)
+{
+	size_t blanks = 0;
+
+	for (size_t i = 0; i < len; i++)
+		blanks += text[i] == ' ';
+	return blanks > 2 || memchr(text, '(', len);
+}
+
+/* A last column of words that does not fit goes to lines of its own. */
+static void put_words(const char *text, size_t len, size_t last, size_t width)
+{
+	size_t left = without_blanks(text, last);
+
+	if (columns_of(text, left) > width || !is_prose(text + last, len - last)) {
+		emit(0, text, bytes_of(text, len, width - 1), "…", "", 0);
+		return;
+	}
+	emit(0, text, left, "", "", 0);
+	put_prose(text + last, len - last, ROW_INDENT, ROW_INDENT, width);
+}
+
+/* So does a path, with what names it; else the row is cut. */
+static void put_row(const char *text, size_t len, size_t last, size_t width)
+{
+	size_t split;
+
+	if (!memchr(text + last, '/', len - last) || is_prose(text + last, len - last)) {
+		put_words(text, len, last, width);
+		return;
+	}
+	if (put_path(0, text, len, last, width))
+		return;
+	split = first_beyond(text, len, width);
+	emit(0, text, without_blanks(text, split), "", "", 0);
+	if (!put_path(ROW_INDENT, text + split, len - split, last > split ? last - split : 0, width))
+		put_path(ROW_INDENT, text + last, len - last, 0, width);
+}
+
 /* Takes the line that has been gathered. */
 static void put_line(void)
 {
-	size_t width = width_of(), len = terminal.used, last;
+	size_t width = width_of(), len = terminal.used, last, indent;
 
 	terminal.line[len] = '\0';
+	indent = strspn(terminal.line, " ");
 	terminal.used = 0;
 	if (!width || columns_of(terminal.line, len) <= width) {
 		emit(0, terminal.line, len, "", "", 0);
@@ -172,7 +192,7 @@ static void put_line(void)
 	if (last)
 		put_row(terminal.line, len, last, width);
 	else
-		put_prose(terminal.line, len, width);
+		put_prose(terminal.line, len, 0, indent < width / 2 ? indent : width / 2, width);
 }
 
 static ssize_t take(void *cookie, const char *bytes, size_t size)
