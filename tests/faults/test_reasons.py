@@ -40,9 +40,10 @@ def test_limit(bench, some_runtime, monkeypatch, what, limit, words):
 
 def test_files_are_raised(bench, some_runtime):
     """A soft limit that is too low is no obstacle, and the workload keeps it."""
-    line = "ulimit -Sn 23; exec \"$0\" run -o %s -- sh -c 'ulimit -Sn; %s -c pass'"
-    argv = ["sh", "-c", line % (bench.file, some_runtime.exe), os.environ["GCTRACE"]]
-    process = bench.process(argv)
+    line = "ulimit -Sn 23; exec \"$0\" run -o %s -- %s -c '%s'"
+    code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    argv = ["sh", "-c", line % (bench.file, some_runtime.exe, code), os.environ["GCTRACE"]]
+    process = bench.process(argv, env=some_runtime.environment)
     assert process.wait() == 0, process.err.text()
     assert process.out.text() == "23"
     assert bench.report().pauses

@@ -10,6 +10,7 @@
 #include "elf_code.h"
 #include "log.h"
 #include "probe.h"
+#include "strangers.h"
 
 const struct runtime_ops *const probe_runtimes[] = {&probe_cpython, &probe_hotspot, NULL};
 
@@ -46,8 +47,11 @@ static int open_image(pid_t pid, const struct proc_map *map, char *path, size_t 
 	return elf_file_open(fd, map->path, ret, err);
 }
 
-/* Index into probe_runtimes, -ENOENT: it is none of them; or why the file could not be read. */
-static int identify(pid_t pid, const struct proc_map *map)
+/*
+ * Index into probe_runtimes, -ENOENT: it is none of them; or why the file could not be read. What else it is
+ * goes into @known, which may be NULL.
+ */
+static int identify(struct probe_known *known, pid_t pid, const struct proc_map *map)
 {
 	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
 	char path[PATH_MAX];
@@ -61,6 +65,8 @@ static int identify(pid_t pid, const struct proc_map *map)
 	for (int i = 0; probe_runtimes[i]; i++)
 		if (probe_runtimes[i]->match(file))
 			return i;
+	if (known && !known->stranger)
+		known->stranger = stranger_of(file, map->path);
 	return -ENOENT;
 }
 
@@ -94,14 +100,14 @@ static const struct runtime_ops *recall(struct probe_known *known, pid_t pid,
 	int index;
 
 	if (!known || proc_map_stat(pid, map, &st)) {
-		index = identify(pid, map);
+		index = identify(known, pid, map);
 		return index < 0 ? NULL : probe_runtimes[index];
 	}
 	key = identity(&st);
 	value = u64map_get(&known->files, key);
 	if (value)
 		return *value ? probe_runtimes[*value - 1] : NULL;
-	index = identify(pid, map);
+	index = identify(known, pid, map);
 	if (known->files.count >= KNOWN_MOST)
 		probe_known_release(known);
 	if (index >= 0 || index == -ENOENT)

@@ -130,9 +130,12 @@ extern const struct runtime_ops probe_cpython, probe_hotspot;
  */
 size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *ret, size_t max);
 
+struct stranger;
+
 /* What files were found to be, by what stat(2) tells of them. A zeroed one is empty and ready. */
 struct probe_known {
 	struct u64map files; /* index into probe_runtimes + 1; 0: no runtime */
+	const struct stranger *stranger; /* the first that was met; NULL: none */
 };
 void probe_known_release(struct probe_known *known);
 

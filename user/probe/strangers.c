@@ -49,22 +49,31 @@ static int stop_at_first(const struct elf_symbol *symbol, void *arg)
 	return 1;
 }
 
+const struct stranger *stranger_of(const struct elf_file *file, const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(strangers); i++) {
+		struct elf_symbol symbol;
+
+		if (has_name(&strangers[i], path) && (!strangers[i].symbol ||
+				!elf_file_symbol(file, strangers[i].symbol, true, &symbol)))
+			return &strangers[i];
+	}
+	return NULL;
+}
+
 /* @alone: no other file of the process holds code. */
 static const struct stranger *recognise(pid_t pid, const struct proc_map *map, bool alone)
 {
 	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
+	const struct stranger *found;
 	char path[PATH_MAX];
 	int fd = proc_map_open(pid, map, path, sizeof(path));
 
 	if (fd < 0 || elf_file_open(fd, map->path, &file, NULL))
 		return NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(strangers); i++) {
-		struct elf_symbol symbol;
-
-		if (has_name(&strangers[i], map->path) && (!strangers[i].symbol ||
-				!elf_file_symbol(file, strangers[i].symbol, true, &symbol)))
-			return &strangers[i];
-	}
+	found = stranger_of(file, map->path);
+	if (found)
+		return found;
 	return alone && !elf_file_symbols(file, true, stop_at_first, NULL) ? &nameless : NULL;
 }
 

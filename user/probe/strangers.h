@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "elf_file.h"
 #include "err.h"
 #include "proc.h"
 
@@ -13,6 +14,9 @@ struct stranger {
 	const char *what;   /* "PyPy", after "runs" */
 	const char *remedy; /* what tells of its collections instead */
 };
+
+/* What @file, mapped as @path, makes of a process, or NULL. */
+const struct stranger *stranger_of(const struct elf_file *file, const char *path);
 
 /* The first of them that @pid maps, or NULL. For processes in which probe_find() found nothing. */
 const struct stranger *probe_stranger(pid_t pid, const struct proc_maps *maps);

@@ -239,11 +239,8 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 	int indexes[PROBE_MAX_IMAGES], r = 0, kept;
 	size_t count = probe_find_known(&trace->known, pid, maps, found, ARRAY_SIZE(found));
 
-	if (!count) {
+	if (!count)
 		r = probe_foreign(pid, maps, err);
-		if (!trace->stranger && !trace->recording.runtimes.count)
-			trace->stranger = probe_stranger(pid, maps);
-	}
 	for (size_t i = 0; i < count; i++) {
 		indexes[i] = trace_attach_found(trace, pid, &found[i], err);
 		if (indexes[i] < 0)

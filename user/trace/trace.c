@@ -151,10 +151,12 @@ static void explain_nothing(const struct trace *trace, pid_t pid, struct err *er
 
 bool trace_met_stranger(const struct trace *trace, struct err *err)
 {
-	if (trace->stranger)
+	const struct stranger *stranger = trace->known.stranger;
+
+	if (stranger)
 		err_set(err, ENOENT, "a process runs %s, which gctrace does not trace: %s",
-			trace->stranger->what, trace->stranger->remedy);
-	return trace->stranger;
+			stranger->what, stranger->remedy);
+	return stranger;
 }
 
 int trace_add_descendants(struct trace *trace, pid_t pid)

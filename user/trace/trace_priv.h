@@ -169,7 +169,6 @@ struct trace {
 	uint64_t unnamed_frames; /* of Java stacks */
 	uint64_t unprobed;	 /* processes that got a runtime which could not be probed */
 	uint32_t last_unprobed; /* struct process.id of the latest of them */
-	const struct stranger *stranger; /* the first that was met before any runtime was */
 	uint64_t unprobed_linkers; /* whose hook could not be probed */
 	uint64_t unprobed_steps;   /* places of step signals that could not be probed */
 	uint64_t late_probes; /* programs that had collected before they were probed */
