@@ -1,6 +1,7 @@
 """Random workloads, traced and not: the same output, the same end, books equal or the lack counted.
 
-$GCTRACE_SOAK_S says for how many seconds in all (two minutes). What a workload does follows from its
+$GCTRACE_SOAK_S says for how many seconds in all (two minutes). One tracer of many workloads, one after
+the other, must not grow. What a workload does follows from its
 seed, which a failure names; GCTRACE_SOAK_SEED=N begins there.
 """
 
@@ -18,6 +19,7 @@ LOAD = Path(__file__).resolve().parent / "soak" / "soak_load.py"
 SECONDS = float(os.environ.get("GCTRACE_SOAK_S") or 120)
 FIRST_SEED = int(os.environ.get("GCTRACE_SOAK_SEED") or 1)
 ACTIONS = 23
+GROWTH_BYTES = 4 << 20  # 3,001 processes that are kept cost four times that
 LEAST_ROUNDS = 2  # on a machine too slow for its share of the time
 
 
@@ -84,6 +86,8 @@ def check_books(records, lives, others):
     missed = {pid: records.process(pid).get("missed") or 0 for pid in lack}
     untold = sum(max(n - missed[pid], 0) for pid, n in lack.items())
     assert untold <= sum(d["count"] for d in records.drops), (lack, missed, records.drops)
+    # nothing is called missed that was seen
+    assert sum(p.get("missed") or 0 for p in records.processes) <= sum(lack.values())
     if sum(lack.values()):
         assert records.recording["complete"] is False
     return sum(lack.values())
@@ -100,7 +104,7 @@ def round_of(bench, runtime, seed):
 
 
 def test_soak(bench, runtime):
-    end = time.monotonic() + SECONDS / len(conftest.PLAIN)
+    end = time.monotonic() + SECONDS * 2 / 3 / len(conftest.PLAIN)
     seed, totals = FIRST_SEED, collections.Counter()
     while time.monotonic() < end or seed < FIRST_SEED + LEAST_ROUNDS:
         lives, others = round_of(bench, runtime, seed)
@@ -111,3 +115,39 @@ def test_soak(bench, runtime):
         totals["rounds"] += 1
         seed += 1
     print(runtime, dict(totals))  # pytest -rP shows it
+
+
+FOREVER = """
+while read seed; do
+    echo go | "$0" "$@" $seed %d "$TRUTH" >/dev/null 2>&1
+    echo done
+done
+""" % ACTIONS
+
+
+def resident(process):
+    pages = Path("/proc/%d/statm" % process.pid).read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_memory_is_flat(bench, some_runtime):
+    script = Path(bench.script(some_runtime)).parent / "soak_load.py"
+    folder = Path(some_runtime.root + str(script)).parent if some_runtime.in_root else script.parent
+    shutil.copy(LOAD, folder / script.name)
+    argv = some_runtime.start_line(str(script), isolate=True)
+    env = dict(some_runtime.environment, TRUTH=str(script.parent / "truth"))
+    loop = bench.process(["sh", "-c", FOREVER] + argv, env=env)
+    tracer = bench.record(loop, "--wait")
+    begin, sizes = time.monotonic(), []
+    while time.monotonic() < begin + SECONDS / 3 / 2 or len(sizes) < 7:
+        loop.send(str(len(sizes)))
+        assert loop.out.next(60) == "done"
+        sizes.append(resident(tracer))
+    loop.popen.stdin.close()
+    assert loop.wait() == 0
+    tracer.finish(30)
+    third = max(sizes[: len(sizes) // 3 + 1])
+    assert max(sizes) <= third + GROWTH_BYTES, sizes
+    count = len(bench.report().processes)
+    assert count > 7 * len(sizes) / 2
+    print(some_runtime, "%d processes, MiB:" % count, [round(s / 2**20, 1) for s in (sizes[0], third, max(sizes))])
