@@ -9,8 +9,11 @@ import collections
 import json
 import os
 import shutil
+import signal
 import time
 from pathlib import Path
+
+import pytest
 
 import conftest
 import harness
@@ -21,6 +24,12 @@ FIRST_SEED = int(os.environ.get("GCTRACE_SOAK_SEED") or 1)
 ACTIONS = 23
 GROWTH_BYTES = 4 << 20  # 3,001 processes that are kept cost four times that
 LEAST_ROUNDS = 2  # on a machine too slow for its share of the time
+
+
+@pytest.fixture(autouse=True)
+def patience(timeout):
+    """The time that was asked for, beside a test's own."""
+    signal.alarm(int(SECONDS) + conftest.TIMEOUT_S)
 
 
 class Load:
