@@ -159,18 +159,12 @@ def sub_interpreter(dice):
         return
     run = getattr(interpreters, "run_string", None) or interpreters.exec
 
-    def work():
-        """In a thread of its own: from 3.9 on its collections are in books of their own."""
-        note("away")
-        made = interpreters.create()
-        run(made, "import gc\nfor i in range(3): gc.collect(i)")
-        interpreters.destroy(made)
-        note("back")
-
     gc.disable()
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    note("away")  # from 3.9 on its collections are in books of their own
+    made = interpreters.create()
+    run(made, "import gc\nfor i in range(3): gc.collect(i)")
+    interpreters.destroy(made)
+    note("back")
     gc.enable()
 
 
