@@ -58,10 +58,15 @@ def do_resident(rounds, size):
     return {"before": before, "after": after}
 
 
-class Worker:
-    """A forked child that collects once, for some time, when told."""
+def is_asleep(pid):
+    with open("/proc/%d/stat" % pid) as stream:
+        return stream.read().rpartition(") ")[2].startswith("S")
 
-    def __init__(self, seconds):
+
+class Worker:
+    """A forked child that collects once, for some time, when told; @late: once its parent is asleep."""
+
+    def __init__(self, seconds, late=False):
         ours, self.told = os.pipe()
         self.answers, theirs = os.pipe()
         self.pid = os.fork()
@@ -72,6 +77,8 @@ class Worker:
         oracle.Sleeper.__del__ = lambda sleeper: spin(seconds)
         oracle.cycles(1, oracle.Sleeper)
         os.read(ours, 1)
+        while late and not is_asleep(os.getppid()):
+            time.sleep(0.001)
         gc.collect()
         os.write(theirs, b"x")
         os._exit(0)
@@ -93,7 +100,7 @@ def spin(seconds):
 
 def do_waiting(milliseconds):
     """waiting MS: a child collects for twice that long while this thread waits for its answer."""
-    worker = Worker(int(milliseconds) / 1e3)
+    worker = Worker(int(milliseconds) / 1e3, late=True)
     worker.start()
     os.read(worker.answers, 1)
     worker.end()
