@@ -67,7 +67,7 @@ static __always_inline void inherit_pause(struct task_struct *child)
 	state->start_ns = bpf_ktime_get_ns();
 }
 
-/* cpython.bpf.c. From Linux 6.16 on a process that exits still has its memory here. */
+/* cpython_books.bpf.h. From Linux 6.16 on a process that exits still has its memory here. */
 int end_was_lost(struct thread_state *state);
 
 SEC("tp_btf/sched_process_fork")

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Whose collection it is: the registers and _PyRuntime's address → the thread state, its
+ * interpreter and that one's collector, kept in state->tstate, state->interpreter and state->gc.
+ */
+#pragma once
+
+#include "core.bpf.h"
+
+/* The GIL holder of the interpreter that this very thread runs (3.12+): thread_id is its fsbase. */
+static __always_inline __u64 tstate_by_gil(const struct gc_layout *layout, __u64 runtime)
+{
+	__u64 self = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread.fsbase);
+	__u64 interpreter = read_u64(runtime + layout->runtime_head);
+
+	for (int i = 0; i < 32 && interpreter; i++) {
+		__u64 gil = read_u64(interpreter + layout->interp_gil);
+		__u64 holder = read_u64(gil + layout->gil_holder);
+
+		if (holder && read_u64(holder + layout->tstate_thread) == self)
+			return holder;
+		interpreter = read_u64(interpreter + layout->interp_next);
+	}
+	return 0;
+}
+
+static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct gc_layout *layout,
+	__u64 runtime)
+{
+	switch (layout->tstate_source) {
+	case GC_TSTATE_ARG1:
+		return PT_REGS_PARM1(ctx);
+	case GC_TSTATE_CURRENT:
+		return read_u64(runtime + layout->runtime_current);
+	}
+	return tstate_by_gil(layout, runtime);
+}
+
+/* Notes the process's interpreter; a second one ends the caching of find_interpreter(). */
+static __always_inline void note_interpreter(struct shared *s, __u64 interpreter)
+{
+	__u32 tgid = current_tgid();
+	struct gc_target *target = bpf_map_lookup_elem(&targets, &tgid);
+
+	if (!target)
+		return;
+	if (!target->interpreter)
+		target->interpreter = interpreter;
+	else if (target->interpreter != interpreter)
+		s->several = 1;
+}
+
+/*
+ * A read of user memory is the dearest step of all, so a thread state's interpreter is read once,
+ * as long as each process has but one: among several, an address may be used again for the thread
+ * state of another. Should the first such reuse come before a second interpreter was ever seen, its
+ * books do not move: settle_books() notices.
+ */
+static __always_inline void find_interpreter(struct thread_state *state,
+	const struct gc_layout *layout, __u64 tstate)
+{
+	struct shared *s = shared();
+
+	if (!s || (tstate && tstate == state->tstate && !s->several))
+		return;
+	state->tstate = tstate;
+	state->interpreter = read_u64(tstate + layout->tstate_interp);
+	state->gc = layout->runtime_gc ? state->runtime + layout->runtime_gc
+				       : state->interpreter + layout->interp_gc;
+	note_interpreter(s, state->interpreter);
+}
