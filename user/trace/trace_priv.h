@@ -233,14 +233,17 @@ int trace_probe_site(struct image *image, const struct bpf_program *program,
 /* jvm_attach.c */
 int trace_attach_jvm(struct trace *trace, struct image *image, uint32_t index, struct err *err);
 
-/* runtime.c: looks again at a process whose maps may have changed; what cannot be probed is a drop. */
+/* look.c: looks again at a process whose maps may have changed; what cannot be probed is a drop. */
 void trace_look_again(struct trace *trace, pid_t pid);
 /* The maps changed: looks again, at once or when the burst of changes is over. */
 void trace_maps_changed(struct trace *trace, pid_t pid);
 void trace_looks_turn(struct trace *trace);
 void trace_forget_looks(struct trace *trace, pid_t pid);
-/* Lets go of what belonged to the program that @pid was before its exec. */
-void trace_forget_image(struct trace *trace, pid_t pid);
+/*
+ * What runtimes a process has. Returns how many, or -errno with a sentence. @add: it becomes a
+ * target, else it is one, or -ESRCH.
+ */
+int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err);
 
 /* target.c: processes. Ids are struct process.id, 0 when memory is out. */
 uint32_t trace_process(struct trace *trace, pid_t pid);
@@ -252,33 +255,43 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns);
 void trace_thread(struct trace *trace, uint32_t process, pid_t pid, uint32_t tid);
 
 /*
- * runtime.c: what runtimes a process has. trace_look() returns how many, or -errno with a sentence. @add:
- * it becomes a target, else it is one, or -ESRCH.
+ * runtime.c: the image attached for this mapped file (and, with a watchpoint, this process). Its
+ * index or -1.
  */
-int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err);
+int trace_find_image(const struct trace *trace, pid_t pid, const struct proc_map *map);
 /* The image of what was found in @pid (0: in a file), attached if it was not. Its index or -errno. */
 int trace_attach_found(struct trace *trace, pid_t pid, const struct probe_image *found,
 	struct err *err);
 /* Probes the hook of the linker among @maps. */
 void trace_hook_linker(struct trace *trace, pid_t pid, const struct proc_maps *maps);
+/* Lets go of what belonged to the program that @pid was before its exec. */
+void trace_forget_image(struct trace *trace, pid_t pid);
 struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t image);
 bool trace_is_jvm(const struct trace *trace, uint32_t image);
 void trace_tell_runtime(struct trace *trace, const struct runtime *runtime);
+int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
+	uint64_t address);
+/* NULL if its process has been retired. */
+struct runtime *trace_runtime_by_id(struct trace *trace, uint32_t id);
+
+/* runtime_books.c: opens those of what was @found; indexes[i] is its image, negative: none. */
+void trace_open_books(struct trace *trace, pid_t pid, uint32_t process,
+	const struct probe_image *found, const int *indexes, size_t count);
 /* Reads the counters of all that still run; once all pauses they count are drained, compares. */
 void trace_read_books(struct trace *trace);
 void trace_close_books(struct trace *trace);
 /* Whose counters the pause @event moved: an interpreter's, or 0, see struct probe_books. */
 uint64_t trace_books_owner(const struct trace *trace, const struct event *event);
-int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
-	uint64_t address);
+
 /*
- * A forked child has its parent's runtimes, but most children exec at once. They are the child's own, and
- * told, when it collects, has lived for INHERITED_NS, or ends: trace_keep_inherited(); an exec before that
- * forgets them. The turn keeps those of processes seen no later than @before_ns.
+ * inherit.c: a forked child has its parent's runtimes, but most children exec at once. They are the
+ * child's own, and told, when it collects, has lived for INHERITED_NS, or ends:
+ * trace_keep_inherited(); an exec before that forgets them. The turn keeps those of processes seen
+ * no later than @before_ns.
  */
 #define INHERITED_NS 5000000000ull
 void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child);
-/* inherit.c: @images are a bit each; GC_MAX_IMAGES is 64. */
+/* @images are a bit each; GC_MAX_IMAGES is 64. */
 void trace_bequeath(struct trace *trace, uint32_t child, uint64_t images);
 uint64_t trace_bequeathed(const struct trace *trace, uint32_t process);
 void trace_keep_inherited(struct trace *trace, uint32_t process);
@@ -389,9 +402,6 @@ void trace_list_ended(struct trace *trace);
 void trace_catch_up(struct trace *trace);
 /* retire.c: lets go of what belonged to processes that ended a while ago. */
 void trace_retire_turn(struct trace *trace);
-
-/* runtime.c: NULL if its process has been retired. */
-struct runtime *trace_runtime_by_id(struct trace *trace, uint32_t id);
 
 /* Of trace.runtimes. */
 static inline uint64_t trace_runtime_key(uint32_t process, uint32_t image)
