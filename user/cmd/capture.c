@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -28,21 +27,6 @@
 #define FIRST_TICK_NS 5000000ull   /* what collects all the time shows at once */
 #define COMMIT_NS    1000000000ull /* what SIGKILL can take from a recording */
 #define LONG_PAUSE_NS 1000000000ull /* shown while it still runs */
-
-int capture_commit(struct capture *capture)
-{
-	const struct recording *recording = trace_recording(capture->trace);
-	int r;
-
-	if (!capture->store)
-		return 0;
-	r = store_put_stacks(capture->store, trace_stacks(capture->trace));
-	for (; !r && capture->shifts < recording->shifts.count; capture->shifts++)
-		r = store_put_clock(capture->store, &recording->shifts.items[capture->shifts]);
-	for (size_t i = 0; !r && i < recording->drops.count; i++)
-		r = store_put_drop(capture->store, &recording->drops.items[i]);
-	return r ? r : store_commit(capture->store);
-}
 
 static void show_running(struct capture *capture)
 {
@@ -229,104 +213,6 @@ static void announce(const struct capture *capture)
 			recording->runtimes.count ? "" : ", and waiting for a runtime to be loaded");
 }
 
-/* A live session records too: its report is that of a recording, and memory does not grow with time. */
-static int open_store(struct capture *capture)
-{
-	const struct recording *head = trace_recording(capture->trace);
-	const char *output = capture->options->output, *folder = getenv("TMPDIR");
-	struct err err = {};
-	int r = caller_act(&err);
-
-	if (r)
-		return cmd_fail(r, &err);
-	folder = folder && *folder ? folder : "/var/tmp";
-	capture->temporary = !output;
-	if (output)
-		snprintf(capture->path, sizeof(capture->path), "%s", output);
-	else
-		snprintf(capture->path, sizeof(capture->path), "in %s", folder);
-	r = output ? store_begin(output, head, &capture->store, &err)
-		   : store_begin_nameless(folder, head, &capture->store, &err);
-	caller_rest();
-	return r ? cmd_fail(r, &err) : EXIT_OK;
-}
-
-/* What traces takes the place of an older recording; what could not does not. */
-static int settle_store(struct capture *capture)
-{
-	struct err err = {};
-	int r = capture->temporary ? 0 : caller_act(&err);
-
-	if (!r && !capture->temporary) {
-		r = store_settle(capture->store, &err);
-		capture->settled = !r;
-		caller_rest();
-	}
-	return r ? cmd_fail(r, &err) : EXIT_OK;
-}
-
-/* After a failure: what of the recording there is, by reading it. */
-static void tell_rest(const struct capture *capture)
-{
-	struct store_reader *reader = NULL;
-	unsigned long long pauses = 0;
-	struct pause pause;
-	struct err err = {};
-
-	if (capture->temporary || caller_act(NULL))
-		return;
-	if (!capture->settled || store_open(capture->path, &reader, &err)) {
-		log_error("nothing of it can be read%s%s", *err.text ? ": " : "", err.text);
-		caller_rest();
-		return;
-	}
-	while (store_next_pause(reader, &pause, &err) > 0)
-		pauses++;
-	store_reader_free(reader);
-	caller_rest();
-	log_info("%llu pause%s recorded before can be read: gctrace report %s", pauses,
-		pauses == 1 ? "" : "s", capture->path);
-}
-
-int capture_close(struct capture *capture, struct recording recording, struct err *err)
-{
-	bool shown = capture->out || capture->options->budgets.items.count;
-	int r = capture_commit(capture), acting = caller_act(err);
-	struct store_writer *store = capture->store;
-
-	capture->store = NULL;
-	if (acting) {
-		store_abandon(store);
-		return acting;
-	}
-	if (!r && capture->limit.count) {
-		recording.complete = false;
-		r = store_put_drop(store, &capture->limit);
-	}
-	/* One that has failed already is closed too: what it lost is a fact of it. */
-	r = shown && !r ? store_close_to_read(store, &recording, &capture->reader, err)
-			: store_close(store, &recording, err);
-	caller_rest();
-	return r;
-}
-
-static int close_store(struct capture *capture)
-{
-	struct err err = {};
-	int r;
-
-	if (!capture->store) /* it was closed when it was as large as it may get */
-		return EXIT_OK;
-	r = capture_close(capture, *trace_recording(capture->trace), &err);
-	if (r && !capture->said)
-		log_error("%s", err.text);
-	if (r)
-		tell_rest(capture);
-	if (!r && !capture->temporary)
-		log_info("%s written; gctrace report %s", capture->path, capture->path);
-	return r ? EXIT_FAILED : EXIT_OK;
-}
-
 /* The report and the budgets of what was just recorded. */
 static int show_end(struct capture *capture)
 {
@@ -386,7 +272,7 @@ static int finish(struct capture *capture, int r)
 		log_error("%s", capture->store ? store_writer_error(capture->store) : strerror(-r));
 	capture->said = r;
 	capture_show_left_out(capture, UINT64_MAX);
-	status = close_store(capture);
+	status = capture_close_store(capture);
 	if (!status && (capture->out || capture->options->budgets.items.count))
 		status = show_end(capture);
 	if (capture->unstored)
@@ -399,7 +285,7 @@ static int finish(struct capture *capture, int r)
 static int capture_session(struct capture *capture)
 {
 	struct err err = {};
-	int r, status = open_store(capture);
+	int r, status = capture_open_store(capture);
 
 	if (capture->out && capture->options->json && !capture->options->candidates)
 		json_recording(capture->out, trace_recording(capture->trace));
@@ -416,7 +302,7 @@ static int capture_session(struct capture *capture)
 			return r == -ENOENT ? 127 : 126; /* as a shell would */
 		}
 	}
-	status = settle_store(capture);
+	status = capture_settle_store(capture);
 	if (status)
 		return status;
 	announce(capture);
@@ -424,7 +310,7 @@ static int capture_session(struct capture *capture)
 	if (capture->options->duration_ns)
 		capture->deadline_ns = now_ns() + capture->options->duration_ns;
 	if (drain(capture, &r)) {
-		close_store(capture);
+		capture_close_store(capture);
 		return EXIT_FAILED;
 	}
 	status = finish(capture, r);

@@ -35,6 +35,17 @@ struct capture {
 /* What the session tells: stored, and shown if lines are wanted. arg of it is the struct capture. */
 extern const struct trace_sink capture_sink;
 
+/*
+ * capture_store.c: begins the recording. A live session records too: its report is that of a
+ * recording, and memory does not grow with time. An exit status, with a sentence printed.
+ */
+int capture_open_store(struct capture *capture);
+/*
+ * What traces takes the place of an older recording; what could not does not. An exit status, with
+ * a sentence printed.
+ */
+int capture_settle_store(struct capture *capture);
+
 /* Writes what has been told so far. 0 or -errno. */
 int capture_commit(struct capture *capture);
 
@@ -43,6 +54,9 @@ int capture_commit(struct capture *capture);
  * capture->reader. 0 or -errno with a sentence, and what of it can be read has been said.
  */
 int capture_close(struct capture *capture, struct recording recording, struct err *err);
+
+/* At the session's end: capture_close(), unless it was closed. An exit status, sentence printed. */
+int capture_close_store(struct capture *capture);
 
 /*
  * quota.c: ends the recording where it is as large as it may get. With live lines the session goes on without one,
