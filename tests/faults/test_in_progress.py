@@ -130,5 +130,8 @@ def test_lost_end(bench, some_runtime, monkeypatch):
     assert not records.recording["complete"]
     missed = records.process(target.pid)["missed"]
     assert len(records.pauses) + missed == 997
-    # One lookup of 97 fails, at a begin, or at an end with nothing after it.
-    assert {d["cause"] for d in records.drops} == {"thread-state", "unfinished-pause"}
+    # One lookup of 97 fails, at a begin, or at an end with nothing after it. From 3.13 on a collection passes
+    # several ends, and a later one may make up for an earlier one.
+    causes = {d["cause"] for d in records.drops}
+    assert causes >= {"thread-state"} and causes <= {"thread-state", "unfinished-pause"}
+    assert "unfinished-pause" in causes or some_runtime.minor >= (3, 13)
