@@ -8,6 +8,7 @@ import jvm_check
 FLAGS = ["-XX:-UsePerfData"]
 ARGS = ["--steps", 37, "--gc-every", 5, "--alloc-mb", 8]
 CALLS = 7
+UNKNOWN = "What was collected is not known"
 FULL = "G1CollectFull", "ShenandoahFullGC"
 
 
@@ -57,9 +58,10 @@ def test_without_counters(bench, jdk, collector):
         check_concurrent(pairs)
         return
     check_stopping(pairs)
-    said = harness.gctrace("report", bench.file).stdout.decode()
-    assert "would save much" not in said
-    assert "What was collected is not known" in said
+    advised = {a["advice"]: a["title"] for a in watched.records.of("advice")}
+    # A busy machine may show calls or late threads that are worth a word; never what needs the counters.
+    assert advised and not advised.keys() & {"young", "heap", "metaspace"}, advised
+    assert advised.get("nothing", UNKNOWN) == UNKNOWN
 
 
 @jvm_check.each("jdk", jvm_check.spread((8,)))
@@ -71,11 +73,10 @@ def test_without_anything(bench, jdk):
     assert "-XX:-UsePerfData" in done.stderr.decode()
 
 
-@jvm_check.each("jdk", jvm_check.PLAIN)
+@jvm_check.each("jdk", [r for r in jvm_check.PLAIN if r.name == "debian-jdk17"])
 def test_zero(bench, jdk):
     """The VM that only interprets: no stacks, and all else is known."""
-    if jdk.run(["-zero", "-version"]).returncode:
-        pytest.skip("%s has no Zero" % jdk)
+    assert jdk.run(["-zero", "-version"]).returncode == 0
     watched = watch(bench, jdk, "serial", flags=["-zero"])
     pairs = watched.pairs()
     jvm_check.check_exact(pairs)
