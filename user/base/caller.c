@@ -71,6 +71,7 @@ static int groups_of(const struct caller *caller, gid_t **ret)
 		if (getgrouplist(user->pw_name, caller->gid, groups, &count) >= 0)
 			return count;
 		free(groups);
+		*ret = NULL;
 		if (count > GROUPS_MAX)
 			return -E2BIG;
 	}
