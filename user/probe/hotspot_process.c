@@ -114,11 +114,6 @@ const struct jvm_plan *hotspot_plan(const struct hotspot *hotspot)
 	return &hotspot->plan;
 }
 
-pid_t hotspot_pid(const struct hotspot *hotspot)
-{
-	return hotspot->pid;
-}
-
 int hotspot_safepoints(const struct hotspot *hotspot, uint64_t *ret)
 {
 	if (!hotspot->jvm)

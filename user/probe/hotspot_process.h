@@ -25,7 +25,6 @@ int hotspot_learn(struct hotspot *hotspot, struct err *err);
 
 const struct jvm *hotspot_jvm(const struct hotspot *hotspot); /* NULL: not known yet */
 const struct jvm_plan *hotspot_plan(const struct hotspot *hotspot);
-pid_t hotspot_pid(const struct hotspot *hotspot);
 
 #define HOTSPOT_UNKNOWN (-1)
 
