@@ -65,7 +65,6 @@ void trace_jvms_finish(struct trace *trace)
 		trace_put_safepoint(trace, instance, runtime, event, &read,
 			PAUSE_UNFINISHED | instance->stop.flags);
 	}
-	trace_count_drops(trace);
 }
 
 void trace_jvm_over(struct trace *trace, pid_t pid, uint64_t end_ns)

@@ -179,7 +179,7 @@ int trace_finish_open(struct trace *trace)
 	int r;
 
 	trace_jvms_look(trace);
-	r = trace_drain(trace);
+	r = trace_consume_all(trace);
 	trace_jvms_finish(trace);
 
 	/* An end clears its slot, then sends its record: what is in both lists has sent none. */
@@ -192,5 +192,5 @@ int trace_finish_open(struct trace *trace)
 
 		end_begun(trace, 0, going_on ? PAUSE_UNFINISHED : 0);
 	}
-	return trace->sink_error ? trace->sink_error : r;
+	return trace->sink_error ? trace->sink_error : r < 0 ? r : 0;
 }

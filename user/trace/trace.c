@@ -300,6 +300,7 @@ static int drain_until(struct trace *trace, uint64_t read_ns)
 {
 	const struct timespec nap = {.tv_nsec = 5000000};
 	struct trace_open_pause open[GC_OPEN_SLOTS];
+
 	for (int i = 0; i < 40; i++) {
 		nanosleep(&nap, NULL);
 		if (!trace_open_slots(trace, now_ns() - read_ns, open, ARRAY_SIZE(open)))
@@ -322,6 +323,7 @@ int trace_finish(struct trace *trace)
 	trace_early_settle(trace, 0, now_ns());
 	trace_close_books(trace);
 	trace_steps_finish(trace);
+	trace_count_drops(trace);
 	trace->recording.end_ns = now_ns();
 	trace->recording.complete =
 		!recording_drop_total(&trace->recording) && !trace->retired_missed;
