@@ -51,7 +51,7 @@ int capture_commit(struct capture *capture);
 
 /*
  * Ends the file as @recording says, cut short where there is a limit; what is shown of it at the end is read by
- * capture->reader. 0 or -errno with a sentence, and what of it can be read has been said.
+ * capture->reader. 0 or -errno with a sentence.
  */
 int capture_close(struct capture *capture, struct recording recording, struct err *err);
 
