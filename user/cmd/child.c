@@ -54,7 +54,8 @@ int child_start(char **argv, struct capture_child *ret, struct err *err)
 	}
 	close(gate[0]);
 	close(complaint[1]);
-	*ret = (struct capture_child){.pid = pid, .argv = argv, .name = argv[0], .gate = gate[1], .complaint = complaint[0]};
+	*ret = (struct capture_child){.pid = pid, .argv = argv, .name = argv[0], .gate = gate[1],
+		.complaint = complaint[0]};
 	return 0;
 }
 

@@ -181,7 +181,7 @@ struct trace {
 	uint64_t unprobed_facts;   /* optional probes of JVMs, likewise */
 	struct step_watch steps;
 	struct probe_known known;
-	struct u64map looks; /* pid → from when on its maps are looked at again, and LOOK_… in the low bits */
+	struct u64map looks; /* pid → from when on its maps are looked at again, and LOOK_DUE in the low bit */
 	size_t looks_due;    /* of them that carry LOOK_DUE */
 	uint32_t process_ids, runtime_ids; /* given out so far */
 	uint64_t retired_missed; /* by runtimes of processes that were retired */
