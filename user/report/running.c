@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "json_line.h"
 #include "parse.h"
 #include "running.h"
 
@@ -21,8 +22,10 @@ void running_text(FILE *out, const struct recording *recording, uint32_t pid, ui
 
 void running_json(FILE *out, uint32_t pid, uint32_t tid, uint64_t start_ns, uint64_t now_ns)
 {
-	fprintf(out,
-		"{\"type\":\"running\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"start_ns\":%" PRIu64
-		",\"elapsed_ns\":%" PRIu64 "}\n",
-		pid, tid, start_ns, now_ns - start_ns);
+	line_begin(out, "running");
+	line_unsigned(out, "pid", pid);
+	line_known(out, "tid", tid ? (int64_t)tid : UNKNOWN);
+	line_unsigned(out, "start_ns", start_ns);
+	line_unsigned(out, "elapsed_ns", now_ns - start_ns);
+	line_end(out);
 }
