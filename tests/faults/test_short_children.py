@@ -44,10 +44,31 @@ print(collects, ends, lives, flush=True)
 sys.stdin.readline()
 """
 
+SUBSHELLS = 23
 
-def recorded(bench, runtime, script):
+# It becomes a shell with subshells, in which no Python ran, and that becomes Python with a child.
+BECOME = """
+import os, sys
+sys.stdin.readline()
+shell = 'for i in %s; do ( : ; : ); done; exec "$@"'
+os.execv("/bin/sh", ["sh", "-c", shell, "sh", *sys.argv[1:]])
+""" % " ".join("1" * SUBSHELLS)
+
+AGAIN = """
+import gc, os
+gc.disable()
+gc.collect()
+child = os.fork()
+if not child:
+    os._exit(0)
+os.waitpid(child, 0)
+print(child, flush=True)
+"""
+
+
+def recorded(bench, runtime, script, *arguments):
     line = runtime.start_line("-c")
-    target = bench.process(line + [script], env=runtime.environment)
+    target = bench.process(line + [script, *arguments], env=runtime.environment)
     return target, bench.record(target)
 
 
@@ -83,3 +104,18 @@ def test_children_that_stay(bench, some_runtime):
     for pid in pids:
         assert records.process(pid)["runtime"] == "cpython", pid
     assert len(records.of_pid(pids[1], "manual")) == 1
+
+
+def test_subshells_of_what_was_python(bench, some_runtime):
+    target, tracer = recorded(bench, some_runtime, BECOME, some_runtime.exe, "-c", AGAIN)
+    target.send("")
+    child = int(target.out.next())
+    assert target.wait() == 0, target.err.text()
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    assert records.process(target.pid)["runtime"] == "cpython"
+    assert records.process(child)["runtime"] == "cpython"
+    others = [p["runtime"] for p in records.processes if p["pid"] not in (target.pid, child)]
+    assert others == [None] * SUBSHELLS

@@ -47,6 +47,7 @@ static void on_pause(struct trace *trace, const struct event *event)
 		return;
 	}
 	trace->images[event->pause.image].pauses++;
+	trace_meet_runtime(trace, process, event->pause.image);
 	trace_begun_next(trace, process, event);
 	pause = (struct pause){
 		.id = ++trace->pauses,

@@ -12,6 +12,7 @@ void trace_early_open(struct trace *trace, uint32_t process, uint32_t image,
 	const struct runtime *runtime = id ? trace_runtime_by_id(trace, (uint32_t)*id) : NULL;
 	struct early_books *slot;
 
+	trace_meet_runtime(trace, process, image);
 	if (!runtime || !books_open(&trace->books, process, books->interpreter, zero))
 		return;
 	slot = vec_add(&trace->early);

@@ -29,6 +29,34 @@ void trace_forget_inherited(struct trace *trace, uint32_t process)
 	u64map_remove(&trace->inherited, process);
 }
 
+void trace_leave_runtimes(struct trace *trace, uint32_t process)
+{
+	uint64_t images = 0;
+
+	for (uint32_t image = 0; image < trace->image_count; image++)
+		if (u64map_get(&trace->runtimes, trace_runtime_key(process, image)))
+			images |= 1ull << image;
+	if (images)
+		u64map_put(&trace->former, process, images);
+}
+
+void trace_meet_runtime(struct trace *trace, uint32_t process, uint32_t image)
+{
+	uint64_t *images = u64map_get(&trace->former, process);
+
+	if (images)
+		*images &= ~(1ull << image);
+}
+
+void trace_disown_former(struct trace *trace, uint32_t parent, uint32_t child)
+{
+	const uint64_t *former = u64map_get(&trace->former, parent);
+	uint64_t *images = u64map_get(&trace->inherited, child);
+
+	if (former && images)
+		*images &= ~*former;
+}
+
 void trace_inherited_turn(struct trace *trace, uint64_t before_ns)
 {
 	for (size_t i = 0; trace->inherited.count && i < trace->inherited.capacity;) {

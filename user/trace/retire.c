@@ -49,6 +49,7 @@ static void forget_process(struct trace *trace, struct process *process)
 		u64map_remove(&trace->aged, trace_runtime_key(process->id, image));
 	}
 	trace_forget_inherited(trace, process->id);
+	u64map_remove(&trace->former, process->id);
 	free(process->cmdline);
 }
 

@@ -95,6 +95,7 @@ void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t
 	describe(trace, process, true);
 	tell(trace, process);
 	trace_inherit(trace, from, process->id);
+	trace_disown_former(trace, from, process->id);
 }
 
 /*
@@ -143,6 +144,7 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64
 	for (uint32_t image = 0; image < trace->image_count; image++)
 		u64map_remove(&trace->aged, trace_runtime_key(id, image));
 	trace_forget_inherited(trace, id);
+	trace_leave_runtimes(trace, id);
 	trace_forget_image(trace, pid);
 	trace_jvm_forget(trace, pid);
 	trace_forget_looks(trace, pid);

@@ -113,6 +113,7 @@ void trace_free(struct trace *trace)
 	u64map_release(&trace->aged);
 	u64map_release(&trace->looks);
 	u64map_release(&trace->inherited);
+	u64map_release(&trace->former);
 	probe_known_release(&trace->known);
 	recording_release(&trace->recording);
 	free(trace);

@@ -194,6 +194,7 @@ struct trace {
 	bool more; /* the ring was not empty when the last portion of it had been taken */
 	uint64_t portion_ends_ns, drained, drained_bytes;
 	struct u64map inherited; /* process id of a forked child → images, a bit each: trace_inherit() */
+	struct u64map former;	 /* process id → images of programs that it was: trace_leave_runtimes() */
 };
 
 /* load.c */
@@ -297,6 +298,13 @@ uint64_t trace_bequeathed(const struct trace *trace, uint32_t process);
 void trace_keep_inherited(struct trace *trace, uint32_t process);
 void trace_forget_inherited(struct trace *trace, uint32_t process);
 void trace_inherited_turn(struct trace *trace, uint64_t before_ns);
+/*
+ * The runtimes that @process had are those of the program before its exec, and no child's, until one of
+ * them is met again.
+ */
+void trace_leave_runtimes(struct trace *trace, uint32_t process);
+void trace_meet_runtime(struct trace *trace, uint32_t process, uint32_t image);
+void trace_disown_former(struct trace *trace, uint32_t parent, uint32_t child);
 
 /* trace.c: those of trace_open_pauses() that a probe saw begin. */
 size_t trace_open_slots(const struct trace *trace, uint64_t least_ns,
