@@ -303,3 +303,42 @@ def test_what_came_before_the_probes_is_counted(bench, some_runtime):
     judged = harness.gctrace("check", bench.file, "--budget", "pause.max<1h")
     assert judged.returncode != 0
 
+
+LATE_PARENT = """
+import gc, os, sys
+gc.disable()
+for _ in range(23):
+    gc.collect()
+child = os.fork()
+if not child:
+    sys.stdin.readline()
+    for _ in range(5):
+        gc.collect()
+    os._exit(0)
+before = sum(s["collections"] for s in gc.get_stats())  # those of its start, too
+os.write(1, b"forked %d %d\\n" % (child, before))
+os.waitpid(child, 0)
+os.write(1, b"waited\\n")
+os._exit(0)
+"""
+
+
+def test_what_a_parent_missed_is_not_its_childs(bench, some_runtime):
+    """Forked before anybody had looked at the parent: the child has its counters."""
+    tracer = late(bench, some_runtime, LATE_PARENT, "--json")
+    tracer.popen.send_signal(signal.SIGSTOP)
+    tracer.send("")
+    said = tracer.out.find(lambda line: line.startswith("forked"))
+    child, before = [int(word) for word in said.split()[1:]]
+    tracer.popen.send_signal(signal.SIGCONT)
+    tracer.out.find(lambda line: '"runtime":"cpython"' in line)
+    tracer.send("")
+    tracer.out.find(lambda line: line == "waited")
+    tracer.send("")  # to the shell
+    tracer.finish()
+
+    records = bench.report()
+    missed = {p["pid"]: p["missed"] for p in records.processes if p.get("runtime")}
+    assert missed.pop(child) == 0
+    assert list(missed.values()) == [before]
+    assert len(records.of_pid(child, "manual")) == 5

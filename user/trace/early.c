@@ -71,3 +71,13 @@ void trace_early_turn(struct trace *trace)
 		}
 	}
 }
+
+void trace_early_fork(struct trace *trace, uint32_t parent, uint32_t child)
+{
+	for (size_t i = 0; i < trace->early.count; i++)
+		if (trace->early.items[i].process == parent)
+			books_exec(&trace->books, child);
+	for (uint32_t image = 0; image < trace->image_count; image++)
+		if (u64map_get(&trace->runtimes, trace_runtime_key(parent, image)))
+			u64map_put(&trace->aged, trace_runtime_key(child, image), 1);
+}

@@ -96,6 +96,7 @@ void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t
 	tell(trace, process);
 	trace_inherit(trace, from, process->id);
 	trace_disown_former(trace, from, process->id);
+	trace_early_fork(trace, from, process->id);
 }
 
 /*

@@ -397,6 +397,11 @@ void trace_early_open(struct trace *trace, uint32_t process, uint32_t image,
 	const struct probe_books *books);
 void trace_early_turn(struct trace *trace);
 /*
+ * Those of a forked child begin where its parent's stood, which is not known before these are settled: what the
+ * parent missed is not the child's.
+ */
+void trace_early_fork(struct trace *trace, uint32_t parent, uint32_t child);
+/*
  * Everything that @process (0: any) did until @time_ns, its end or its exec, is drained. What was read
  * later is of the program that it became, and is forgotten: that one will be looked at.
  */
