@@ -157,6 +157,13 @@ void trace_forget_image(struct trace *trace, pid_t pid)
 		}
 }
 
+void trace_disown_image(struct trace *trace, pid_t pid)
+{
+	for (uint32_t i = 0; i < trace->image_count; i++)
+		if (trace->images[i].plan.per_process && trace->images[i].pid == pid)
+			trace->images[i].pid = -1;
+}
+
 int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
 	uint64_t address)
 {

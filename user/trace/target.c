@@ -168,6 +168,7 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 	tell(trace, process);
 	trace_early_settle(trace, process->id, time_ns);
 	trace_forget_looks(trace, pid);
+	trace_disown_image(trace, pid);
 	trace_jvm_over(trace, pid, time_ns);
 	trace_jvm_forget(trace, pid);
 	u64map_remove(&trace->live, (uint64_t)pid);

@@ -267,6 +267,8 @@ int trace_attach_found(struct trace *trace, pid_t pid, const struct probe_image 
 void trace_hook_linker(struct trace *trace, pid_t pid, const struct proc_maps *maps);
 /* Lets go of what belonged to the program that @pid was before its exec. */
 void trace_forget_image(struct trace *trace, pid_t pid);
+/* The same at its end, but for the probes: the kernel gave its forked children copies of them. */
+void trace_disown_image(struct trace *trace, pid_t pid);
 struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t image);
 bool trace_is_jvm(const struct trace *trace, uint32_t image);
 void trace_tell_runtime(struct trace *trace, const struct runtime *runtime);
