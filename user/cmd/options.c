@@ -133,6 +133,14 @@ static int take_option(int option, const char *value, struct capture_options *op
 	return -1;
 }
 
+/* An empty variable is none. */
+static const char *env_text(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
 void capture_options_init(struct capture_options *options)
 {
 	const char *marks = getenv("GCTRACE_MARKS"); /* for tests, as below */
@@ -148,7 +156,7 @@ void capture_options_init(struct capture_options *options)
 			.late_ns = TRACE_DEFAULT_LATE_NS,
 			.marks_most = marks ? strtoull(marks, NULL, 10) : TRACE_DEFAULT_MARKS,
 			/* For tests: see CONTRIBUTING.md. */
-			.only_tier = getenv("GCTRACE_TIER"),
+			.only_tier = env_text("GCTRACE_TIER"),
 		},
 	};
 }
