@@ -101,6 +101,11 @@ struct table_walk {
 	__u64 id, bytes, length, offset;
 };
 
+/* Where a thread's collector is. */
+struct known {
+	__u64 tstate, interpreter, gc, runtime;
+};
+
 /*
  * What a thread inside a collection carries from begin to end. The walks are here because what lies
  * in a map has no known value for the verifier: it follows a function that works on them once.
@@ -119,6 +124,7 @@ struct thread_state {
 	__u32 inherited; /* the collection was begun by the process that forked this one */
 	struct parent_watch parent;
 	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
+	struct known known; /* before a call of which it must be found out whether it does anything */
 	struct walk walk;
 	struct table_walk table;
 	__u8 frames[FRAME_WINDOW + FRAME_BYTES];

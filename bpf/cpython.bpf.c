@@ -56,24 +56,20 @@ static __always_inline struct gc_open *open_slot(const struct thread_state *stat
 	return s ? &s->open[state->record.header.tid % GC_OPEN_SLOTS] : NULL;
 }
 
-/* Of the pause under way, what a call that does nothing must leave as it was. */
-struct known {
-	__u64 tstate, interpreter, gc, runtime;
-};
-
 static __always_inline struct known what_is_known(const struct thread_state *state)
 {
 	return (struct known){state->tstate, state->interpreter, state->gc, state->runtime};
 }
 
-static __always_inline void know_again(struct thread_state *state, const struct known *known)
+/* A call that does nothing leaves the pause under way as it was. */
+static __always_inline void know_again(struct thread_state *state)
 {
 	if (!state->depth)
 		return;
-	state->tstate = known->tstate;
-	state->interpreter = known->interpreter;
-	state->gc = known->gc;
-	state->runtime = known->runtime;
+	state->tstate = state->known.tstate;
+	state->interpreter = state->known.interpreter;
+	state->gc = state->known.gc;
+	state->runtime = state->known.runtime;
 	state->flags |= GC_PAUSE_NESTED;
 }
 
@@ -86,7 +82,6 @@ static __always_inline void know_again(struct thread_state *state, const struct 
 static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state, __u32 image,
 	const struct gc_layout *layout, __u64 runtime)
 {
-	const struct known before = what_is_known(state);
 	const bool may_idle = layout->idle_source == GC_IDLE_STATE;
 	struct gc_window window;
 	struct gc_open *slot;
@@ -97,11 +92,12 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 		state->flags |= GC_PAUSE_NESTED;
 		return (int)state->depth;
 	}
+	state->known = what_is_known(state);
 	state->runtime = runtime;
 	find_interpreter(state, layout, find_tstate(ctx, layout, runtime));
 	readable = !bpf_probe_read_user(&window, sizeof(window), (void *)state->gc);
 	if (may_idle && (readable ? is_idle(ctx, layout, &window) : state->depth)) {
-		know_again(state, &before);
+		know_again(state);
 		return (int)state->depth;
 	}
 	state->depth = 1; /* if it was so before, that pause's end was lost: the books tell */
