@@ -36,7 +36,6 @@ class Load:
     """One run of the workload: its output, its status, and where its processes' books are."""
 
     def __init__(self, bench, runtime, seed, name):
-        self.shares_books = runtime.minor == (3, 8)  # one collector for all interpreters
         script = Path(bench.script(runtime)).parent / "soak_load.py"
         folder = Path(runtime.root + str(script)).parent if runtime.in_root else script.parent
         shutil.copy(LOAD, folder / script.name)
@@ -68,7 +67,7 @@ class Load:
                 before = begun.pop((pid, "begin"))
                 gained = [a - b for a, b in zip(note["collections"], before["collections"])]
                 lives.append((pid, before["ns"], note["ns"], gained))
-        return lives, [] if self.shares_books else others
+        return lives, others
 
 
 def within(pause, start_ns, end_ns):
