@@ -2,7 +2,9 @@
 
 import time
 
+import conftest
 from harness import gctrace
+from test_counts import best_tiers
 
 TARGETS = 17
 STORMS = 5
@@ -74,3 +76,28 @@ def test_a_zombie(bench):
         time.sleep(0.01)
     done = gctrace("record", "-p", target.pid, "-o", bench.file)
     assert done.returncode == 3, done.stderr.decode()
+
+
+WATCHED = [r for r in conftest.RUNTIMES if best_tiers(r) == {"watchpoint"}]
+SHORT = """
+import gc, os
+for i in range(23): gc.collect(0)
+print(sum(s["collections"] for s in gc.get_stats()), flush=True)
+os._exit(0)
+"""
+
+
+@conftest.each("watched", WATCHED, "CPython 3.8 without symbols is here")
+def test_ended_before_it_was_watched(bench, watched):
+    """A watchpoint needs a process that runs; what runs may be gone by then, and is not quiet for that."""
+    for _ in range(7):
+        line = watched.start_line("-c") + [SHORT]
+        tracer = bench.tracer("run", "-o", bench.file, "--", *line, env=watched.environment, ready=False)
+        total = int(tracer.out.next())
+        assert tracer.wait() == 0
+        records = bench.report()
+        seen = len(records.pauses)
+        missed = sum(p.get("missed") or 0 for p in records.processes)
+        if seen + missed < total:
+            assert {d["cause"] for d in records.drops} == {"unseen-program"}
+        assert records.recording["complete"] is (seen == total)

@@ -53,11 +53,13 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 {
 	struct probe_image found[PROBE_MAX_IMAGES];
 	int indexes[PROBE_MAX_IMAGES], r = 0, kept;
+	bool fresh = false; /* a file of it was not probed yet */
 	size_t count = probe_find_known(&trace->known, pid, maps, found, ARRAY_SIZE(found));
 
 	if (!count)
 		r = probe_foreign(pid, maps, err);
 	for (size_t i = 0; i < count; i++) {
+		fresh |= trace_find_image(trace, pid, &found[i].map) < 0;
 		indexes[i] = trace_attach_found(trace, pid, &found[i], err);
 		if (indexes[i] < 0)
 			r = indexes[i];
@@ -78,8 +80,10 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 		}
 	/* Only now that every probe is in place do its collections count. */
 	kept = keep_target(trace, pid, add, err);
-	if (kept)
+	if (kept) {
+		trace->unseen_programs += fresh && !add; /* what it did before its probes nobody can ask */
 		return kept;
+	}
 	trace_jvm_settle(trace, pid);
 	trace_open_books(trace, pid, process, found, indexes, count);
 	return r ? r : (int)count;
