@@ -22,7 +22,7 @@ LOAD = Path(__file__).resolve().parent / "soak" / "soak_load.py"
 SECONDS = float(os.environ.get("GCTRACE_SOAK_S") or 120)
 FIRST_SEED = int(os.environ.get("GCTRACE_SOAK_SEED") or 1)
 ACTIONS = 23
-GROWTH_BYTES = 4 << 20  # 3,001 processes that are kept cost four times that
+GROWTH_BYTES = 40 << 20  # the names of 65,536 functions at most, of these processes and those before
 LEAST_ROUNDS = 2  # on a machine too slow for its share of the time
 
 
@@ -36,6 +36,7 @@ class Load:
     """One run of the workload: its output, its status, and where its processes' books are."""
 
     def __init__(self, bench, runtime, seed, name):
+        self.shares_books = runtime.minor == (3, 8)  # one collector for all interpreters
         script = Path(bench.script(runtime)).parent / "soak_load.py"
         folder = Path(runtime.root + str(script)).parent if runtime.in_root else script.parent
         shutil.copy(LOAD, folder / script.name)
@@ -67,7 +68,7 @@ class Load:
                 before = begun.pop((pid, "begin"))
                 gained = [a - b for a, b in zip(note["collections"], before["collections"])]
                 lives.append((pid, before["ns"], note["ns"], gained))
-        return lives, others
+        return lives, [] if self.shares_books else others
 
 
 def within(pause, start_ns, end_ns):
@@ -154,8 +155,7 @@ def test_memory_is_flat(bench, some_runtime):
     loop.popen.stdin.close()
     assert loop.wait() == 0
     tracer.finish(30)
-    third = max(sizes[: len(sizes) // 3 + 1])
-    assert max(sizes) <= third + GROWTH_BYTES, sizes
+    assert max(sizes) <= sizes[0] + GROWTH_BYTES, sizes
     count = len(bench.report().processes)
     assert count > 7 * len(sizes) / 2
-    print(some_runtime, "%d processes, MiB:" % count, [round(s / 2**20, 1) for s in (sizes[0], third, max(sizes))])
+    print(some_runtime, "%d processes, MiB:" % count, [round(s / 2**20, 1) for s in (sizes[0], sizes[len(sizes) // 2], sizes[-1])])
