@@ -13,8 +13,10 @@ static int run(int argc, char **argv)
 	}
 	if (argc > 1)
 		return cmd_usage(&cmd_version, "\"%s\" is no option", argv[1]);
-	printf("gctrace %s%s%s%s\n", GCTRACE_VERSION, *GCTRACE_COMMIT ? " (" : "", GCTRACE_COMMIT,
-		*GCTRACE_COMMIT ? ")" : "");
+	if (strcmp(GCTRACE_COMMIT, "unknown"))
+		printf("gctrace %s (%s)\n", GCTRACE_VERSION, GCTRACE_COMMIT);
+	else
+		puts("gctrace " GCTRACE_VERSION);
 	return EXIT_OK;
 }
 
