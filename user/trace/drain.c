@@ -74,8 +74,7 @@ static void on_pause(struct trace *trace, const struct event *event)
 			trace_books_owner(trace, event), pause.generation,
 			event->pause.collections);
 	r = trace->sink.pause(trace->sink.arg, &pause);
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 }
 
 static void on_code(struct trace *trace, const struct event *event)

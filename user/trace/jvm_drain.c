@@ -217,8 +217,7 @@ static void put_pause(struct trace *trace, const struct pause *pause)
 {
 	int r = trace->sink.pause(trace->sink.arg, pause);
 
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 }
 
 /* What the times say; the rest is not known yet. */
@@ -421,8 +420,7 @@ void trace_on_stall(struct trace *trace, const struct event *event)
 		.stack = name_stack(trace, instance, &event->stall.stack, event->stall.unloaded),
 	};
 	r = trace->sink.stall ? trace->sink.stall(trace->sink.arg, &stall) : 0;
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 }
 
 static void end_phase(struct trace *trace, struct jvm_instance *instance,
@@ -438,8 +436,7 @@ static void end_phase(struct trace *trace, struct jvm_instance *instance,
 	phase = (struct phase){++trace->phases, open.start_ns, event->time_ns, runtime->id, event->tid,
 		open.name};
 	r = trace->sink.phase ? trace->sink.phase(trace->sink.arg, &phase) : 0;
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 }
 
 void trace_on_phase(struct trace *trace, const struct event *event)

@@ -79,8 +79,7 @@ static void tell(struct trace *trace, const struct series *series)
 {
 	int r = trace->sink.series ? trace->sink.series(trace->sink.arg, series) : 0;
 
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 }
 
 static uint64_t series_key(uint32_t process, uint32_t tid, uint32_t signal, uint64_t key)
@@ -185,6 +184,5 @@ void trace_on_mark(struct trace *trace, const struct event *event)
 		.rss_bytes = event->mark.has_rss ? (int64_t)event->mark.rss_bytes : UNKNOWN,
 	};
 	r = trace->sink.mark ? trace->sink.mark(trace->sink.arg, &mark) : 0;
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 }

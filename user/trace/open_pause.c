@@ -15,8 +15,7 @@ void trace_put_open(struct trace *trace, struct pause *pause)
 
 	pause->id = ++trace->pauses;
 	r = trace->sink.pause(trace->sink.arg, pause);
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 }
 
 static struct pause unknown_pause(uint32_t runtime, uint64_t start_ns, uint64_t end_ns)

@@ -11,8 +11,7 @@ void trace_tell_runtime(struct trace *trace, const struct runtime *runtime)
 {
 	int r = trace->sink.runtime ? trace->sink.runtime(trace->sink.arg, runtime) : 0;
 
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 }
 
 struct runtime *trace_runtime_by_id(struct trace *trace, uint32_t id)

@@ -21,8 +21,7 @@ static void tell(struct trace *trace, size_t index)
 	int r = trace->sink.signal ? trace->sink.signal(trace->sink.arg, signal) : 0;
 
 	trace->steps.signals[index].told_hits = signal->hits;
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 }
 
 int trace_steps_open(struct trace *trace, struct err *err)

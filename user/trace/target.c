@@ -17,8 +17,7 @@ static int tell(struct trace *trace, const struct process *process)
 {
 	int r = trace->sink.process ? trace->sink.process(trace->sink.arg, process) : 0;
 
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 	return r;
 }
 
@@ -206,6 +205,5 @@ void trace_thread(struct trace *trace, uint32_t process, pid_t pid, uint32_t tid
 	thread.name[strcspn(thread.name, "\n")] = '\0';
 	insert_thread(&trace->recording, &thread);
 	r = trace->sink.thread ? trace->sink.thread(trace->sink.arg, &thread) : 0;
-	if (r < 0 && !trace->sink_error)
-		trace->sink_error = r;
+	trace_note_sink(trace, r);
 }

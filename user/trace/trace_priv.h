@@ -197,6 +197,13 @@ struct trace {
 	struct u64map former;	 /* process id → images of programs that it was: trace_leave_runtimes() */
 };
 
+/* What the sink answered: its first error ends the session at the next turn. */
+static inline void trace_note_sink(struct trace *trace, int r)
+{
+	if (r < 0 && !trace->sink_error)
+		trace->sink_error = r;
+}
+
 /* load.c */
 int trace_load(struct trace *trace, struct err *err);
 /* Loads the programs of @part unless they are. 0 or -errno with the remedy. */
