@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "stats.h"
 #include "cleanup.h"
 
 static void charging_release(struct charging *charging)

@@ -29,15 +29,6 @@ struct charging {
 	struct u64map callers;		     /* of System.gc(): process << 32 | tid */
 };
 
-/* Whose code a frame is. */
-enum origin {
-	ORIGIN_USER,
-	ORIGIN_FRAMEWORK, /* a library for the JVM that trains, or that it is built on */
-	ORIGIN_RUNTIME,	  /* the language's own; native; of Python, all that is installed; a mark */
-};
-
-enum origin frame_origin(const struct stack_table *stacks, uint32_t frame);
-
 /* Reads all pauses. What @next returned, or -ENOMEM with a sentence. */
 int charge_read(struct attribution *attribution, struct charging *charging, attrib_next_fn next,
 	void *source, struct err *err);
@@ -57,8 +48,3 @@ int pattern_find(const struct attribution *attribution, size_t track, struct slo
 int stalls_lay(struct attribution *attribution, const struct charging *charging);
 /* Fills attribution->explicit_calls once pauses are charged. 0 or -ENOMEM. */
 int explicit_sum(struct attribution *attribution, struct charging *charging);
-
-static inline uint64_t step_duration(const struct step *step)
-{
-	return step->end_ns > step->start_ns ? step->end_ns - step->start_ns : 0;
-}

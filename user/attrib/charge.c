@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "stats.h"
 
 static int by_time(const void *a, const void *b)
 {

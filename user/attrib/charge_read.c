@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "stats.h"
 #include "cleanup.h"
 
 /* Whom the pauses of a process stop. */

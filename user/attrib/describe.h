@@ -1,6 +1,5 @@
 /*
- * Frames, processes and figures in; the words that sentences of this room use out. Not for other
- * rooms.
+ * Frames, processes and figures in; the words for them in sentences out.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "attrib_stats.h"
+#include "stats.h"
 #include "cleanup.h"
 #include "counterfactual.h"
 

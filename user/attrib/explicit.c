@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "stats.h"
 #include "cleanup.h"
+#include "origin.h"
 
 #define REGULAR	      0.25 /* half of the distances lie within this share of the median on each side */
 #define FEW_CALLS     3	   /* that show a period */

@@ -1,8 +1,8 @@
 /* A frame in; whose code it is out. The rules: docs/steps.md, "Triggers". */
 #include <string.h>
 
-#include "attrib_priv.h"
 #include "cleanup.h"
+#include "origin.h"
 
 static bool starts_with_any(const char *text, const char *const *prefixes, size_t count)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "stats.h"
 #include "cleanup.h"
 
 #define REGULAR 0.25 /* half of the distances lie within this share of the median on each side */

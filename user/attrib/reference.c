@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "attrib_stats.h"
+#include "stats.h"
 #include "cleanup.h"
 #include "counterfactual.h"
 

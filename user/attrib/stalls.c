@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "stats.h"
 #include "cleanup.h"
 
 struct span {

@@ -4,6 +4,7 @@
 
 #include "attrib_priv.h"
 #include "cleanup.h"
+#include "origin.h"
 
 #define ORIGIN_NONE (ORIGIN_RUNTIME + 1) /* of the empty stack */
 

@@ -48,6 +48,11 @@ struct step {
 	int64_t rss_bytes;	   /* at the start; UNKNOWN if not known */
 };
 
+static inline uint64_t step_duration(const struct step *step)
+{
+	return step->end_ns > step->start_ns ? step->end_ns - step->start_ns : 0;
+}
+
 /* N marks a step from here on. */
 struct step_change {
 	uint64_t step; /* index */

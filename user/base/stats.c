@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attrib_stats.h"
+#include "stats.h"
 #include "u64map.h"
 
 #define DIGIT_BITS 11

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "advice_model.h"
-#include "attrib_stats.h"
+#include "stats.h"
 #include "cleanup.h"
 
 #define LEAST_OBJECTS 1000 /* smaller collections say nothing about the cost of an object */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "attrib.h"
+#include "stats.h"
 #include "budget_metric.h"
 #include "cleanup.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "advice_facts.h"
-#include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "attrib.h"
+#include "stats.h"
 #include "cleanup.h"
 
 struct gathering {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attrib_stats.h"
+#include "stats.h"
 #include "compare_verdict.h"
 #include "describe.h"
 #include "parse.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "attrib.h"
+#include "stats.h"
 #include "cleanup.h"
 #include "compare.h"
 #include "compare_verdict.h"

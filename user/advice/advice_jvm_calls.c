@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "advice_priv.h"
-#include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "attrib.h"
+#include "origin.h"
+#include "stats.h"
 #include "describe.h"
 #include "parse.h"
 

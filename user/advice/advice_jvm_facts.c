@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "advice_jvm.h"
-#include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "attrib.h"
+#include "origin.h"
+#include "stats.h"
 #include "cleanup.h"
 
 #define MIB 1048576.0

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attrib_priv.h"
-#include "attrib_stats.h"
+#include "attrib.h"
+#include "stats.h"
 #include "budget.h"
 #include "budget_metric.h"
 #include "describe.h"

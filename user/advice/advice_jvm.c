@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advice_priv.h"
-#include "attrib_stats.h"
+#include "stats.h"
 #include "describe.h"
 #include "parse.h"
 

@@ -1,7 +1,4 @@
-/*
- * Order statistics, random numbers, sums: what the rest of this room computes with. Not for other
- * rooms.
- */
+/* Order statistics, reproducible random numbers, and sums that stick at the top. */
 #pragma once
 
 #include <stddef.h>
