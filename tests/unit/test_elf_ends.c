@@ -13,8 +13,6 @@
 #include "elf_code.h"
 #include "elf_ends.h"
 
-DEFINE_CLEANUP(struct elf_file *, elf_file_free);
-
 #define FUNCTION(name, body)                                                                       \
 	__asm__(".pushsection .text\n.p2align 4\n.type " name ",@function\n" name                  \
 		":\n.cfi_startproc\n" body ".cfi_endproc\n.size " name ",.-" name "\n.popsection\n")
