@@ -20,6 +20,7 @@ struct atomic_counter {
 
 struct signal_struct {
 	struct atomic_counter live; /* an atomic_t in the kernel */
+	struct task_struct *group_exec_task; /* set while a thread that calls exec ends the others; since 5.17 */
 } __attribute__((preserve_access_index));
 
 struct thread_struct {

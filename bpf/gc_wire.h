@@ -45,7 +45,7 @@
 #define GC_EVENT_LATE	    12 /* the thread that a safepoint had to wait for; its SAFEPOINT follows */
 #define GC_EVENT_STALL	    13 /* a thread has waited for the collector */
 #define GC_EVENT_PHASE	    14 /* a concurrent phase began or ended */
-#define GC_EVENT_KILLED	    15 /* a JVM was killed inside a safepoint; tid: the VM Thread */
+#define GC_EVENT_KILLED	    15 /* a JVM was killed, or called exec, inside a safepoint; tid: the VM Thread */
 
 struct gc_header {
 	__u32 type;

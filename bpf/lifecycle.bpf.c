@@ -151,12 +151,30 @@ int BPF_PROG(on_exec, struct task_struct *task)
 
 #define EXIT_SIGNAL 0x7f /* of an exit code */
 
-/* A JVM that is killed inside a safepoint. What ends by itself does so in one, which stops nobody. */
+/* Before Linux 5.17. */
+struct signal_struct___before {
+	struct task_struct *group_exit_task;
+} __attribute__((preserve_access_index));
+
+/* Whether another thread of its process is calling exec, which ends this one with an exit code of 0. */
+static __always_inline bool ends_by_exec(const struct task_struct *task)
+{
+	const struct signal_struct___before *before = (void *)task->signal;
+
+	if (bpf_core_field_exists(task->signal->group_exec_task))
+		return task->signal->group_exec_task;
+	return bpf_core_field_exists(before->group_exit_task) && before->group_exit_task;
+}
+
+/*
+ * A JVM that is killed inside a safepoint, or runs another program from there. What ends by itself does so
+ * in one, which stops nobody.
+ */
 static __always_inline void leave_safepoint(const struct task_struct *task)
 {
 	const struct vm_thread *vm = vm_thread(0);
 
-	if (vm && vm->begin_ns && task->exit_code & EXIT_SIGNAL)
+	if (vm && vm->begin_ns && (task->exit_code & EXIT_SIGNAL || ends_by_exec(task)))
 		tell(GC_EVENT_KILLED, 0, vm->begin_ns);
 }
 

@@ -1,13 +1,17 @@
 """Safepoints of which the recording does not hold both ends: they are told of, and never silence."""
 
+import os
 import signal
+from pathlib import Path
 
 import pytest
 
+import building
 import harness
 import jvm_check
 from jvm_stuck import CALLS, Stuck
 
+HERE = Path(__file__).resolve().parent
 PLAIN = jvm_check.spread((8, 11, 17, 21, 25, 27))
 BARE = [
     r
@@ -142,6 +146,52 @@ def test_killed(bench, jdk, before):
     assert watched.records.recording["complete"] is False
     assert check(bench) in (4, 99)
     assert "look elsewhere" not in sentence(bench)
+
+
+LOCAL = [r for r in PLAIN if not r.in_root]
+
+
+@pytest.mark.parametrize("before", (False, True), ids=("begun-inside", "begun-before"))
+@jvm_check.each("jdk", LOCAL)
+def test_exec(bench, jdk, before):
+    """Native code runs another program meanwhile: that ends the safepoint as a kill does."""
+    agent = building.library(bench.scratch / "exec_agent.so", HERE / "exec_agent.c", "-lpthread")
+    fifo = bench.scratch / "exec"
+    os.mkfifo(fifo)
+    stuck = Stuck(bench, jdk, wait=before, flags=["-agentpath:%s=%s" % (agent, fifo)])
+    tracer, (watched,) = jvm_check.trace(bench, [stuck.jvm])
+    if not before:
+        stuck.begin()
+    fifo.write_bytes(b"x")
+    assert stuck.jvm.wait() == 0  # true's
+    tracer.finish()
+    watched.take(bench.report())
+
+    pause = watched.pauses[-1]
+    assert pause["unfinished"] is True
+    assert pause["start_ns"] < stuck.stuck_ns
+    assert max(stuck.stuck_ns, watched.ready_ns) < pause["end_ns"]
+    assert [d["cause"] for d in watched.records.drops] == ["killed-in-safepoint"]
+    assert watched.records.recording["complete"] is False
+    assert check(bench) in (4, 99)
+
+
+@jvm_check.each("jdk", LOCAL)
+def test_exec_outside_of_a_safepoint(bench, jdk):
+    """Nothing was under way: nothing is lost."""
+    agent = building.library(bench.scratch / "exec_agent.so", HERE / "exec_agent.c", "-lpthread")
+    fifo = bench.scratch / "exec"
+    os.mkfifo(fifo)
+    flags = ["-agentpath:%s=%s" % (agent, fifo)]
+    jvm = jvm_check.start(bench, jdk, "Train", collector="serial", flags=flags, args=["--steps", 3])
+    tracer, (watched,) = jvm_check.trace(bench, [jvm])
+    jvm.go()
+    fifo.write_bytes(b"x")
+    assert jvm.wait() == 0
+    tracer.finish()
+    watched.take(bench.report())
+    jvm_check.check_clean(watched.records)
+    assert watched.pauses and not [p for p in watched.pauses if p.get("unfinished")]
 
 
 @jvm_check.each("jdk", jvm_check.spread((8, 11, 17, 25)))

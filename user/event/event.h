@@ -20,7 +20,7 @@ enum event_type {
 	EVENT_LATE,	  /* who kept the safepoint waiting whose EVENT_SAFEPOINT follows */
 	EVENT_STALL,	  /* a thread has waited for the collector */
 	EVENT_PHASE,	  /* a concurrent phase began or ended */
-	EVENT_KILLED,	  /* a JVM was killed inside a safepoint */
+	EVENT_KILLED,	  /* a JVM was killed, or called exec, inside a safepoint */
 };
 
 enum event_pause_flag {

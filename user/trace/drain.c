@@ -199,7 +199,7 @@ void trace_count_drops(struct trace *trace)
 	note_drop(trace, "unknown-safepoint", trace->unsure_jvms,
 		"a JVM without symbols may have stood in one safepoint all the time: keep its .symtab");
 	note_drop(trace, "killed-in-safepoint", trace->killed_jvms,
-		"a JVM was killed inside a safepoint: how long it would have lasted is not known");
+		"a JVM was killed or called exec in a safepoint: how long it would have lasted is not known");
 	note_drop(trace, "skipped-program", trace->skipped_changes,
 		"a fork or exec, of whatever process, was not told: a child's first pauses may be missing");
 	note_drop(trace, "late-probes", trace->late_probes,

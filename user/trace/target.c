@@ -135,6 +135,7 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64
 	if (!id)
 		return;
 	trace_begun_over(trace, id);
+	trace_jvm_over(trace, pid, time_ns);
 	process = process_by_id(trace, id);
 	rename_process(process, comm);
 	describe(trace, process, true);

@@ -170,13 +170,13 @@ struct trace {
 	uint64_t unprobed;	 /* processes that got a runtime which could not be probed */
 	uint32_t last_unprobed; /* struct process.id of the latest of them */
 	uint64_t unprobed_linkers; /* whose hook could not be probed */
-	uint64_t unprobed_steps;   /* places of step signals that could not be probed */
+	uint64_t unprobed_steps;   /* places of step signals, or files of them, that could not be probed */
 	uint64_t late_probes; /* programs that had collected before they were probed */
 	uint64_t unseen_programs; /* likely runtimes that ended before they were looked at */
 	uint64_t skipped_changes; /* forks and execs at which the kernel left out our program */
 	uint64_t round_ns; /* when we last looked who had ended unseen */
 	struct proc_pids ended; /* who had, then */
-	uint64_t killed_jvms; /* that ended inside a safepoint, other than by their own exit */
+	uint64_t killed_jvms; /* that ended inside a safepoint, by a signal or an exec */
 	uint64_t unsure_jvms; /* of which nothing tells whether they stood still all the time */
 	uint64_t unprobed_facts;   /* optional probes of JVMs, likewise */
 	struct step_watch steps;
