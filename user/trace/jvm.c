@@ -122,8 +122,7 @@ int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t ima
 	instance->fresh = true;
 	instance->process = process;
 	instance->image = image;
-	/* A site that could not be attached is a drop, of any JVM. */
-	instance->sums_up = !trace->unprobed_facts &&
+	instance->sums_up = !trace->images[image].lacks_sums &&
 		probes(&trace->images[image].plan, SITE_HEAP_SUMMARY);
 	instance->stacks = java_stacks_new();
 	if (!instance->stacks)

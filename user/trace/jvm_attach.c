@@ -115,6 +115,7 @@ static int attach_site(struct trace *trace, struct image *image, uint32_t index,
 	}
 	log_warning("%s; the facts that it gives will be missing", why.text);
 	trace->unprobed_facts++;
+	image->lacks_sums |= site->kind == SITE_HEAP_SUMMARY;
 	return 0;
 }
 

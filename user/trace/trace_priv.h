@@ -25,6 +25,7 @@ struct image {
 	pid_t pid; /* of a per-process plan */
 	VEC(struct uprobe) probes; /* and watchpoints, as links */
 	uint64_t pauses; /* recorded */
+	bool lacks_sums; /* the probe of its heap summaries could not be attached */
 	/*
 	 * Whether its layout was held against a process, which one to ask, and that it did not fit.
 	 */
