@@ -1,9 +1,20 @@
 """A JVM without counters (-XX:-UsePerfData): what was collected is said where it is known, else null."""
 
+import copy
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 
+import conftest
 import harness
 import jvm_check
+from test_refusals import append
+
+UPROBES = "/sys/kernel/tracing/uprobe_events"
 
 FLAGS = ["-XX:-UsePerfData"]
 ARGS = ["--steps", 37, "--gc-every", 5, "--alloc-mb", 8]
@@ -83,3 +94,75 @@ def test_zero(bench, jdk):
     jvm_check.check_collections(watched, pairs)
     assert watched.process["collector"] == "Serial"
     assert not any(p["stack"] for p in watched.pauses)
+
+
+SUMMARY = "GCTracer22report_gc_heap_summary"
+
+
+def own_copy(bench, jdk):
+    """The JDK by links, but java and libjvm.so are files of their own: other tests may use the original."""
+    home = bench.scratch / "jdk"
+    original = Path(jdk.exe).resolve().parent.parent
+    subprocess.run(["cp", "-as", original, home], check=True)
+    for name in ("bin/java", "lib/server/libjvm.so"):
+        (home / name).unlink()
+        shutil.copy(original / name, home / name)
+    mine = copy.copy(jdk)
+    mine.exe, mine.elf = str(home / "bin/java"), str(home / "lib/server/libjvm.so")
+    return mine
+
+
+def first_instructions(path, function):
+    """Offsets in the file of the first instructions of a function."""
+    lines = subprocess.run(["readelf", "-sW", path], stdout=subprocess.PIPE).stdout.decode()
+    (value,) = {l.split()[1] for l in lines.splitlines() if function in l}
+    begin = int(value, 16)
+    code = subprocess.run(
+        ["objdump", "-d", "-w", path, "--start-address=%d" % begin, "--stop-address=%d" % (begin + 24)],
+        stdout=subprocess.PIPE,
+    ).stdout.decode()
+    addresses = [int(a, 16) for a in re.findall(r"^\s+([0-9a-f]+):\t", code, re.M)]
+    loads = subprocess.run(["readelf", "-lW", path], stdout=subprocess.PIPE).stdout.decode()
+    for offset, vaddr, size in re.findall(
+        r"LOAD\s+(0x[0-9a-f]+) (0x[0-9a-f]+) 0x[0-9a-f]+ (0x[0-9a-f]+)", loads
+    ):
+        if int(vaddr, 16) <= begin < int(vaddr, 16) + int(size, 16):
+            return [a - int(vaddr, 16) + int(offset, 16) for a in addresses[:-1]]
+    raise AssertionError("%s lies in no segment" % function)
+
+
+def pairs_of_builds():
+    olds = jvm_check.spread((11,))
+    news = [r for r in jvm_check.spread((17,)) if not r.in_root]
+    return [(new, old) for new in news for old in olds]
+
+
+@conftest.each("pair", pairs_of_builds(), "JVM of 11 and of 17 of those asked for is here")
+def test_a_probe_fails_in_another_jvm(bench, pair):
+    """The heap summaries of one build cannot be probed: that is a drop, and the other is told as ever."""
+    new, old = pair
+    taken, other = own_copy(bench, new), old
+    # A probe with a semaphore, which no mapping holds, keeps out every probe without one.
+    name = "gctrace_facts_%d" % os.getpid()
+    places = first_instructions(taken.elf, SUMMARY)
+    for i, place in enumerate(places):
+        append(UPROBES, "p:%s/at%d %s:%#x(0x40)\n" % (name, i, taken.elf, place))
+    enable = "/sys/kernel/tracing/events/%s/enable" % name
+    try:
+        append(enable, "1")
+        first = jvm_check.start(bench, taken, "Train", collector="serial", args=ARGS)
+        second = jvm_check.start(
+            bench, other, "Dump", collector="serial", flags=FLAGS, args=["--count", 11]
+        )
+        tracer, (_, watched) = jvm_check.trace(bench, [first, second])
+        second.go()
+        assert second.quit() == 0 and first.quit() == 0
+        tracer.finish()
+    finally:
+        append(enable, "0")
+        for i in range(len(places)):
+            append(UPROBES, "-:%s/at%d\n" % (name, i))
+    watched.take(bench.report())
+    assert [d["cause"] for d in watched.records.drops] == ["unprobed-fact"]
+    dumps = [p for p in watched.pauses if p["operation"] == "ThreadDump"]
+    assert len(dumps) == 11 and {p["gc"] for p in dumps} == {False}
