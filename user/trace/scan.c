@@ -42,9 +42,8 @@ static void look_through(struct step_scan *scan, struct step_file *file)
 	struct err err = {};
 
 	fd = proc_map_open(scan->pid, &file->map, path, sizeof(path));
-	if (fd < 0)
-		return;
-	twin = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	twin = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	file->unread = twin < 0 && !proc_has_exited(scan->pid);
 	if (twin < 0 || elf_file_open(steal_fd(&fd), file->map.path, &elf, &err))
 		return;
 	if (!signal_plan_file(elf, file->map.path, wish, &file->plans, &scan->near) &&
@@ -65,18 +64,19 @@ static void *run_scan(void *arg)
 	return NULL;
 }
 
-/* Signals are the main thread's; elf/ needs SIGBUS where a file shrinks under it. */
-static int start_thread(struct step_scan *scan)
+/*
+ * Signals are the main thread's; elf/ needs SIGBUS where a file shrinks under it. Where no thread is to be
+ * had (memory, a cgroup's pids.max) the next turn tries again.
+ */
+static void start_thread(struct step_scan *scan)
 {
 	sigset_t all, before;
-	int r;
 
 	sigfillset(&all);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&scan->thread, NULL, run_scan, scan);
+	scan->threaded = !pthread_create(&scan->thread, NULL, run_scan, scan);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
 }
 
 static uint64_t file_key(const struct proc_map *map)
@@ -126,8 +126,10 @@ void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *ma
 	if (!steps->on)
 		return;
 	scan = calloc(1, sizeof(*scan));
-	if (!scan)
+	if (!scan) {
+		trace->unprobed_steps++;
 		return;
+	}
 	scan->pid = pid;
 	scan->wake = trace->scanned;
 	scan->wish = steps->wish;
@@ -140,15 +142,16 @@ void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *ma
 		note_searched(steps, map);
 		if ((trace->options.steps ? signal_likely(map->path, wish)
 					  : signal_wish_likely(map->path, wish)))
-			add_file(scan, map);
+			trace->unprobed_steps += !add_file(scan, map);
 	}
 	slot = scan->files.count ? vec_add(&steps->scans) : NULL;
-	if (!slot || start_thread(scan)) {
-		steps->scans.count -= slot ? 1 : 0;
+	if (!slot) {
+		trace->unprobed_steps += scan->files.count;
 		free_scan(scan);
 		return;
 	}
 	*slot = scan;
+	start_thread(scan);
 }
 
 /* Attaches what the scan has found since the last time: a small file does not wait for a large one. */
@@ -160,6 +163,7 @@ static void take_found(struct trace *trace, struct step_scan *scan)
 		struct step_file *file = &scan->files.items[scan->taken];
 		int *fd = file->fd >= 0 ? vec_add(&trace->steps.fds) : NULL;
 
+		trace->unprobed_steps += file->unread || (file->fd >= 0 && !fd);
 		if (!fd)
 			continue;
 		*fd = steal_fd(&file->fd);
@@ -172,7 +176,8 @@ static void end_scan(struct trace *trace, struct step_scan *scan)
 {
 	struct step_watch *steps = &trace->steps;
 
-	pthread_join(scan->thread, NULL);
+	if (scan->threaded)
+		pthread_join(scan->thread, NULL);
 	for (size_t i = 0; i < scan->near.count; i++)
 		signal_near_note(&steps->near, steps->wish.symbol, scan->near.best[i].name);
 	free_scan(scan);
@@ -185,6 +190,8 @@ void trace_scans_turn(struct trace *trace)
 	for (size_t i = 0; i < steps->scans.count;) {
 		struct step_scan *scan = steps->scans.items[i];
 
+		if (!scan->threaded && !atomic_load(&scan->looked))
+			start_thread(scan);
 		take_found(trace, scan);
 		if (scan->taken < scan->files.count) {
 			i++;
@@ -195,12 +202,33 @@ void trace_scans_turn(struct trace *trace)
 	}
 }
 
+void trace_scans_settle(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->steps.scans.count; i++) {
+		struct step_scan *scan = trace->steps.scans.items[i];
+
+		if (scan->threaded)
+			continue;
+		if (trace->ending) {
+			trace->unprobed_steps += scan->files.count - scan->taken;
+			scan->taken = scan->files.count;
+			continue;
+		}
+		for (size_t n = 0; n < scan->files.count; n++) {
+			look_through(scan, &scan->files.items[n]);
+			atomic_store(&scan->looked, n + 1);
+			trace_consume(trace);
+		}
+	}
+}
+
 void trace_scans_close(struct trace *trace)
 {
 	struct step_watch *steps = &trace->steps;
 
 	for (size_t i = 0; i < steps->scans.count; i++) {
-		pthread_join(steps->scans.items[i]->thread, NULL);
+		if (steps->scans.items[i]->threaded)
+			pthread_join(steps->scans.items[i]->thread, NULL);
 		free_scan(steps->scans.items[i]);
 	}
 	vec_free(&steps->scans);

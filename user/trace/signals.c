@@ -311,6 +311,7 @@ void trace_steps_settle(struct trace *trace)
 	struct pollfd ring = {.fd = trace_fd(trace), .events = POLLIN};
 
 	while (trace->steps.scans.count) {
+		trace_scans_settle(trace);
 		if (poll(&ring, 1, SETTLE_POLL_MS) > 0) { /* nearly full, or news of a process */
 			trace_woken(trace);
 			trace_consume(trace);

@@ -104,11 +104,13 @@ struct step_signal {
 /* Files that are looked through in a thread of their own, while pauses go on being drained. */
 struct step_scan {
 	pthread_t thread;
+	bool threaded; /* the thread was started */
 	pid_t pid;
 	struct signal_wish wish; /* "" for none */
 	VEC(struct step_file {
 		struct proc_map map; /* owns its path */
 		int fd;		     /* -1: no signals in it */
+		bool unread;	     /* it could not be opened, though its process lives */
 		struct signal_plans plans;
 	}) files;
 	struct signal_near near;
@@ -373,6 +375,11 @@ void trace_on_phase(struct trace *trace, const struct event *event);
 void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *maps);
 /* Attaches what the scans that have ended found. */
 void trace_scans_turn(struct trace *trace);
+/*
+ * Scans for which no thread could be started: before a session has begun they are made here and now, at its
+ * end their files are drops.
+ */
+void trace_scans_settle(struct trace *trace);
 void trace_scans_close(struct trace *trace);
 
 /* signals.c: probes that may mark steps. */
