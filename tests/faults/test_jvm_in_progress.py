@@ -148,6 +148,7 @@ def test_killed(bench, jdk, before):
     assert "look elsewhere" not in sentence(bench)
 
 
+STEPS = ["--steps", 3, "--gc-every", 1]
 LOCAL = [r for r in PLAIN if not r.in_root]
 
 
@@ -183,7 +184,7 @@ def test_exec_outside_of_a_safepoint(bench, jdk):
     fifo = bench.scratch / "exec"
     os.mkfifo(fifo)
     flags = ["-agentpath:%s=%s" % (agent, fifo)]
-    jvm = jvm_check.start(bench, jdk, "Train", collector="serial", flags=flags, args=["--steps", 3])
+    jvm = jvm_check.start(bench, jdk, "Train", collector="serial", flags=flags, args=STEPS)
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
     jvm.go()
     fifo.write_bytes(b"x")

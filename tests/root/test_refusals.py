@@ -1,5 +1,6 @@
 """What cannot be done: one clear sentence with the object in it, the right exit status."""
 
+import json
 import os
 import re
 import sqlite3
@@ -177,3 +178,30 @@ def test_doctor(bench, runtime):
     process = bench.report().process(target.pid)
     (serves,) = [l for l in text.stdout.decode().splitlines() if "this one serves" in l]
     assert process["tier"] in serves.split()
+
+
+@pytest.mark.parametrize("kind", ["runtime", "stranger", "gone", "machine"])
+def test_doctor_json(bench, some_runtime, kind):
+    """The same findings as one object a line, by the schema."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(gctrace("schema", "json").stdout)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    pid = {
+        "runtime": lambda: bench.oracle(some_runtime).pid,
+        "stranger": lambda: bench.process(["sleep", "60"]).pid,
+        "gone": lambda: gone.pid,
+        "machine": lambda: None,
+    }[kind]()
+    of = ["-p", pid] if pid else []
+    done, text = gctrace("doctor", "--json", *of), gctrace("doctor", *of)
+    findings = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    for finding in findings:
+        jsonschema.validate(finding, schema)
+        assert set(finding) == set(schema["$defs"]["finding"]["properties"])
+    said = text.stdout.decode()
+    for finding in findings:
+        assert finding["question"] in said and (finding["answer"] in said or kind == "runtime")
+    fatal = kind in ("stranger", "gone")
+    assert any(f["fatal"] for f in findings) is fatal
+    assert done.returncode == text.returncode == (3 if fatal else 0)
