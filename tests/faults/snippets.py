@@ -28,8 +28,8 @@ os._exit(0)
 
 
 class Snippets(harness.Process):
-    def __init__(self, runtime, env=None, debug=False):
-        line = runtime.start_line("-c", debug=debug) + [LOOP]
+    def __init__(self, runtime, env=None, debug=False, prefix=()):
+        line = list(prefix) + runtime.start_line("-c", debug=debug) + [LOOP]
         full = dict(runtime.environment)
         full.update(env or {})
         super().__init__(line, env=full)
@@ -79,8 +79,8 @@ class Snippets(harness.Process):
         assert status == 0, self.err.text()
 
 
-def start(bench, runtime, env=None, debug=False):
-    return bench.keep(Snippets(runtime, env, debug))
+def start(bench, runtime, env=None, debug=False, prefix=()):
+    return bench.keep(Snippets(runtime, env, debug, prefix))
 
 
 def books(target):
