@@ -34,14 +34,16 @@ static void say(const char *word)
 	fflush(stdout);
 }
 
-static void initialize(void *lib)
-{
-	((void (*)(int))need(dlsym(lib, "Py_InitializeEx")))(0);
-}
-
 static void run(void *lib, const char *script)
 {
 	((int (*)(const char *))need(dlsym(lib, "PyRun_SimpleString")))(script);
+}
+
+/* From here on it collects only when told to. */
+static void initialize(void *lib)
+{
+	((void (*)(int))need(dlsym(lib, "Py_InitializeEx")))(0);
+	run(lib, "import gc; gc.disable()");
 }
 
 /* Closes the library; where it lay something else lies then. */

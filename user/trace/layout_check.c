@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "log.h"
+#include "proc.h"
 #include "trace_priv.h"
 
 #define CALLS_WITHOUT_EFFECT 3 /* that much an interpreter does as it exits */
@@ -19,10 +20,31 @@ void trace_check_later(struct trace *trace, uint32_t index, pid_t pid, const str
 	image->check_pid = pid;
 }
 
+/* What lies now where a library was that its process has closed says nothing of the library. */
+static bool still_mapped(const struct image *image)
+{
+	const struct proc_map *wanted = &image->check_map;
+	struct proc_maps maps = {};
+	bool found = false;
+
+	if (proc_maps_read(image->check_pid, &maps))
+		return false;
+	for (size_t i = 0; i < maps.maps.count; i++) {
+		const struct proc_map *map = &maps.maps.items[i];
+
+		found |= map->start == wanted->start && map->device == wanted->device &&
+			map->inode == wanted->inode;
+	}
+	proc_maps_release(&maps);
+	return found;
+}
+
 static void check(struct image *image)
 {
 	int r = probe_fits(image->check_pid, &image->check_map, &image->plan);
 
+	if (r == -EPROTO && !still_mapped(image))
+		r = -EAGAIN; /* until it is opened again */
 	image->checked = r != -EAGAIN;
 	image->misfit = r == -EPROTO;
 	if (image->misfit)
