@@ -53,7 +53,7 @@ static __always_inline void note_interpreter(struct shared *s, __u64 interpreter
 /*
  * A read of user memory is the dearest step of all, so a thread state's interpreter is read once,
  * as long as each process has but one: among several, an address may be used again for the thread
- * state of another. Should the first such reuse come before a second interpreter was ever seen, its
+ * state of another. So it may where the library was closed and opened anew, elsewhere. Should the first such reuse come before a second interpreter was ever seen, its
  * books do not move: settle_books() notices.
  */
 static __always_inline void find_interpreter(struct thread_state *state,
@@ -61,7 +61,7 @@ static __always_inline void find_interpreter(struct thread_state *state,
 {
 	struct shared *s = shared();
 
-	if (!s || (tstate && tstate == state->tstate && !s->several))
+	if (!s || (tstate && tstate == state->tstate && state->runtime == state->known.runtime && !s->several))
 		return;
 	state->tstate = tstate;
 	state->interpreter = read_u64(tstate + layout->tstate_interp);
