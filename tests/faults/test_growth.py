@@ -1,8 +1,8 @@
 """What a session costs does not grow with the time that it lasts."""
 
 import sqlite3
-from pathlib import Path
 
+import building
 from harness import gctrace
 
 PYTHON = "/usr/bin/python3"
@@ -41,11 +41,6 @@ for line in sys.stdin:
 """
 
 
-def resident_kib(process):
-    status = Path("/proc/%d/status" % process.pid).read_text()
-    return int(status.partition("RssAnon:")[2].split()[0])
-
-
 def test_children_that_ended_cost_nothing(bench):
     """The recording knows them all, the tracer only those of late."""
     target = bench.process([PYTHON, "-c", FORKS])
@@ -53,10 +48,10 @@ def test_children_that_ended_cost_nothing(bench):
     tracer = bench.record(target)
     target.send("1009")
     assert target.out.next(60) == "forked"
-    before = resident_kib(tracer)
+    before = building.memory_kib(tracer.pid, "RssAnon")
     target.send("4001")
     assert target.out.next(60) == "forked"
-    grown = resident_kib(tracer) - before
+    grown = building.memory_kib(tracer.pid, "RssAnon") - before
     target.popen.stdin.close()
     tracer.finish()
 
@@ -82,10 +77,10 @@ def record_functions(bench, callers, *counts):
     assert target.out.next() == "ready"
     tracer = bench.record(target, "--stack-min", "0", "--buffer", "32M")
     for count in counts:
-        before = resident_kib(tracer)
+        before = building.memory_kib(tracer.pid, "RssAnon")
         target.send(str(count))
         assert target.out.next(60) == "ran"
-        grown = resident_kib(tracer) - before
+        grown = building.memory_kib(tracer.pid, "RssAnon") - before
     target.popen.stdin.close()
     tracer.finish()
     with sqlite3.connect(bench.file) as db:

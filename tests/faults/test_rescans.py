@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
 
+import building
 import conftest
 from test_children import shared_runtimes
 from test_counts import check_sums
@@ -22,16 +22,11 @@ OPENED, CLOSED = 0x20, 0x10  # IN_OPEN, IN_CLOSE_NOWRITE
 with_libpython = conftest.each("shared", shared_runtimes()[-1:], "shared libpython is here")
 
 
-def compiled(output, *arguments):
-    subprocess.run(["gcc", "-O1", "-Wall", "-o", output, *arguments], check=True)
-    return output
-
-
 def many_libraries(folder):
     """COUNT files that are libraries of their own to a linker."""
     source = folder / "many.c"
     source.write_text("int many(void) { return 23; }\n")
-    first = compiled(folder / "lib1.so", "-shared", "-fPIC", source)
+    first = building.library(folder / "lib1.so", source)
     for i in range(2, COUNT + 1):
         shutil.copy(first, folder / ("lib%d.so" % i))
 
@@ -65,7 +60,7 @@ class Opens:
 def test_no_runtime_yet(bench, shared):
     """Each mapped file might be a runtime, so each is opened: once."""
     many_libraries(bench.scratch)
-    host = compiled(bench.scratch / "loads", HERE / "loads.c", "-ldl")
+    host = building.program(bench.scratch / "loads", HERE / "loads.c", "-ldl")
     line = [host, bench.scratch, COUNT, shared.elf, shared.exe, bench.script(shared)]
     target = bench.process(line)
     tracer = bench.record(target, "--wait", "-v")

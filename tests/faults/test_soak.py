@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import building
 import conftest
 import harness
 
@@ -134,11 +135,6 @@ done
 """ % ACTIONS
 
 
-def resident(process):
-    pages = Path("/proc/%d/statm" % process.pid).read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
 def test_memory_is_flat(bench, some_runtime):
     script = Path(bench.script(some_runtime)).parent / "soak_load.py"
     folder = Path(some_runtime.root + str(script)).parent if some_runtime.in_root else script.parent
@@ -151,7 +147,7 @@ def test_memory_is_flat(bench, some_runtime):
     while time.monotonic() < begin + SECONDS / 3 / 2 or len(sizes) < 7:
         loop.send(str(len(sizes)))
         assert loop.out.next(60) == "done"
-        sizes.append(resident(tracer))
+        sizes.append(building.memory_kib(tracer.pid, "VmRSS") << 10)
     loop.popen.stdin.close()
     assert loop.wait() == 0
     tracer.finish(30)

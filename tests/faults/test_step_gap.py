@@ -3,12 +3,12 @@ the report says from when on steps were seen."""
 
 import re
 import sqlite3
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+import building
 from harness import gctrace
 from test_signals import Marks, finish, start
 
@@ -17,14 +17,9 @@ SIGNAL = "xgboost:update"
 NAMES, NAME_BYTES = 100003, 240  # of functions that are no signal
 
 
-def compiled(output, *arguments):
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", output, *arguments], check=True)
-    return output
-
-
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return compiled(tmp_path_factory.mktemp("gap") / "libxgboost.so", HERE / "rounds.c")
+    return building.library(tmp_path_factory.mktemp("gap") / "libxgboost.so", HERE / "rounds.c")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +35,7 @@ def large(tmp_path_factory):
         stream.write(".type PjitFunction_tp_vectorcall,@function\n")
         stream.write("PjitFunction_tp_vectorcall: push %rbp\npop %rbp\nret\n")
         stream.write('.section .note.GNU-stack,"",@progbits\n')
-    return compiled(folder / "libjax_common.so", source)
+    return building.library(folder / "libjax_common.so", source)
 
 
 def attached_ns(file):
@@ -109,20 +104,15 @@ def test_never_called(bench, some_runtime, library):
     assert re.search(r"1 place was probed and none was called after [0-9.]+ m?s, when", note)
 
 
-def memory_kb(pid, field):
-    status = Path("/proc/%d/status" % pid).read_text()
-    return int(re.search(field + r":\s+(\d+) kB", status).group(1))
-
-
 def test_memory(bench, some_runtime, large):
     """A large library is read through, not into memory."""
     subject = start(bench, some_runtime)
     tracer = bench.record(subject, "-v")
     Path("/proc/%d/clear_refs" % tracer.pid).write_text("5")  # VmHWM begins anew
-    before = memory_kb(tracer.pid, "VmRSS")
+    before = building.memory_kib(tracer.pid, "VmRSS")
     subject.ask("load", "jax", str(large))
     tracer.err.find(lambda line: "jax:pjit" in line)
-    peak = memory_kb(tracer.pid, "VmHWM")
+    peak = building.memory_kib(tracer.pid, "VmHWM")
     finish(bench, subject, tracer)
     assert peak - before < 16 * 1024 < NAMES * NAME_BYTES / 1024
     assert "jax:pjit" in Marks(bench.file).signals

@@ -1,11 +1,11 @@
 """Forked, spawned and executed children are followed; the rest of the machine is not."""
 
 import os
-import subprocess
 import time
 
 import pytest
 
+import building
 import conftest
 import harness
 from harness import per_generation
@@ -132,9 +132,7 @@ def test_unrelated_process(bench, runtime):
 def compiled(folder, name, libraries=("-ldl",)):
     """A program of tests/workloads, built into @folder."""
     source = harness.SOURCE / "tests/workloads" / (name + ".c")
-    program = os.path.join(folder, name)
-    subprocess.run(["gcc", "-O1", "-Wall", "-o", program, source, *libraries], check=True)
-    return program
+    return building.program(os.path.join(folder, name), source, *libraries)
 
 
 def libraries_of(runtime):

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import building
 import conftest
 import harness
 
@@ -67,10 +68,7 @@ class Subject(harness.Process):
 
 
 def build_calls(library):
-    subprocess.run(
-        ["gcc", "-O1", "-Wall", "-fPIC", "-shared", "-o", library, harness.HERE / "step_calls.c"],
-        check=True,
-    )
+    building.library(library, harness.HERE / "step_calls.c")
 
 
 @pytest.fixture(scope="module")
