@@ -19,6 +19,7 @@
 #include "cpython_target.h"
 #include "elf_code.h"
 #include "elf_ends.h"
+#include "elf_returns.h"
 
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
@@ -166,29 +167,59 @@ static void report(const char *path, const struct elf_file *file, uint64_t truth
 		step == ELF_STEP_EMULATED ? "" : "(single-stepped)");
 }
 
-/* From 3.13 on its end is probed within: the same places, whether there are symbols or not. */
-static void check_ends(const struct elf_file *file, const struct elf_file *stripped,
+/* Its end is probed at the same places, whether there are symbols or not. */
+static void check_emulated(const struct elf_file *file, uint64_t vaddr)
+{
+	enum elf_step step = ELF_STEP_SINGLE;
+	char mnemonic[32];
+	uint64_t site;
+
+	assert_int_equal(elf_code_probe_site(file, vaddr, &site, &step), 0);
+	assert_int_equal(site, vaddr);
+	assert_int_equal(step, ELF_STEP_EMULATED);
+	print_message("#   ends at %#lx %s\n", vaddr,
+		elf_code_mnemonic(file, vaddr, mnemonic, sizeof(mnemonic)));
+}
+
+/* Behind its calls: all but the one at the exit, which only stores and returns. */
+static void check_returns(const struct elf_file *file, const struct elf_file *stripped,
 	uint64_t collector)
 {
-	uint64_t ends[8] = {}, again[8] = {}, site;
+	struct elf_return ends[8] = {}, again[8] = {};
 	struct err err = {};
-	char mnemonic[32];
+	int count = elf_returns_find(stripped, collector, ends, ARRAY_SIZE(ends), &err), single = 0;
+
+	if (count < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(elf_returns_find(file, collector, again, ARRAY_SIZE(again), NULL), count);
+	assert_memory_equal(ends, again, sizeof(ends));
+	for (int i = 0; i < count; i++) {
+		if (ends[i].emulated)
+			check_emulated(stripped, ends[i].vaddr);
+		single += !ends[i].emulated;
+	}
+	assert_in_range(count, 2, 8);
+	assert_int_equal(single, 1);
+}
+
+static void check_ends(const struct elf_file *file, const struct elf_file *stripped, int minor,
+	uint64_t collector)
+{
+	uint64_t ends[8] = {}, again[8] = {};
+	struct err err = {};
 	int count = elf_ends_find(stripped, collector, ends, ARRAY_SIZE(ends), &err);
 
+	if (minor < 13 && count == -ENOTSUP) {
+		check_returns(file, stripped, collector);
+		return;
+	}
 	if (count < 0)
 		fail_msg("%s", err.text);
 	assert_in_range(count, 1, 4);
 	assert_int_equal(elf_ends_find(file, collector, again, ARRAY_SIZE(again), NULL), count);
 	assert_memory_equal(ends, again, sizeof(ends));
-	for (int i = 0; i < count; i++) {
-		enum elf_step step = ELF_STEP_SINGLE;
-
-		assert_int_equal(elf_code_probe_site(stripped, ends[i], &site, &step), 0);
-		assert_int_equal(site, ends[i]);
-		assert_int_equal(step, ELF_STEP_EMULATED);
-		print_message("#   ends at %#lx %s\n", ends[i],
-			elf_code_mnemonic(stripped, ends[i], mnemonic, sizeof(mnemonic)));
-	}
+	for (int i = 0; i < count; i++)
+		check_emulated(stripped, ends[i]);
 }
 
 static bool check(const char *path)
@@ -217,8 +248,8 @@ static bool check(const char *path)
 		assert_int_equal(result, 0);
 		assert_int_equal(found, truth);
 	}
-	if (truth && minor >= 13)
-		check_ends(file, stripped, truth);
+	if (truth)
+		check_ends(file, stripped, minor, truth);
 	/* Told the wrong version it must not find anything else. */
 	for (int claimed = 8; truth && claimed < 17; claimed++)
 		if (!cpython_find_target(stripped, claimed, &other, &err))

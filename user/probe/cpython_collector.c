@@ -8,9 +8,16 @@
 #include "cpython_collector.h"
 #include "elf_code.h"
 #include "elf_ends.h"
+#include "elf_returns.h"
+#include "log.h"
 
 #define ENDS_MAX 8
 #define ENDS_TOLD 4 /* in the detail */
+
+struct places {
+	uint64_t vaddrs[ENDS_MAX];
+	int count;
+};
 
 bool cpython_enters_idle(int minor)
 {
@@ -52,40 +59,93 @@ static bool counts_elsewhere(const struct probe_plan *plan)
 	       plan->version[5] <= '4' && (plan->version[6] < '0' || plan->version[6] > '9');
 }
 
-static int add_ends(const struct elf_file *file, uint64_t vaddr, const char *name,
-	struct probe_plan *plan, struct err *err)
+static void tell_places(const struct elf_file *file, uint64_t vaddr, const uint64_t *places,
+	int count, struct probe_plan *plan)
 {
-	uint64_t ends[ENDS_MAX];
 	char mnemonic[16];
-	int count, r = 0;
 
-	count = counts_elsewhere(plan)
-		? err_set(err, ENOTSUP, "its counters are moved by other functions")
-		: elf_ends_find(file, vaddr, ends, ENDS_MAX, err);
-	if (count < 0) {
-		err_prefix(err, "no safe place for a probe where %s ends", name);
-		return -ENOENT;
-	}
-	for (int i = 0; !r && i < count; i++) {
-		const char *sign = ends[i] < vaddr ? "-" : "+";
-		uint64_t distance = ends[i] < vaddr ? vaddr - ends[i] : ends[i] - vaddr;
+	for (int i = 0; i < count && i < ENDS_TOLD; i++) {
+		const char *sign = places[i] < vaddr ? "-" : "+";
+		uint64_t distance = places[i] < vaddr ? vaddr - places[i] : places[i] - vaddr;
 
-		r = add_site(file, ends[i], SITE_PLACE, plan, err);
-		elf_code_mnemonic(file, ends[i], mnemonic, sizeof(mnemonic));
-		if (i < ENDS_TOLD)
-			tell(plan, "%s%s%#" PRIx64 " (%s)", i ? ", " : "; ends at ", sign, distance,
-				mnemonic);
+		elf_code_mnemonic(file, places[i], mnemonic, sizeof(mnemonic));
+		tell(plan, "%s%s%#" PRIx64 " (%s)", i ? ", " : "; ends at ", sign, distance,
+			mnemonic);
 	}
-	if (!r && count > ENDS_TOLD)
+	if (count > ENDS_TOLD)
 		tell(plan, " and %d more", count - ENDS_TOLD);
-	plan->layout.idle_source = GC_IDLE_STATE;
-	return r;
+}
+
+static int find_places(const struct elf_file *file, uint64_t vaddr, const struct probe_plan *plan,
+	struct places *ret, struct err *err)
+{
+	ret->count = counts_elsewhere(plan)
+		? err_set(err, ENOTSUP, "its counters are moved by other functions")
+		: elf_ends_find(file, vaddr, ret->vaddrs, ENDS_MAX, err);
+	return ret->count < 0 ? ret->count : 0;
+}
+
+/* Whether only the exit of an interpreter makes the call: its fifth argument is nofail. */
+static bool is_last_call(const struct elf_file *file, const struct elf_call *call)
+{
+	const struct elf_argument *nofail = &call->arguments[4];
+	struct elf_symbol symbol;
+	uint64_t start, end;
+
+	if (nofail->kind == ELF_VALUE_CONSTANT && nofail->value == 1)
+		return true;
+	return !elf_file_symbol(file, "_PyGC_CollectNoFail", true, &symbol) &&
+		!elf_code_bounds(file, call->vaddr, &start, &end) && start == symbol.vaddr;
+}
+
+/* A single-stepped place costs too much, except where a process passes it only as it exits. */
+static int find_returns(const struct elf_file *file, uint64_t vaddr, struct places *ret,
+	struct err *err)
+{
+	struct elf_return returns[ENDS_MAX];
+	int count = elf_returns_find(file, vaddr, returns, ENDS_MAX, err);
+
+	for (int i = 0; i < count; i++) {
+		if (!returns[i].emulated && !is_last_call(file, &returns[i].call))
+			return err_set(err, ENOTSUP,
+				"its caller at %#" PRIx64 " goes on where no probe is cheap",
+				returns[i].call.vaddr);
+		ret->vaddrs[i] = returns[i].vaddr;
+	}
+	if (count < 0)
+		return count;
+	ret->count = count;
+	return 0;
+}
+
+/* The places that serve, named in the plan's detail; none: it takes a return probe. */
+static int choose_ends(const struct elf_file *file, uint64_t vaddr, const char *name,
+	struct probe_plan *plan, struct places *ret, struct err *err)
+{
+	struct err within = {}, behind = {};
+
+	if (!find_places(file, vaddr, plan, ret, &within)) {
+		tell_places(file, vaddr, ret->vaddrs, ret->count, plan);
+		return 0;
+	}
+	ret->count = 0;
+	if (cpython_enters_idle(plan->minor))
+		return err_set(err, ENOENT, "no safe place for a probe where %s ends: %s", name,
+			within.text);
+	if (!find_returns(file, vaddr, ret, &behind)) {
+		tell(plan, "; ends after its %d calls", ret->count);
+		return 0;
+	}
+	log_debug("%s has no place for a probe where it ends (%s), nor where its callers go on (%s)",
+		name, within.text, behind.text);
+	tell(plan, "; ends at its return");
+	return 0;
 }
 
 int cpython_add_collector(const struct elf_file *file, uint64_t vaddr, const char *name,
 	struct probe_plan *plan, struct err *err)
 {
-	const bool idle = cpython_enters_idle(plan->minor);
+	struct places places;
 	enum elf_step step;
 	char mnemonic[16];
 	uint64_t place;
@@ -93,12 +153,15 @@ int cpython_add_collector(const struct elf_file *file, uint64_t vaddr, const cha
 
 	if (elf_code_probe_site(file, vaddr, &place, &step))
 		return err_set(err, ENOENT, "%s lies outside the file's code", name);
-	r = add_site(file, place, idle ? SITE_BEGIN : SITE_FUNCTION, plan, err);
-	if (r)
-		return r;
 	plan->single_stepped |= step == ELF_STEP_SINGLE;
 	tell(plan, "%s%s+%" PRIu64 " (%s, %s)", plan->detail[0] ? ", " : "", name, place - vaddr,
 		elf_code_mnemonic(file, place, mnemonic, sizeof(mnemonic)),
 		step == ELF_STEP_EMULATED ? "emulated" : "single-stepped");
-	return idle ? add_ends(file, vaddr, name, plan, err) : 0;
+	r = choose_ends(file, vaddr, name, plan, &places, err);
+	if (!r)
+		r = add_site(file, place, places.count ? SITE_BEGIN : SITE_FUNCTION, plan, err);
+	for (int i = 0; !r && i < places.count; i++)
+		r = add_site(file, places.vaddrs[i], SITE_PLACE, plan, err);
+	plan->layout.idle_source = cpython_enters_idle(plan->minor) ? GC_IDLE_STATE : GC_IDLE_NONE;
+	return r;
 }

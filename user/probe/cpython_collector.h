@@ -13,10 +13,11 @@ bool cpython_enters_idle(int minor);
 
 /*
  * Adds to @plan, whose minor and version are known, the begin and the end of the collector at
- * @vaddr, called @name in its detail. Up to 3.12 the end is a return probe: one call of it is under
- * way at a time. From 3.13 on a greenlet may enter it above one that is suspended within; a return
- * probe would kill the process there (the kernel takes the suspended call for gone, and finds
- * nowhere to return to), so the end is at places within. 0, -E2BIG, or -ENOENT where it has none.
+ * @vaddr, called @name in its detail. The end is at places within it, up to 3.12 else at those
+ * behind its calls. A return probe would kill the process where a greenlet enters a probed function
+ * above one that is suspended (the kernel takes the suspended call for gone, and finds nowhere to
+ * return to). For the collector that can be from 3.13 on: -ENOENT without such places. Up to 3.12,
+ * where one call of it is under way at a time, a return probe is the last resort. 0 or -E2BIG.
  */
 int cpython_add_collector(const struct elf_file *file, uint64_t vaddr, const char *name,
 	struct probe_plan *plan, struct err *err);

@@ -1,0 +1,200 @@
+/* References to a function, found in a file's bytes → the place after each of its calls. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "elf_decode.h"
+#include "elf_priv.h"
+#include "elf_returns.h"
+
+#define CALL_BYTES 5	/* call rel32 */
+#define CALLS_MAX  8192 /* of one caller */
+#define LINE_MAX   32	/* instructions from the call to the place */
+
+#define SHORT_JUMP 130 /* bytes that a jump of two bytes reaches, itself included */
+
+struct search {
+	const struct elf_file *file;
+	uint64_t vaddr;
+	struct elf_return *places;
+	size_t count, max;
+	struct err *err;
+};
+
+static int refuse(const struct search *search, uint64_t vaddr, const char *what)
+{
+	return err_set(search->err, ENOTSUP, "its caller at %#" PRIx64 " %s", vaddr, what);
+}
+
+/* False where the line of code that leads away from the call ends, or may go two ways. */
+static bool goes_on(const struct decode *decode)
+{
+	static const uint8_t groups[] = {
+		CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET, CS_GRP_IRET, CS_GRP_INT};
+
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		if (cs_insn_group(decode->handle, decode->insn, groups[i]))
+			return false;
+	return !decode_ends_block(decode);
+}
+
+/* From @start on, within the function that ends at @end. False if no instruction is there. */
+static bool find_place(const struct elf_file *file, uint64_t start, uint64_t end,
+	struct elf_return *ret)
+{
+	_cleanup_(decode_release) struct decode decode = {};
+
+	ret->vaddr = start;
+	ret->emulated = false;
+	if (start >= end || decode_init(&decode, file, start, end - start))
+		return false;
+	for (int i = 0; i < LINE_MAX && decode_next(&decode); i++) {
+		ret->emulated = decode_is_emulated(&decode);
+		if (ret->emulated)
+			ret->vaddr = decode.insn->address;
+		if (ret->emulated || !goes_on(&decode))
+			return true;
+	}
+	return decode.vaddr > start;
+}
+
+/* @vaddr: of an instruction that calls the function. */
+static int add_call(struct search *search, uint64_t vaddr, uint64_t start, uint64_t end)
+{
+	_cleanup_(cleanup_free) struct elf_call *calls = calloc(CALLS_MAX, sizeof(*calls));
+	struct elf_return *place = &search->places[search->count];
+	int count, i;
+
+	if (!calls)
+		return err_set(search->err, ENOMEM, "out of memory");
+	if (search->count == search->max)
+		return err_set(search->err, ENOTSUP, "it is called more than %zu times", search->max);
+	count = elf_code_calls(search->file, start, end, calls, CALLS_MAX);
+	for (i = 0; i < count && calls[i].vaddr != vaddr; i++)
+		;
+	if (i >= count)
+		return refuse(search, vaddr, "is not understood");
+	place->call = calls[i];
+	if (!find_place(search->file, vaddr + CALL_BYTES, end, place))
+		return refuse(search, vaddr, "does not go on");
+	search->count++;
+	return 0;
+}
+
+static bool refers(const struct decode *decode, uint64_t vaddr)
+{
+	const cs_x86 *x86 = &decode->insn->detail->x86;
+
+	for (uint8_t i = 0; i < x86->op_count; i++) {
+		const cs_x86_op *operand = &x86->operands[i];
+
+		if (operand->type == X86_OP_IMM && (uint64_t)operand->imm == vaddr)
+			return true;
+		if (operand->type == X86_OP_MEM && (uint64_t)operand->mem.disp +
+			(operand->mem.base == X86_REG_RIP ? decode->vaddr : 0) == vaddr)
+			return true;
+	}
+	return false;
+}
+
+/* The bytes at @vaddr may refer to the function: the instruction that holds them tells. */
+static int check_reference(struct search *search, uint64_t vaddr)
+{
+	_cleanup_(decode_release) struct decode decode = {};
+	uint64_t start, end, target;
+
+	if (elf_code_bounds(search->file, vaddr, &start, &end))
+		return 0; /* between functions: what aligns them */
+	if (decode_init(&decode, search->file, start, end - start))
+		return refuse(search, vaddr, "cannot be read");
+	while (decode.vaddr <= vaddr)
+		if (!decode_next(&decode))
+			return refuse(search, decode.vaddr, "is no instruction");
+	if (!refers(&decode, search->vaddr))
+		return 0;
+	if (decode.insn->size == CALL_BYTES && decode_call_target(&decode, &target))
+		return add_call(search, decode.insn->address, start, end);
+	return refuse(search, decode.insn->address, "does not call it, but refers to it");
+}
+
+/* Displacements of 32 bits; where the program has a fixed address, the function's own, too. */
+static int search_code(struct search *search, const struct elf_segment *segment)
+{
+	const uint8_t *bytes = search->file->bytes + segment->offset;
+	const bool fixed = search->file->header.e_type == ET_EXEC;
+	int32_t word;
+	int r = 0;
+
+	for (uint64_t at = 0; !r && at + sizeof(word) <= segment->size; at++) {
+		uint64_t vaddr = segment->vaddr + at, value;
+
+		memcpy(&word, bytes + at, sizeof(word));
+		value = (uint64_t)(int64_t)word;
+		if (vaddr + sizeof(word) + value == search->vaddr || (fixed && value == search->vaddr))
+			r = check_reference(search, vaddr);
+	}
+	return r;
+}
+
+static int search_data(const struct search *search, const struct elf_segment *segment)
+{
+	const uint8_t *bytes = search->file->bytes + segment->offset;
+	uint64_t value;
+
+	for (uint64_t at = -segment->vaddr & 7; at + sizeof(value) <= segment->size; at += 8) {
+		memcpy(&value, bytes + at, sizeof(value));
+		if (value == search->vaddr)
+			return err_set(search->err, ENOTSUP, "the data at %#" PRIx64 " point to it",
+				segment->vaddr + at);
+	}
+	return 0;
+}
+
+/* Jumps of two bytes, from the functions beside it. */
+static int search_neighbours(const struct search *search)
+{
+	const uint64_t first = search->vaddr > SHORT_JUMP ? search->vaddr - SHORT_JUMP : 0;
+	uint64_t start, end, target;
+
+	for (uint64_t at = first; at < search->vaddr + SHORT_JUMP; at++) {
+		_cleanup_(decode_release) struct decode decode = {};
+
+		if (elf_code_bounds(search->file, at, &start, &end))
+			continue;
+		at = end - 1;
+		if (start == search->vaddr || decode_init(&decode, search->file, start, end - start))
+			continue;
+		while (decode_next(&decode))
+			if (decode_jump_target(&decode, &target) && target == search->vaddr)
+				return refuse(search, decode.insn->address, "jumps to it");
+		if (decode.vaddr != end)
+			return refuse(search, decode.vaddr, "is no instruction");
+	}
+	return 0;
+}
+
+int elf_returns_find(const struct elf_file *file, uint64_t vaddr, struct elf_return *ret,
+	size_t max, struct err *err)
+{
+	struct search search = {.file = file, .vaddr = vaddr, .max = max, .err = err};
+	_cleanup_(cleanup_free) struct elf_return *places = calloc(max, sizeof(*places));
+	int r;
+
+	if (!places)
+		return err_set(err, ENOMEM, "out of memory");
+	search.places = places;
+	r = search_neighbours(&search);
+	for (size_t i = 0; !r && i < file->segment_count; i++)
+		r = search_data(&search, &file->segments[i]);
+	for (size_t i = 0; !r && i < file->segment_count; i++)
+		if (file->segments[i].exec)
+			r = search_code(&search, &file->segments[i]);
+	if (r)
+		return r;
+	if (!search.count)
+		return err_set(err, ENOTSUP, "nothing in the file calls it");
+	memcpy(ret, places, search.count * sizeof(*ret));
+	return (int)search.count;
+}
