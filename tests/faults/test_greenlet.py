@@ -1,7 +1,10 @@
 """A collection that is suspended while its thread runs on another C stack, as under greenlet and gevent:
-from 3.13 on the collector is entered there, above a call of it that has not returned. A return probe
-dies of that, and the process with it (SIGILL)."""
+a return probe of the collector is lost as soon as a function with a return probe is entered there, and the
+process dies of it (SIGILL). From 3.13 on the collector itself is entered there; up to 3.12 it takes another
+tracer's return probe."""
 
+import contextlib
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +14,8 @@ import pytest
 import conftest
 import test_counts
 from harness import SOURCE, Oracle
+from test_no_place import symbol_offset
+from test_refusals import append
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 23
@@ -72,6 +77,44 @@ def test_stacks(bench, case, library):
     said = ask(target, path)
     assert said == {"found": 0, "collections": [0, 0, ROUNDS]}
     check(bench, target, tracer, said["collections"], case.serves)
+
+
+TRACEFS = Path("/sys/kernel/tracing")
+
+
+@contextlib.contextmanager
+def return_probe(path, name):
+    """Another tracer's, at a function; yields what counts its hits."""
+    group = "gctrace_test_%d" % os.getpid()
+    events, enable = TRACEFS / "uprobe_events", TRACEFS / "events" / group / "back/enable"
+    where = symbol_offset(path, name)
+    append(events, "r:%s/back %s:%#x\n" % (group, path, where))
+
+    def hits():
+        rows = (TRACEFS / "uprobe_profile").read_text().splitlines()
+        (row,) = [r.split() for r in rows if str(path) in r.split()]
+        return int(row[-1])
+
+    try:
+        append(enable, "1")
+        yield hits
+    finally:
+        append(enable, "0")
+        append(events, "-:%s/back\n" % group)
+
+
+@each([c for c in CASES if c.tier is None])
+def test_another_tracer(bench, case, library):
+    """A return probe that is not gctrace's, hit on the other stack while a collection is suspended."""
+    conftest.need("tracefs", TRACEFS.joinpath("uprobe_events").exists(), "tracefs is not mounted")
+    target, path = start(bench, case, library)
+    tracer = bench.record(target)
+    with return_probe(Path(case.runtime.root) / path.lstrip("/"), "switching_call") as hits:
+        said = ask(target, path)
+        assert hits() == ROUNDS
+    assert said == {"found": 0, "collections": [0, 0, ROUNDS]}
+    check(bench, target, tracer, said["collections"], case.serves)
+    assert "at its return" not in bench.report().process(target.pid)["probe"]
 
 
 @each(NEW)

@@ -23,9 +23,9 @@ def tool(*words):
     return subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout.decode()
 
 
-def collector_offset(library):
-    """Of gc_collect_main in the file."""
-    (vaddr,) = re.findall(r"^(\w+) t gc_collect_main$", tool("nm", library), re.M)
+def symbol_offset(library, name):
+    """Of a function in the file."""
+    (vaddr,) = re.findall(r"^(\w+) [tT] %s$" % name, tool("nm", library), re.M)
     for row in re.findall(r"LOAD +(\w+) (\w+) \w+ (\w+) \w+ R E", tool("readelf", "-lW", library)):
         offset, start, size = (int(word, 16) for word in row)
         if start <= int(vaddr, 16) < start + size:
@@ -46,7 +46,7 @@ def patched(bench, local):
     library = folder / Path(local.elf).name
     shutil.copy(local.elf, library)
     with open(library, "r+b") as file:
-        file.seek(collector_offset(library) + int(jump, 16))
+        file.seek(symbol_offset(library, "gc_collect_main") + int(jump, 16))
         assert file.read(1) == b"\xe9"
         file.seek(-1, 1)
         file.write(b"\xff\xe0\x90\x90\x90")  # jmp *%rax
