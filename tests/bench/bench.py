@@ -88,9 +88,10 @@ def interpreters():
     if os.path.exists("/usr/bin/python3.11"):
         found.append(("3.11 static, debug file", "/usr/bin/python3.11", "/usr", None))
     root = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
-    for home in sorted(root.glob("3.13.*"))[-1:]:
-        found.append(("%s shared, symbol" % home.name, home / "bin/python3.13", str(home),
-                      next(home.glob("lib/libpython3.13.so.*"), None)))
+    for minor in "3.12", "3.13":
+        for home in sorted(root.glob(minor + ".*"))[-1:]:
+            found.append(("%s shared, symbol" % home.name, home / "bin" / ("python" + minor),
+                          str(home), next(home.glob("lib/libpython%s.so.*" % minor), None)))
     result = []
     for row in found:
         try:
