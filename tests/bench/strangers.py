@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What tracing one process costs another that runs the same file.
 
-usage: strangers.py GCTRACE [-r ROUNDS]
+usage: strangers.py GCTRACE [-r ROUNDS] [--beside GCTRACE] [--python NAME]
 
 gctrace puts one probe on a runtime's file and tells its targets by a filter, so that a forked child
 is traced from its first instruction. The alternative, a probe for each process, costs strangers
@@ -16,22 +16,25 @@ import bench
 TARGET = "a target of gctrace, for comparison"
 
 
-def variants(binary, folder):
+def variants(binary, folder, beside):
     """Name → how to start it on the process with this pid."""
-    def ours(**environment):
+    def ours(binary=binary, **environment):
         return lambda interpreter, pid: bench.Tracer([binary, "-p", pid], environment=environment)
 
     def floor(mode):
         return lambda interpreter, pid: bench.floor(folder, mode, interpreter, pid)
 
-    return {
-        "**gctrace** (session, filter)": ours(),
+    result = {
+        "**gctrace**": ours(),
         "gctrace by uprobe_multi": ours(GCTRACE_REFUSE="session"),
         "gctrace by perf uprobes": ours(GCTRACE_REFUSE="session,multi"),
         "least: a session with nothing but a filter": floor("filter"),
         "alternative: a probe per process": floor("private"),
         "bpftrace -p": bench.bpftrace,
     }
+    if beside:  # another build, to see what a change is worth
+        result["beside: gctrace"] = ours(beside)
+    return result
 
 
 def one_round(interpreter, chosen, refused, results):
@@ -76,13 +79,18 @@ def main():
     parser = argparse.ArgumentParser(description="what tracing one process costs another")
     parser.add_argument("gctrace")
     parser.add_argument("-r", type=int, default=15, help="rounds")
+    parser.add_argument("--beside", help="another build of gctrace")
+    parser.add_argument("--python", help="only the interpreter whose name holds this")
     args = parser.parse_args()
     print(bench.versions(args.gctrace))
     folder = bench.build_floor()
     for interpreter in bench.interpreters():
+        if args.python and args.python not in interpreter.name:
+            continue
+        chosen = variants(args.gctrace, folder, args.beside)
         results, refused = {}, {}
         for _ in range(args.r):
-            one_round(interpreter, variants(args.gctrace, folder), refused, results)
+            one_round(interpreter, chosen, refused, results)
         report(interpreter, results, refused)
         interpreter.remove()
     return 0
