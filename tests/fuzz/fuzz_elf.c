@@ -13,6 +13,7 @@
 #include "elf_code.h"
 #include "elf_ends.h"
 #include "elf_file.h"
+#include "elf_returns.h"
 #include "elf_usdt.h"
 
 #define ROOM 0x100000
@@ -23,6 +24,18 @@ DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile size_t sink;
+
+static void ask_returns(const struct elf_file *file, uint64_t vaddr)
+{
+	struct elf_return returns[8];
+	struct err err;
+	int count = elf_returns_find(file, vaddr, returns, 8, &err);
+
+	for (int i = 0; i < count; i++)
+		if (returns[i].call.target != vaddr || returns[i].call.jump ||
+			returns[i].vaddr < returns[i].call.vaddr + 5)
+			abort();
+}
 
 static void ask_code(const struct elf_file *file, uint64_t vaddr)
 {
@@ -41,6 +54,7 @@ static void ask_code(const struct elf_file *file, uint64_t vaddr)
 		if (elf_code_probe_site(file, ends[i], &site, &step) || site != ends[i] ||
 			step != ELF_STEP_EMULATED)
 			abort();
+	ask_returns(file, vaddr);
 	if (elf_code_bounds(file, vaddr, &start, &end))
 		return;
 	if (vaddr < start || vaddr >= end)

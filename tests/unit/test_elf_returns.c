@@ -13,7 +13,8 @@
 
 #define FUNCTION(name, body)                                                                       \
 	__asm__(".pushsection .text\n.p2align 4\n.type " name ",@function\n" name                  \
-		":\n.cfi_startproc\n" body ".cfi_endproc\n.size " name ",.-" name "\n.popsection\n")
+		":\n.cfi_startproc\n" body ".cfi_endproc\n.size " name ",.-" name                  \
+		"\n.popsection\n")
 
 #define FAR ".skip 256, 0x90\n" /* further than a jump of two bytes reaches */
 

@@ -13,6 +13,9 @@
 #define CALLS_MAX  8192 /* of one caller */
 #define LINE_MAX   32	/* instructions from the call to the place */
 
+#define FUNCTION_MAX (1u << 20) /* bytes */
+#define LOOKS_MAX    256	/* into functions that may refer to it */
+
 #define SHORT_JUMP 130 /* bytes that a jump of two bytes reaches, itself included */
 
 struct search {
@@ -20,6 +23,7 @@ struct search {
 	uint64_t vaddr;
 	struct elf_return *places;
 	size_t count, max;
+	size_t looks;
 	struct err *err;
 };
 
@@ -41,8 +45,8 @@ static bool goes_on(const struct decode *decode)
 }
 
 /* From @start on, within the function that ends at @end. False if no instruction is there. */
-static bool find_place(const struct elf_file *file, uint64_t start, uint64_t end,
-	struct elf_return *ret)
+static bool find_place(
+	const struct elf_file *file, uint64_t start, uint64_t end, struct elf_return *ret)
 {
 	_cleanup_(decode_release) struct decode decode = {};
 
@@ -70,7 +74,8 @@ static int add_call(struct search *search, uint64_t vaddr, uint64_t start, uint6
 	if (!calls)
 		return err_set(search->err, ENOMEM, "out of memory");
 	if (search->count == search->max)
-		return err_set(search->err, ENOTSUP, "it is called more than %zu times", search->max);
+		return err_set(
+			search->err, ENOTSUP, "it is called more than %zu times", search->max);
 	count = elf_code_calls(search->file, start, end, calls, CALLS_MAX);
 	for (i = 0; i < count && calls[i].vaddr != vaddr; i++)
 		;
@@ -92,8 +97,10 @@ static bool refers(const struct decode *decode, uint64_t vaddr)
 
 		if (operand->type == X86_OP_IMM && (uint64_t)operand->imm == vaddr)
 			return true;
-		if (operand->type == X86_OP_MEM && (uint64_t)operand->mem.disp +
-			(operand->mem.base == X86_REG_RIP ? decode->vaddr : 0) == vaddr)
+		if (operand->type == X86_OP_MEM &&
+			(uint64_t)operand->mem.disp +
+					(operand->mem.base == X86_REG_RIP ? decode->vaddr : 0) ==
+				vaddr)
 			return true;
 	}
 	return false;
@@ -107,8 +114,9 @@ static int check_reference(struct search *search, uint64_t vaddr)
 
 	if (elf_code_bounds(search->file, vaddr, &start, &end))
 		return 0; /* between functions: what aligns them */
-	if (decode_init(&decode, search->file, start, end - start))
-		return refuse(search, vaddr, "cannot be read");
+	if (++search->looks > LOOKS_MAX || end - start > FUNCTION_MAX ||
+		decode_init(&decode, search->file, start, end - start))
+		return refuse(search, vaddr, "cannot be read, or takes too long");
 	while (decode.vaddr <= vaddr)
 		if (!decode_next(&decode))
 			return refuse(search, decode.vaddr, "is no instruction");
@@ -132,7 +140,8 @@ static int search_code(struct search *search, const struct elf_segment *segment)
 
 		memcpy(&word, bytes + at, sizeof(word));
 		value = (uint64_t)(int64_t)word;
-		if (vaddr + sizeof(word) + value == search->vaddr || (fixed && value == search->vaddr))
+		if (vaddr + sizeof(word) + value == search->vaddr ||
+			(fixed && value == search->vaddr))
 			r = check_reference(search, vaddr);
 	}
 	return r;
@@ -164,8 +173,11 @@ static int search_neighbours(const struct search *search)
 		if (elf_code_bounds(search->file, at, &start, &end))
 			continue;
 		at = end - 1;
-		if (start == search->vaddr || decode_init(&decode, search->file, start, end - start))
+		if (start == search->vaddr)
 			continue;
+		if (end - start > FUNCTION_MAX ||
+			decode_init(&decode, search->file, start, end - start))
+			return refuse(search, start, "cannot be read, or takes too long");
 		while (decode_next(&decode))
 			if (decode_jump_target(&decode, &target) && target == search->vaddr)
 				return refuse(search, decode.insn->address, "jumps to it");

@@ -12,8 +12,8 @@
 /* One call of a function, and the place behind it. */
 struct elf_return {
 	struct elf_call call;
-	uint64_t vaddr;	/* the first instruction after the call that the kernel emulates, … */
-	bool emulated;	/* … or, where the straight line has none, the very first, single-stepped */
+	uint64_t vaddr; /* the first instruction after the call that the kernel emulates, … */
+	bool emulated; /* … or, where the straight line has none, the very first, single-stepped */
 };
 
 /*
