@@ -17,12 +17,13 @@ static const struct live_lines fresh = {.min_ns = LIVE_MIN_NS, .most = LIVE_LINE
 /* What live_lines_tell() writes after the time. */
 static const char *told(struct live_lines *lines)
 {
+	const struct recording recording = {0};
 	static char kept[256];
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	live_lines_tell(lines, out, 0);
+	live_lines_tell(lines, out, &recording);
 	fclose(out);
 	snprintf(kept, sizeof(kept), "%s", size > 12 ? text + 12 : text);
 	free(text);

@@ -465,6 +465,10 @@ static void test_clock_shifts(void **state)
 	assert_int_equal(recording_offset(recording, 599999999999), slept);
 	assert_int_equal(recording_offset(recording, 600000000000), slept - 3000000000);
 	assert_int_equal(recording_offset(recording, UINT64_MAX), slept - 3000000000);
+	assert_int_equal(recording_wall_ns(recording, 1000000000), start + 1000000000);
+	assert_int_equal(recording_wall_ns(recording, 61000000000), slept + 61000000000);
+	assert_int_equal(recording_wall_ns(recording, UINT64_MAX), UNKNOWN);
+	assert_int_equal(recording_wall_ns(recording, INT64_MAX), UNKNOWN);
 	store_reader_free(reader);
 }
 
@@ -561,6 +565,7 @@ static void test_clock_is_noted_when_it_changes(void **state)
 	assert_int_equal(recording.shifts.items[0].time_ns, 51000000000);
 	recording_note_offset(&recording, 86401000000000, INT64_MIN); /* of a hostile file */
 	assert_int_equal(recording_offset(&recording, 86401000000000), INT64_MIN);
+	assert_int_equal(recording_wall_ns(&recording, 86401000000000), UNKNOWN);
 	recording_release(&recording);
 }
 

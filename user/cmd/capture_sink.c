@@ -64,8 +64,7 @@ void capture_show_left_out(struct capture *capture, uint64_t now_ns)
 	struct live_lines *lines = &capture->shown_lines;
 
 	if (capture->lines && live_lines_due(lines, now_ns))
-		live_lines_tell(lines, capture->out,
-			recording_offset(trace_recording(capture->trace), lines->left_out.last_ns));
+		live_lines_tell(lines, capture->out, trace_recording(capture->trace));
 }
 
 /* A line of text is for the long ones; the others are counted. JSON has all that the user did not hide. */

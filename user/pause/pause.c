@@ -138,6 +138,17 @@ int64_t recording_offset(const struct recording *recording, uint64_t time_ns)
 	return low ? recording->shifts.items[low - 1].offset_ns : recording->realtime_offset_ns;
 }
 
+int64_t recording_wall_ns(const struct recording *recording, uint64_t time_ns)
+{
+	int64_t wall_ns;
+
+	if (time_ns > INT64_MAX ||
+		__builtin_add_overflow((int64_t)time_ns, recording_offset(recording, time_ns), &wall_ns) ||
+		wall_ns < 0)
+		return UNKNOWN;
+	return wall_ns;
+}
+
 #define SHIFT_NS    1000000 /* a smaller change is no matter */
 #define SHIFTS_MOST 65536
 

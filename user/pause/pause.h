@@ -159,6 +159,11 @@ const struct series *recording_series(const struct recording *recording, uint32_
 const struct thread *recording_thread(const struct recording *recording, uint32_t process, uint32_t tid);
 /* CLOCK_REALTIME − CLOCK_MONOTONIC at @time_ns: it changes when the machine was suspended, or its clock set. */
 int64_t recording_offset(const struct recording *recording, uint64_t time_ns);
+/*
+ * What the clock on the wall showed at @time_ns: ns since 1970, or UNKNOWN. The one way to it: the difference of that
+ * moment, not of the start, which a suspended machine has left behind.
+ */
+int64_t recording_wall_ns(const struct recording *recording, uint64_t time_ns);
 /* Notes the difference at @time_ns, no earlier than those known, if it is another by more than 1 ms. */
 void recording_note_offset(struct recording *recording, uint64_t time_ns, int64_t offset_ns);
 uint64_t recording_drop_total(const struct recording *recording);

@@ -57,8 +57,7 @@ static void put_recording(struct html_page *page)
 	put_field(page, "version", recording->version, sizeof(recording->version));
 	put_field(page, "host", recording->host, sizeof(recording->host));
 	put_field(page, "boot_id", recording->boot_id, sizeof(recording->boot_id));
-	html_real(out, "wall_s",
-		((double)recording->start_ns + (double)recording->realtime_offset_ns) / 1e9);
+	html_real(out, "wall_s", (double)recording_wall_ns(recording, recording->start_ns) / 1e9);
 	html_uint(out, "span_ns", verdict_span_ns(recording, &page->summary));
 	html_uint(out, "traced_ns", verdict_traced_ns(recording, &page->summary));
 	html_bool(out, "complete", verdict_complete(recording) && !*page->damage.text);

@@ -61,12 +61,12 @@ static void put_head(struct html_page *page)
 /* When it was recorded, in the one zone that every reader can convert. */
 static void put_time(FILE *out, const struct recording *recording)
 {
-	time_t seconds = (time_t)(((int64_t)(recording->start_ns / 1000) +
-					  recording->realtime_offset_ns / 1000) / 1000000);
+	int64_t wall_ns = recording_wall_ns(recording, recording->start_ns);
+	time_t seconds = (time_t)(wall_ns / 1000000000);
 	struct tm tm;
 	char text[64];
 
-	if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &tm))
+	if (wall_ns >= 0 && gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &tm))
 		fprintf(out, "<span class=\"when\">%s</span>", text);
 }
 

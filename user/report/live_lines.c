@@ -55,13 +55,13 @@ bool live_lines_due(const struct live_lines *lines, uint64_t now_ns)
 		now_ns - lines->left_out.first_ns >= LIVE_EVERY_NS;
 }
 
-void live_lines_tell(struct live_lines *lines, FILE *out, int64_t realtime_offset_ns)
+void live_lines_tell(struct live_lines *lines, FILE *out, const struct recording *recording)
 {
 	unsigned long long count = lines->left_out.count, stalls = lines->left_out.stalls;
 
 	if (!count && !stalls)
 		return;
-	cell_time(out, lines->left_out.last_ns, realtime_offset_ns);
+	cell_time(out, recording, lines->left_out.last_ns);
 	fputs("       … ", out);
 	if (count)
 		fprintf(out, "%llu more pause%s, %s in all, longest %s", count, count == 1 ? "" : "s",

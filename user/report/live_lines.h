@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "pause.h"
+
 #define LIVE_MIN_NS   1000000ull    /* shorter ones get no line, unless the user says otherwise */
 #define LIVE_LINES    20	    /* in a second; further ones only if they are longer than all these */
 #define LIVE_EVERY_NS 1000000000ull /* at most so often comes the line of sums */
@@ -33,4 +35,4 @@ bool live_lines_take_stall(struct live_lines *lines, uint64_t end_ns, uint64_t d
 bool live_lines_due(const struct live_lines *lines, uint64_t now_ns);
 
 /* Writes it, if there is anything to tell, and begins to count anew. */
-void live_lines_tell(struct live_lines *lines, FILE *out, int64_t realtime_offset_ns);
+void live_lines_tell(struct live_lines *lines, FILE *out, const struct recording *recording);

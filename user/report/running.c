@@ -9,8 +9,7 @@
 void running_text(FILE *out, const struct recording *recording, uint32_t pid, uint64_t start_ns,
 	uint64_t now_ns)
 {
-	time_t seconds =
-		(time_t)(((int64_t)now_ns + recording_offset(recording, now_ns)) / 1000000000);
+	time_t seconds = (time_t)(recording_wall_ns(recording, now_ns) / 1000000000);
 	struct tm local;
 	char clock[16];
 

@@ -69,15 +69,14 @@ void cell_string(FILE *out, const struct strtab *strings, uint32_t id, int width
 		cell_text(out, "-", width);
 }
 
-void cell_time(FILE *out, uint64_t ns, int64_t realtime_offset_ns)
+void cell_time(FILE *out, const struct recording *recording, uint64_t ns)
 {
-	int64_t wall_ns;
+	int64_t wall_ns = recording_wall_ns(recording, ns);
 	time_t seconds;
 	struct tm parts;
 	char text[16];
 
-	if (ns > INT64_MAX || __builtin_add_overflow((int64_t)ns, realtime_offset_ns, &wall_ns) ||
-		wall_ns < 0) {
+	if (wall_ns < 0) {
 		cell_text(out, "-", -12);
 		return;
 	}

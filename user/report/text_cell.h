@@ -23,4 +23,4 @@ void cell_pause(FILE *out, const struct pause *pause, int width); /* its length,
 void cell_string(FILE *out, const struct strtab *strings, uint32_t id, int width); /* "-" for id 0 */
 
 /* "HH:MM:SS.mmm" of CLOCK_MONOTONIC @ns, in local time: 12 columns. */
-void cell_time(FILE *out, uint64_t ns, int64_t realtime_offset_ns);
+void cell_time(FILE *out, const struct recording *recording, uint64_t ns);

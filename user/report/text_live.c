@@ -53,7 +53,7 @@ static void put_origin(FILE *out, const struct recording *recording, uint64_t st
 	const struct process *process = process_of(recording, runtime);
 	const char *comm = process ? process->comm : "?";
 
-	cell_time(out, start_ns, recording_offset(recording, start_ns));
+	cell_time(out, recording, start_ns);
 	cell_known(out, process ? process->pid : UNKNOWN, 8);
 	fputc(' ', out);
 	cell_bytes(out, comm, strnlen(comm, sizeof(process->comm)), -comm_columns);

@@ -271,7 +271,7 @@ static void put_worst(FILE *out, const struct recording *recording, const struct
 	fputs("  ", out);
 	cell_string(out, stacks->strings, safepoint_reason(pause), -26);
 	fputs("  ", out);
-	cell_time(out, pause->start_ns, recording_offset(recording, pause->start_ns));
+	cell_time(out, recording, pause->start_ns);
 	fprintf(out, " (+%.3f s)  %s", pause->start_ns > recording->start_ns
 		? (double)(pause->start_ns - recording->start_ns) / 1e9 : 0.0,
 		VERDICT_NAME(runtime ? recording_process(recording, runtime->process) : NULL));

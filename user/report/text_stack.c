@@ -141,7 +141,7 @@ static void put_moment(FILE *out, const struct recording *recording, const struc
 		runtime ? recording_process(recording, runtime->process) : NULL;
 	uint64_t start_ns = pause->start_ns;
 
-	cell_time(out, start_ns, recording_offset(recording, start_ns));
+	cell_time(out, recording, start_ns);
 	start_ns = start_ns > recording->start_ns ? start_ns - recording->start_ns : 0;
 	fprintf(out, " (+%.3f s)  %s", (double)start_ns / 1e9, VERDICT_NAME(process));
 }
