@@ -234,7 +234,7 @@ static void test_json_stack_is_bounded(void **state)
 	}
 	frame.function = strtab_add(stacks.strings, inner, strlen(inner));
 	node = stack_table_node(&stacks, node, stack_table_frame(&stacks, &frame));
-	json_stack(out, "stack", &stacks, node);
+	json_stack(out, "stack", &stacks, node, NULL);
 	fclose(out);
 	assert_in_range(size, 30000, 34000);
 	assert_non_null(strstr(text, "[{\"function\":\"innermost\""));

@@ -17,7 +17,7 @@ static int on_runtime(void *arg, const struct runtime *runtime)
 	const struct recording *recording = trace_recording(capture->trace);
 
 	if (capture->lines && capture->options->json && !recording->end_ns)
-		json_runtime(capture->out, recording, runtime);
+		json_runtime(capture->out, recording, runtime, NULL);
 	return capture->store ? store_put_runtime(capture->store, runtime) : 0;
 }
 
@@ -88,7 +88,7 @@ static void show_pause(struct capture *capture, const struct pause *pause)
 
 	capture_show_header(capture, pause);
 	if (capture->options->json)
-		json_pause(capture->out, recording, stacks, pause, NULL, 0);
+		json_pause(capture->out, recording, stacks, pause, NULL, 0, NULL);
 	else
 		text_pause_line(capture->out, recording, stacks, pause);
 }
@@ -132,7 +132,7 @@ static int on_stall(void *arg, const struct stall *stall)
 	int r;
 
 	if (capture->lines && capture->options->json) {
-		json_stall(capture->out, recording, stacks, stall);
+		json_stall(capture->out, recording, stacks, stall, NULL);
 	} else if (capture->lines && stall_tells_more(capture, stall) &&
 		live_lines_take_stall(&capture->shown_lines, stall->end_ns,
 			stall->end_ns - stall->start_ns)) {

@@ -133,6 +133,7 @@ struct recording {
 	bool complete;			/* closed clean and without drops */
 	bool cut_off;			/* the writer never closed it */
 	char damage[160];		/* what of the file could not be read; "" when all could */
+	uint64_t bytes;			/* of the file it was read from; 0: none */
 	char step_asked[192];		/* what --step said when it was recorded; "" for nothing */
 	VEC(struct process) processes;
 	VEC(struct runtime) runtimes;

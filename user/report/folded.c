@@ -10,6 +10,7 @@
 
 #include "cleanup.h"
 #include "flame_text.h"
+#include "room.h"
 
 struct folder {
 	const struct report_input *input;
@@ -20,6 +21,8 @@ struct folder {
 	} *name_of;		    /* by frame */
 	struct flame_text line;
 	VEC(uint32_t) path; /* frames of the stack at hand, innermost first */
+	bool truncated;	    /* it goes on beyond them */
+	struct report_room room;
 	uint64_t total_ns, written_us;
 };
 
@@ -39,7 +42,7 @@ static void no_separators(char *bytes, size_t len)
 		*at = ':';
 }
 
-static void put_frame(struct folder *folder, uint32_t frame)
+static const struct name *name_of(struct folder *folder, uint32_t frame)
 {
 	struct flame_text *names = &folder->names;
 	struct name *name;
@@ -52,19 +55,35 @@ static void put_frame(struct folder *folder, uint32_t frame)
 		name->len = names->bytes.count - name->offset;
 		no_separators(names->bytes.items + name->offset, name->len);
 	}
-	flame_text_add(&folder->line, names->bytes.items + name->offset, name->len);
+	return name;
+}
+
+static void put_frame(struct folder *folder, uint32_t frame)
+{
+	const struct name *name = name_of(folder, frame);
+
+	flame_text_add(&folder->line, folder->names.bytes.items + name->offset, name->len);
 	flame_text_put(&folder->line, ";");
 }
 
-/* Collects the frames of @stack; -EBADMSG when the way to the root does not end. */
+/* Collects the frames of @stack for which there is room; -EBADMSG when the way to the root does not end. */
 static int find_path(struct folder *folder, uint32_t stack, struct err *err)
 {
 	const struct stack_node *nodes = folder->input->stacks->nodes;
+	size_t left = report_room_left(&folder->room), bytes;
 
 	folder->path.count = 0;
+	folder->truncated = false;
 	for (uint32_t n = stack; n; n = nodes[n].parent) {
-		uint32_t *slot = vec_add(&folder->path);
+		uint32_t *slot;
 
+		bytes = name_of(folder, nodes[n].frame)->len + 1;
+		folder->truncated = bytes > left;
+		if (folder->truncated)
+			break;
+		left -= bytes;
+		report_room_take(&folder->room, bytes);
+		slot = vec_add(&folder->path);
 		if (!slot)
 			return err_set(err, ENOMEM, "memory ran out while folding stacks");
 		*slot = nodes[n].frame;
@@ -104,6 +123,8 @@ static int put_leaf(struct folder *folder, const struct flame_leaf *leaf, size_t
 	if (r)
 		return r;
 	folder->line.bytes.count = origin_len;
+	if (folder->truncated)
+		flame_text_put(&folder->line, "[truncated];");
 	for (size_t i = folder->path.count; i > 0; i--)
 		put_frame(folder, folder->path.items[i - 1]);
 	if (leaf->stack == STACK_NONE)
@@ -137,6 +158,7 @@ static int write_folded(const struct report_input *input, FILE *out, struct err 
 {
 	_cleanup_(folder_release) struct folder folder = {
 		.input = input,
+		.room = report_room_of(input->recording),
 		.name_of = calloc(input->stacks->frame_count, sizeof(*folder.name_of)),
 	};
 	int r = folder.name_of ? flame_leaves_collect(input, false, &folder.leaves, err) :

@@ -37,8 +37,22 @@ void json_recording(FILE *out, const struct recording *recording)
 	line_end(out);
 }
 
-static void put_cmdline(FILE *out, const struct process *process)
+/* How long @text is in JSON, roughly. */
+static size_t json_bytes(const char *text, size_t len)
 {
+	size_t bytes = len;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		bytes += c < ' ' || c == 0x7f || c == 0xc2 ? 5 : c == '"' || c == '\\';
+	}
+	return bytes;
+}
+
+static void put_cmdline(FILE *out, const struct process *process, struct report_room *room)
+{
+	size_t left = report_room_left(room), bytes;
 	const char *at = process->cmdline;
 	const char *end = at ? at + process->cmdline_len : NULL;
 
@@ -53,14 +67,22 @@ static void put_cmdline(FILE *out, const struct process *process)
 
 		if (at > process->cmdline)
 			putc_unlocked(',', out);
+		bytes = 3 + json_bytes(at, len);
+		if (bytes > left) {
+			fputs_unlocked("\"[truncated]\"", out);
+			break;
+		}
 		line_string(out, at, len);
+		left -= bytes;
+		report_room_take(room, bytes);
 		at += len + 1;
 	}
 	putc_unlocked(']', out);
 }
 
 /* @runtime NULL: none was found in the process. */
-static void put_process(FILE *out, const struct process *process, const struct runtime *runtime)
+static void put_process(FILE *out, const struct process *process, const struct runtime *runtime,
+	struct report_room *room)
 {
 	static const struct runtime none = {0};
 	const struct runtime *r = runtime ? runtime : &none;
@@ -70,7 +92,7 @@ static void put_process(FILE *out, const struct process *process, const struct r
 	line_int(out, "ns_pid", process->ns_pid);
 	line_int(out, "ppid", process->ppid);
 	FIELD(out, "comm", process->comm);
-	put_cmdline(out, process);
+	put_cmdline(out, process, room);
 	FIELD(out, "runtime", r->kind);
 	FIELD(out, "runtime_version", r->version);
 	FIELD(out, "tier", r->tier);
@@ -86,17 +108,18 @@ static void put_process(FILE *out, const struct process *process, const struct r
 	line_end(out);
 }
 
-void json_process(FILE *out, const struct process *process)
+void json_process(FILE *out, const struct process *process, struct report_room *room)
 {
-	put_process(out, process, NULL);
+	put_process(out, process, NULL, room);
 }
 
-void json_runtime(FILE *out, const struct recording *recording, const struct runtime *runtime)
+void json_runtime(FILE *out, const struct recording *recording, const struct runtime *runtime,
+	struct report_room *room)
 {
 	const struct process *process = recording_process(recording, runtime->process);
 
 	if (process)
-		put_process(out, process, runtime);
+		put_process(out, process, runtime, room);
 }
 
 static void put_frame(FILE *out, const struct stack_table *stacks, const struct frame *frame)
@@ -123,49 +146,50 @@ void json_frame(FILE *out, const char *key, const struct stack_table *stacks, ui
 
 #define STACK_BYTES 32768 /* of JSON: 127 frames of 250 each */
 
-/* How long @text is in JSON, roughly. */
-static size_t json_bytes(const struct strtab *strings, uint32_t id)
-{
-	const char *text = strtab_get(strings, id);
-	size_t len = strtab_len(strings, id), bytes = len;
-
-	for (size_t i = 0; i < len; i++)
-		bytes += (unsigned char)text[i] < ' ' ? 5 : text[i] == '"' || text[i] == '\\';
-	return bytes;
-}
-
-/* Takes @frame off what a stack may be long. Whether it fits. */
-static bool fits(const struct stack_table *stacks, uint32_t frame, size_t *left)
+static size_t frame_bytes(const struct stack_table *stacks, uint32_t frame)
 {
 	const struct frame *f = &stacks->frames[frame];
-	size_t need = 64 + json_bytes(stacks->strings, f->function) +
-		json_bytes(stacks->strings, f->file);
+	const struct strtab *strings = stacks->strings;
 
-	if (need > *left)
-		return false;
-	*left -= need;
-	return true;
+	return 64 + json_bytes(strtab_get(strings, f->function), strtab_len(strings, f->function)) +
+		json_bytes(strtab_get(strings, f->file), strtab_len(strings, f->file));
 }
 
-void json_stack(FILE *out, const char *key, const struct stack_table *stacks, uint32_t node)
+void json_stack(FILE *out, const char *key, const struct stack_table *stacks, uint32_t node,
+	struct report_room *room)
 {
-	size_t left = STACK_BYTES;
+	size_t most = report_room_left(room), left, bytes;
 
 	if (!node || node >= stacks->node_count) {
 		line_null(out, key);
 		return;
 	}
+	most = left = most < STACK_BYTES ? most : STACK_BYTES;
 	line_key(out, key);
 	for (char before = '['; node; node = stacks->nodes[node].parent, before = ',') {
 		putc_unlocked(before, out);
-		if (!fits(stacks, stacks->nodes[node].frame, &left)) {
+		bytes = frame_bytes(stacks, stacks->nodes[node].frame);
+		if (bytes > left) {
+			if (room)
+				room->cut += most < STACK_BYTES;
 			fputs_unlocked("{\"function\":\"[truncated]\",\"file\":null,\"line\":null,"
 				       "\"lang\":\"mark\"}", out);
 			break;
 		}
+		left -= bytes;
 		put_frame(out, stacks, &stacks->frames[stacks->nodes[node].frame]);
 	}
+	report_room_take(room, most - left);
 	putc_unlocked(']', out);
+}
+
+#define WORD_BYTES 192 /* of 64 that are recorded, each of which may have been replaced by three */
+
+void json_word(FILE *out, const char *key, const struct stack_table *stacks, uint32_t id)
+{
+	size_t len = strtab_len(stacks->strings, id);
+
+	line_field(out, key, strtab_get(stacks->strings, id), len < WORD_BYTES ? len : WORD_BYTES);
 }
 
 /* Which generations were collected, and why. */
@@ -180,14 +204,13 @@ static void put_collection(FILE *out, const struct stack_table *stacks, const st
 	line_known(out, "generation", pause->generation);
 	line_bool(out, "full", full);
 	if (safepoint)
-		line_field(out, "cause", strtab_get(stacks->strings, pause->safepoint.cause),
-			strtab_len(stacks->strings, pause->safepoint.cause));
+		json_word(out, "cause", stacks, pause->safepoint.cause);
 	else
 		line_text(out, "cause", pause->cause ? pause_cause_name(pause->cause) : NULL);
 }
 
 void json_pause(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct pause *pause, const struct report_input *input, uint64_t index)
+	const struct pause *pause, const struct report_input *input, uint64_t index, struct report_room *room)
 {
 	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
 	const struct process *process =
@@ -205,7 +228,7 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	line_known(out, "collected", pause->collected);
 	line_known(out, "uncollectable", pause->uncollectable);
 	json_charge(out, input, index);
-	json_stack(out, "stack", stacks, pause->stack);
+	json_stack(out, "stack", stacks, pause->stack, room);
 	line_int(out, "runtime_id", pause->runtime);
 	line_known(out, "interpreter", pause->interpreter);
 	line_bool(out, "slept", !!(pause->flags & PAUSE_SLEPT));
@@ -221,7 +244,7 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	line_known(out, "rss_end", pause->rss_end);
 	line_known(out, "waited_ns", pause->waited_ns);
 	if (pause_is_safepoint(pause))
-		json_safepoint(out, recording, stacks, pause);
+		json_safepoint(out, recording, stacks, pause, room);
 	line_end(out);
 }
 
@@ -292,7 +315,8 @@ static void put_causes(FILE *out, const struct stack_table *stacks, struct summa
 	putc_unlocked(']', out);
 }
 
-void json_summary(FILE *out, const struct report_input *input, struct summary *summary)
+void json_summary(FILE *out, const struct report_input *input, struct summary *summary,
+	const struct report_room *room)
 {
 	const struct recording *recording = input->recording;
 	bool any = summary->count > 0, blind = !recording->runtimes.count && !any;
@@ -321,20 +345,22 @@ void json_summary(FILE *out, const struct report_input *input, struct summary *s
 	safepoints_sort(&summary->safepoints);
 	put_causes(out, input->stacks, summary);
 	json_jvm_summary(out, input, summary);
+	if (room->cut)
+		line_unsigned(out, "stacks_cut", room->cut);
 	line_end(out);
 }
 
-static void put_processes(FILE *out, const struct recording *recording)
+static void put_processes(FILE *out, const struct recording *recording, struct report_room *room)
 {
 	struct u64map traced = {0};
 
 	for (size_t i = 0; i < recording->runtimes.count; i++) {
-		json_runtime(out, recording, &recording->runtimes.items[i]);
+		json_runtime(out, recording, &recording->runtimes.items[i], room);
 		u64map_put(&traced, recording->runtimes.items[i].process, 1);
 	}
 	for (size_t i = 0; i < recording->processes.count; i++)
 		if (!u64map_get(&traced, recording->processes.items[i].id))
-			json_process(out, &recording->processes.items[i]);
+			json_process(out, &recording->processes.items[i], room);
 	u64map_release(&traced);
 }
 
@@ -358,7 +384,7 @@ static int cannot_write(FILE *out, int r, struct err *err)
  * attrib_next_fn returns.
  */
 static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
-	struct json_steps *steps, struct summary *summary, struct err *err)
+	struct json_steps *steps, struct summary *summary, struct report_room *room, struct err *err)
 {
 	const struct recording *recording = input->recording;
 	struct json_jvm jvm = {0};
@@ -372,9 +398,9 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 		if (!r && !quiet) {
 			drop = put_drops(out, recording, drop, pause.end_ns);
 			r = json_steps_until(steps, out, input, pause.end_ns);
-			json_jvm_until(&jvm, out, input, pause.end_ns);
+			json_jvm_until(&jvm, out, input, pause.end_ns, room);
 			if (!input->filter || pause_passes(&pause, input->filter))
-				json_pause(out, recording, input->stacks, &pause, input, index);
+				json_pause(out, recording, input->stacks, &pause, input, index, room);
 		}
 		if (r || ferror_unlocked(out))
 			break;
@@ -382,7 +408,7 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 	}
 	if (r != -ENOMEM) { /* of a damaged file, what could be read is reported */
 		if (!quiet)
-			json_jvm_until(&jvm, out, input, UINT64_MAX);
+			json_jvm_until(&jvm, out, input, UINT64_MAX, room);
 		if (json_steps_until(steps, out, input, UINT64_MAX))
 			r = -ENOMEM;
 		put_drops(out, recording, drop, UINT64_MAX);
@@ -390,17 +416,18 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 	return r;
 }
 
-static int put_report(const struct report_input *input, FILE *out, bool quiet, struct err *err)
+static int put_report(const struct report_input *input, FILE *out, bool quiet, struct report_room *room,
+	struct err *err)
 {
 	struct json_steps steps = {0};
 	struct summary summary = {0};
-	int r = put_pauses(input, out, quiet, &steps, &summary, err);
+	int r = put_pauses(input, out, quiet, &steps, &summary, room, err);
 
 	if (r == -ENOMEM) {
 		err_set(err, ENOMEM, "out of memory while adding up the pauses");
 	} else {
 		json_advice(out, input);
-		json_summary(out, input, &summary);
+		json_summary(out, input, &summary, room);
 	}
 	json_steps_release(&steps);
 	summary_release(&summary);
@@ -409,14 +436,18 @@ static int put_report(const struct report_input *input, FILE *out, bool quiet, s
 
 int json_tail(const struct report_input *input, FILE *out, struct err *err)
 {
-	return put_report(input, out, true, err);
+	struct report_room room = report_room_of(input->recording);
+
+	return put_report(input, out, true, &room, err);
 }
 
 static int write_json(const struct report_input *input, FILE *out, struct err *err)
 {
+	struct report_room room = report_room_of(input->recording);
+
 	json_recording(out, input->recording);
-	put_processes(out, input->recording);
-	return put_report(input, out, false, err);
+	put_processes(out, input->recording, &room);
+	return put_report(input, out, false, &room, err);
 }
 
 const struct report_ops report_json = {

@@ -7,19 +7,14 @@
 #include "json_line.h"
 #include "stall_sums.h"
 
-static void put_string(FILE *out, const char *key, const struct stack_table *stacks, uint32_t id)
-{
-	line_field(out, key, strtab_get(stacks->strings, id), strtab_len(stacks->strings, id));
-}
-
 void json_safepoint(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct pause *pause)
+	const struct pause *pause, struct report_room *room)
 {
 	const struct safepoint *facts = &pause->safepoint;
 	int64_t late_tid = facts->late_tid > 0 ? facts->late_tid : UNKNOWN;
 
 	line_bool(out, "gc", safepoint_collects(pause));
-	put_string(out, "operation", stacks, facts->operation);
+	json_word(out, "operation", stacks, facts->operation);
 	line_bool(out, "concurrent", !!(pause->flags & PAUSE_CONCURRENT));
 	line_known(out, "young_collections", facts->young);
 	line_known(out, "full_collections", facts->full);
@@ -33,7 +28,7 @@ void json_safepoint(FILE *out, const struct recording *recording, const struct s
 	line_text(out, "thread", runtime_thread(recording, pause->runtime, pause->tid));
 	line_known(out, "late_tid", late_tid);
 	line_text(out, "late_thread", runtime_thread(recording, pause->runtime, late_tid));
-	json_stack(out, "late_stack", stacks, facts->late_stack);
+	json_stack(out, "late_stack", stacks, facts->late_stack, room);
 	line_bool(out, "exact", !(pause->flags & PAUSE_INEXACT));
 }
 
@@ -56,14 +51,14 @@ static void put_origin(FILE *out, const struct recording *recording, uint32_t id
 }
 
 void json_stall(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct stall *stall)
+	const struct stall *stall, struct report_room *room)
 {
 	line_begin(out, "stall");
 	line_unsigned(out, "id", stall->id);
 	put_origin(out, recording, stall->runtime, stall->tid, stall->start_ns, stall->end_ns);
 	line_text(out, "kind", stall_kind_name(stall->kind));
 	line_known(out, "collections", stall->kind == STALL_EXPLICIT ? stall->collections : UNKNOWN);
-	json_stack(out, "stack", stacks, stall->stack);
+	json_stack(out, "stack", stacks, stall->stack, room);
 	line_end(out);
 }
 
@@ -73,12 +68,12 @@ void json_phase(FILE *out, const struct recording *recording, const struct stack
 	line_begin(out, "phase");
 	line_unsigned(out, "id", phase->id);
 	put_origin(out, recording, phase->runtime, phase->tid, phase->start_ns, phase->end_ns);
-	put_string(out, "name", stacks, phase->name);
+	json_word(out, "name", stacks, phase->name);
 	line_end(out);
 }
 
 void json_jvm_until(struct json_jvm *jvm, FILE *out, const struct report_input *input,
-	uint64_t time_ns)
+	uint64_t time_ns, struct report_room *room)
 {
 	const struct recording *recording = input->recording;
 
@@ -89,7 +84,7 @@ void json_jvm_until(struct json_jvm *jvm, FILE *out, const struct report_input *
 			? &recording->phases.items[jvm->phase] : NULL;
 
 		if (stall && stall->end_ns <= time_ns && (!phase || stall->end_ns <= phase->end_ns)) {
-			json_stall(out, recording, input->stacks, stall);
+			json_stall(out, recording, input->stacks, stall, room);
 			jvm->stall++;
 		} else if (phase && phase->end_ns <= time_ns) {
 			json_phase(out, recording, input->stacks, phase);

@@ -151,6 +151,18 @@ static int open_database(struct store_reader *reader, const struct store_file *f
 	return rc == SQLITE_OK ? trust_little(reader->db) : rc;
 }
 
+/* Of the file, or of its WAL (SQLITE_FCNTL_JOURNAL_POINTER). */
+static uint64_t bytes_of(struct store_reader *reader, int which)
+{
+	sqlite3_file *file = NULL;
+	sqlite3_int64 bytes = 0;
+
+	if (sqlite3_file_control(reader->db, "main", which, &file) == SQLITE_OK && file && file->pMethods &&
+		file->pMethods->xFileSize(file, &bytes) == SQLITE_OK && bytes > 0)
+		return (uint64_t)bytes;
+	return 0;
+}
+
 /* Of what is open, facts and places. 0, or -errno with a sentence and @reader freed. */
 static int begin_reading(struct store_reader *reader, struct store_reader **ret, struct err *err)
 {
@@ -164,6 +176,8 @@ static int begin_reading(struct store_reader *reader, struct store_reader **ret,
 	reader->pauses = (struct cursor){.table = "pause", .things = "pauses"};
 	reader->marks = (struct cursor){.table = "step_mark", .things = "step marks"};
 	reader->safepoints = (struct cursor){.table = "safepoint", .things = "safepoints"};
+	reader->recording.bytes = bytes_of(reader, SQLITE_FCNTL_FILE_POINTER) +
+		bytes_of(reader, SQLITE_FCNTL_JOURNAL_POINTER);
 	*ret = reader;
 	return 0;
 }
