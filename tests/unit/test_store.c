@@ -41,6 +41,7 @@ static void test_round_trip(void **state)
 	const struct recording *recording;
 	const struct stack_table *stacks;
 	struct pause pause;
+	struct stat st;
 	int r;
 
 	make_file(PAUSES);
@@ -63,6 +64,9 @@ static void test_round_trip(void **state)
 	assert_int_equal(recording->runtimes.count, 2);
 	assert_string_equal(recording->runtimes.items[0].path, "/usr/bin/python3.11");
 	assert_int_equal(recording->runtimes.items[1].missed, 13);
+	assert_int_equal(recording->processes.items[0].attached_ns, 7);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(recording->bytes, st.st_size);
 	assert_int_equal(recording->drops.count, 1);
 	assert_int_equal(recording->drops.items[0].count, 11);
 	for (int pass = 0; pass < 2; pass++) {

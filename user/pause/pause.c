@@ -68,9 +68,9 @@ _Static_assert(!offsetof(struct process, id) && !offsetof(struct runtime, id) &&
 
 uint64_t recording_traced_from(const struct recording *recording, const struct process *process)
 {
-	uint64_t attached_ns = 0;
+	uint64_t attached_ns = process->attached_ns;
 
-	for (size_t i = 0; i < recording->runtimes.count; i++) {
+	for (size_t i = 0; !process->attached_ns && i < recording->runtimes.count; i++) {
 		const struct runtime *runtime = &recording->runtimes.items[i];
 
 		if (runtime->process == process->id && runtime->attached_ns &&

@@ -88,6 +88,7 @@ struct process {
 	char *cmdline; /* arguments separated by NUL; owned */
 	uint32_t cmdline_len;
 	uint64_t seen_ns, exit_ns; /* exit_ns 0: alive when the recording ended */
+	uint64_t attached_ns; /* of the first of its runtimes; 0: recording_traced_from() looks for it among all */
 };
 
 /* One managed runtime in one process: a libpython mapped by it, and how it was probed. */

@@ -163,6 +163,29 @@ static int add_pause(struct collector *collector, const struct report_input *inp
 	return 0;
 }
 
+/* Which processes have several runtimes: one pass, however many there are. 0 or -ENOMEM. */
+static int find_shared(struct flame_leaves *leaves, const struct recording *recording)
+{
+	_cleanup_(u64map_release) struct u64map runtimes = {0};
+
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		uint64_t *known = u64map_get(&runtimes, recording->runtimes.items[i].process);
+
+		if (known)
+			++*known;
+		else if (u64map_put(&runtimes, recording->runtimes.items[i].process, 1))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < leaves->origins.count; i++) {
+		struct flame_origin *origin = &leaves->origins.items[i];
+		const struct runtime *runtime = recording_runtime(recording, origin->runtime);
+		const uint64_t *known = runtime ? u64map_get(&runtimes, runtime->process) : NULL;
+
+		origin->shared = known && *known > 1;
+	}
+	return 0;
+}
+
 int flame_leaves_collect(const struct report_input *input, bool causes, struct flame_leaves *ret,
 	struct err *err)
 {
@@ -183,6 +206,8 @@ int flame_leaves_collect(const struct report_input *input, bool causes, struct f
 	}
 	if (r < 0)
 		return r;
+	if (find_shared(&collector.leaves, input->recording))
+		return err_set(err, ENOMEM, "memory ran out while adding up the pauses");
 	*ret = collector.leaves;
 	collector.leaves = (struct flame_leaves){};
 	return 0;

@@ -28,6 +28,7 @@ struct flame_leaf {
 struct flame_origin {
 	uint32_t runtime;
 	int32_t interpreter; /* 0 also when not known */
+	bool shared; /* its process has other runtimes */
 	uint64_t ns, pauses;
 	VEC(struct flame_leaf) leaves; /* in the order they first occurred */
 };

@@ -111,15 +111,6 @@ void flame_text_frame(struct flame_text *text, const struct stack_table *stacks,
 	}
 }
 
-static bool several_runtimes(const struct recording *recording, uint32_t process)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < recording->runtimes.count; i++)
-		found += recording->runtimes.items[i].process == process;
-	return found > 1;
-}
-
 void flame_text_origin(struct flame_text *text, const struct recording *recording,
 	const struct flame_origin *origin)
 {
@@ -134,7 +125,7 @@ void flame_text_origin(struct flame_text *text, const struct recording *recordin
 	} else {
 		flame_text_put(text, "[unknown process]");
 	}
-	if (process && several_runtimes(recording, process->id)) {
+	if (process && origin->shared) {
 		flame_text_put(text, " ");
 		flame_text_clean(text, runtime->kind, strnlen(runtime->kind, sizeof(runtime->kind)),
 			0);

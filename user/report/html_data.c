@@ -373,7 +373,7 @@ int html_data_write(struct html_page *page, struct err *err)
 	if (r)
 		return err_set(err, -r, "memory ran out while writing the page");
 	html_recorded_write(page);
-	html_stacks_write(&page->stacks, out, &page->text);
+	r = html_stacks_write(&page->stacks, out, &page->text);
 	putc_unlocked('}', out);
-	return 0;
+	return r ? err_set(err, -r, "memory ran out while writing the page") : 0;
 }

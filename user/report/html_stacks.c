@@ -3,11 +3,13 @@
 #include <stdlib.h>
 
 #include "attrib.h"
+#include "cleanup.h"
 #include "html_pack.h"
 #include "html_stacks.h"
 
 #define NAME_MOST 240 /* characters of a function or a path */
 #define DEEPEST	  4096 /* frames; a longer chain of parents is damage */
+#define VAIN_MOST 100  /* times the limit of nodes: so many are walked for stacks that do not fit */
 
 void html_stacks_release(struct html_stacks *stacks)
 {
@@ -121,11 +123,16 @@ int html_stacks_node(struct html_stacks *stacks, uint32_t node, uint32_t *ret)
 	*ret = known ? (uint32_t)*known : 0;
 	if (node == STACK_NONE || known)
 		return 0;
+	if (stacks->walked > VAIN_MOST * stacks->nodes_most) {
+		stacks->refused++;
+		return 0;
+	}
 	r = find_path(stacks, node);
 	if (r <= 0)
 		return r;
 	if (stacks->nodes.count + stacks->path.count > stacks->nodes_most ||
 		stacks->text_bytes > stacks->text_most) {
+		stacks->walked += stacks->path.count;
 		stacks->refused++;
 		return 0;
 	}
@@ -159,10 +166,13 @@ static unsigned int id_of(const struct u64map *map, uint32_t key)
 }
 
 /* Frames are [function, file, line, language]; a node is three numbers: how far back its parent is, frame, trigger. */
-void html_stacks_write(const struct html_stacks *stacks, FILE *out, struct flame_text *scratch)
+int html_stacks_write(const struct html_stacks *stacks, FILE *out, struct flame_text *scratch)
 {
+	_cleanup_free_ uint32_t *triggers = attrib_triggers(stacks->table);
 	struct html_pack pack;
 
+	if (!triggers)
+		return -ENOMEM;
 	write_strings(stacks, out, scratch);
 	html_key(out, false, "frames");
 	fputs("[0", out);
@@ -181,8 +191,8 @@ void html_stacks_write(const struct html_stacks *stacks, FILE *out, struct flame
 
 		html_pack_uint(&pack, i + 1 - id_of(&stacks->node_ids, n->parent));
 		html_pack_uint(&pack, id_of(&stacks->frame_ids, n->frame));
-		html_pack_uint(&pack,
-			id_of(&stacks->frame_ids, attrib_trigger(stacks->table, node)));
+		html_pack_uint(&pack, id_of(&stacks->frame_ids, triggers[node]));
 	}
 	html_pack_end(&pack);
+	return 0;
 }

@@ -19,6 +19,7 @@ struct html_stacks {
 	VEC(uint32_t) nodes, frames, strings;	       /* of the table, by id of the page − 1 */
 	VEC(uint32_t) path;			       /* scratch */
 	size_t text_bytes;
+	size_t walked; /* nodes of stacks that were refused */
 	uint64_t refused; /* stacks that were left out because a limit was reached */
 };
 
@@ -34,5 +35,5 @@ int html_stacks_frame(struct html_stacks *stacks, uint32_t frame, uint32_t *ret)
 /* The page's id of string @string of the table, whatever the limits; 0 for 0. 0 or -ENOMEM. */
 int html_stacks_string(struct html_stacks *stacks, uint32_t string, uint32_t *ret);
 
-/* ,"strings":[…],"frames":[…],"nodes":"…" */
-void html_stacks_write(const struct html_stacks *stacks, FILE *out, struct flame_text *scratch);
+/* ,"strings":[…],"frames":[…],"nodes":"…". 0 or -ENOMEM. */
+int html_stacks_write(const struct html_stacks *stacks, FILE *out, struct flame_text *scratch);

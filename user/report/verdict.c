@@ -32,15 +32,20 @@ uint64_t verdict_span_ns(const struct recording *recording, const struct summary
 	return verdict_end_ns(recording, summary) - recording->start_ns;
 }
 
-uint64_t verdict_process_span_ns(const struct recording *recording, const struct summary *summary,
-	const struct process *process)
+/* How long @process was traced in a recording that ends at @end_ns. */
+static uint64_t process_span_ns(const struct recording *recording, const struct process *process, uint64_t end_ns)
 {
 	uint64_t start_ns = recording_traced_from(recording, process);
-	uint64_t end_ns = verdict_end_ns(recording, summary);
 
 	if (process->exit_ns && process->exit_ns < end_ns)
 		end_ns = process->exit_ns;
 	return end_ns > start_ns ? end_ns - start_ns : 0;
+}
+
+uint64_t verdict_process_span_ns(const struct recording *recording, const struct summary *summary,
+	const struct process *process)
+{
+	return process_span_ns(recording, process, verdict_end_ns(recording, summary));
 }
 
 struct traced {
@@ -54,6 +59,7 @@ static struct traced find_traced(const struct recording *recording, const struct
 {
 	struct traced traced = {0};
 	struct u64map seen = {0}, paused = {0};
+	uint64_t end_ns = verdict_end_ns(recording, summary);
 
 	for (size_t i = 0; i < recording->runtimes.count; i++) {
 		uint32_t id = recording->runtimes.items[i].process;
@@ -67,7 +73,7 @@ static struct traced find_traced(const struct recording *recording, const struct
 		traced.one = process;
 		traced.count++;
 		if (__builtin_add_overflow(traced.total_ns,
-			    verdict_process_span_ns(recording, summary, process), &traced.total_ns))
+			    process_span_ns(recording, process, end_ns), &traced.total_ns))
 			traced.total_ns = UINT64_MAX;
 	}
 	u64map_release(&seen);

@@ -136,6 +136,15 @@ static bool may_have_more(struct store_reader *reader, uint32_t process)
 	return ++*known <= RUNTIMES_MOST;
 }
 
+/* So that nobody need look through all runtimes for those of each process. */
+static void note_attached(struct recording *recording, const struct runtime *runtime)
+{
+	struct process *process = (struct process *)recording_process(recording, runtime->process);
+
+	if (runtime->attached_ns && (!process->attached_ns || runtime->attached_ns < process->attached_ns))
+		process->attached_ns = runtime->attached_ns;
+}
+
 static int read_runtime(struct store_reader *reader, sqlite3_stmt *row)
 {
 	struct recording *recording = &reader->recording;
@@ -158,6 +167,7 @@ static int read_runtime(struct store_reader *reader, sqlite3_stmt *row)
 	runtime->process = (uint32_t)process;
 	runtime->attached_ns = attached_ns;
 	runtime->missed = missed;
+	note_attached(recording, runtime);
 	read_field(row, 2, runtime->kind, sizeof(runtime->kind));
 	read_field(row, 3, runtime->version, sizeof(runtime->version));
 	read_field(row, 4, runtime->tier, sizeof(runtime->tier));
