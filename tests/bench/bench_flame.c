@@ -158,7 +158,9 @@ static int record(uint64_t count, const char *path)
 	int r;
 
 	program_init(&p, count);
-	r = store_create(path, &p.recording, &writer, &err);
+	r = store_begin(path, &p.recording, &writer, &err);
+	if (!r)
+		r = store_settle(writer, &err);
 	if (!r)
 		r = store_put_process(writer, &p.process) || store_put_runtime(writer, &p.runtime) ||
 			store_put_stacks(writer, &p.stacks);

@@ -166,7 +166,8 @@ static void write_file(const char *path, enum rows rows, uint64_t count)
 	uint64_t now = head.start_ns;
 	struct err err;
 
-	must(store_create(path, &head, &writer, &err), err.text);
+	must(store_begin(path, &head, &writer, &err), err.text);
+	must(store_settle(writer, &err), err.text);
 	for (uint32_t i = 1; i <= 4; i++) {
 		struct process process = {.id = i, .pid = 4710 + (int)i, .ns_pid = 4710 + (int)i,
 			.comm = "python3", .seen_ns = now};

@@ -222,6 +222,19 @@ static void put_steps(struct store_writer *writer)
 		assert_int_equal(store_put_series(writer, &series[i]), 0);
 }
 
+/* A recording at once at its path, as one that is being recorded. 0 or -errno with a sentence. */
+static int create(const struct recording *recording, struct store_writer **ret, struct err *err)
+{
+	int r = store_begin(path, recording, ret, err);
+
+	r = r ? r : store_settle(*ret, err);
+	if (r) {
+		store_abandon(*ret);
+		*ret = NULL;
+	}
+	return r;
+}
+
 /* A writer that has taken facts, stacks and pauses 1 … @count. */
 static struct store_writer *start(uint64_t count, bool drops)
 {
@@ -230,7 +243,7 @@ static struct store_writer *start(uint64_t count, bool drops)
 	struct stack_table stacks;
 	struct err err = {""};
 
-	if (store_create(path, &recording, &writer, &err))
+	if (create(&recording, &writer, &err))
 		fail_msg("%s", err.text);
 	if (drops)
 		put_facts(writer);

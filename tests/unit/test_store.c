@@ -254,7 +254,7 @@ static void test_being_recorded(void **state)
 	snprintf(who, sizeof(who), "process %d", (int)child);
 	assert_int_equal(store_open(path, &reader, &err), -EBUSY);
 	assert_non_null(strstr(err.text, who));
-	assert_int_equal(store_create(path, &recording, &writer, &err), -EBUSY);
+	assert_int_equal(create(&recording, &writer, &err), -EBUSY);
 	assert_non_null(strstr(err.text, who));
 	kill_and_wait(child);
 	assert_int_equal(read_killed(), 0);
@@ -278,7 +278,7 @@ static void refuse_create(int code, const char *words)
 	struct store_writer *writer = NULL;
 	struct err err = {""};
 
-	assert_int_equal(store_create(path, &recording, &writer, &err), -code);
+	assert_int_equal(create(&recording, &writer, &err), -code);
 	assert_null(writer);
 	if (!strstr(err.text, words) || !strstr(err.text, path))
 		fail_msg("%s", err.text);
@@ -455,7 +455,7 @@ static void test_clock_shifts(void **state)
 	struct store_reader *reader;
 	const struct recording *recording;
 
-	assert_int_equal(store_create(path, &head, &writer, NULL), 0);
+	assert_int_equal(create(&head, &writer, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(shifts); i++)
 		assert_int_equal(store_put_clock(writer, &shifts[i]), 0);
 	assert_int_equal(store_close(writer, &head, NULL), 0);
@@ -518,7 +518,7 @@ static void test_emptied_stacks(void **state)
 	struct pause pause;
 	unsigned int seen = 0;
 
-	assert_int_equal(store_create(path, &head, &writer, NULL), 0);
+	assert_int_equal(create(&head, &writer, NULL), 0);
 	store_put_process(writer, &process);
 	store_put_runtime(writer, &runtime);
 	for (uint32_t generation = 0; generation < 7; generation++)

@@ -112,9 +112,3 @@ int store_next_mark(struct store_reader *reader, struct mark *ret, struct err *e
 		r = cursor_begin(reader, &reader->marks, sql, err);
 	return r ? r : cursor_next(reader, &reader->marks, read_mark, ret, err);
 }
-
-int store_rewind_marks(struct store_reader *reader)
-{
-	cursor_rewind(&reader->marks);
-	return 0;
-}

@@ -29,10 +29,6 @@ int store_settle(struct store_writer *writer, struct err *err);
 int store_begin_nameless(const char *folder, const struct recording *head, struct store_writer **ret,
 	struct err *err);
 
-/* store_begin() and store_settle() in one. */
-int store_create(const char *path, const struct recording *head, struct store_writer **ret,
-	struct err *err);
-
 /* Whether the regular file open as @fd begins as a recording does, whole or not. */
 bool store_is_recording(int fd);
 
@@ -104,9 +100,8 @@ const struct stack_table *store_stacks(struct store_reader *reader, struct err *
 int store_next_pause(struct store_reader *reader, struct pause *ret, struct err *err);
 int store_rewind(struct store_reader *reader);
 
-/* The same for marks, by id; recordings of gctrace 0.1 before it knew steps have none. */
+/* The same for marks, by id, once; recordings of gctrace 0.1 before it knew steps have none. */
 int store_next_mark(struct store_reader *reader, struct mark *ret, struct err *err);
-int store_rewind_marks(struct store_reader *reader);
 
 /* The SQL text of the schema with its comments, for `gctrace schema`. */
 extern const char store_schema_sql[];

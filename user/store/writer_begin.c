@@ -127,18 +127,3 @@ int store_settle(struct store_writer *writer, struct err *err)
 		*err = writer->error;
 	return r;
 }
-
-int store_create(const char *path, const struct recording *head, struct store_writer **ret,
-	struct err *err)
-{
-	struct store_writer *writer = NULL;
-	int r = store_begin(path, head, &writer, err);
-
-	if (!r)
-		r = store_settle(writer, err);
-	if (r)
-		store_abandon(writer);
-	else
-		*ret = writer;
-	return r;
-}
