@@ -116,6 +116,17 @@ __noinline int end_was_lost(struct thread_state *state)
  * Which generation's counter moved says what was collected; none: the call did nothing, 0 is
  * returned. A global function, like walk_stack(): its branches are verified once, not per caller.
  */
+/*
+ * Which interpreter it is: read while it collects, since by the time the record is, it may have ended and another lie where
+ * it lay. Of the only one there is, nobody need ask.
+ */
+static __always_inline __s32 number_of(const struct gc_layout *layout, const struct thread_state *state)
+{
+	const struct shared *s = shared();
+
+	return s && s->several && state->tstate ? (__s32)read_u64(state->interpreter + layout->interp_number) : -1;
+}
+
 __noinline int settle_books(struct thread_state *state)
 {
 	const struct gc_layout *layout;
@@ -155,6 +166,7 @@ __noinline int settle_books(struct thread_state *state)
 		record->generation = state->generation;
 		moved = 1;
 	}
+	record->number = number_of(layout, state);
 	/* It was not the one that was due. */
 	if (moved && state->cause == GC_CAUSE_AUTOMATIC && state->due >= 0 &&
 		record->generation >= 0 && state->due != record->generation)

@@ -36,18 +36,24 @@ static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct gc_la
 	return tstate_by_gil(layout, runtime);
 }
 
-/* Notes the process's interpreter; a second one ends the caching of find_interpreter(). */
-static __always_inline void note_interpreter(struct shared *s, __u64 interpreter)
+/*
+ * Notes the process's interpreter; a second one ends the caching of find_interpreter(). So does one beside the main one
+ * that comes first: the next may lie where it ended.
+ */
+static __always_inline void note_interpreter(struct shared *s, const struct gc_layout *layout,
+	__u64 interpreter)
 {
 	__u32 tgid = current_tgid();
 	struct gc_target *target = bpf_map_lookup_elem(&targets, &tgid);
 
 	if (!target)
 		return;
+	if (target->interpreter == interpreter)
+		return;
+	if (target->interpreter || read_u64(interpreter + layout->interp_number))
+		s->several = 1;
 	if (!target->interpreter)
 		target->interpreter = interpreter;
-	else if (target->interpreter != interpreter)
-		s->several = 1;
 }
 
 /*
@@ -67,5 +73,5 @@ static __always_inline void find_interpreter(struct thread_state *state,
 	state->interpreter = read_u64(tstate + layout->tstate_interp);
 	state->gc = layout->runtime_gc ? state->runtime + layout->runtime_gc
 				       : state->interpreter + layout->interp_gc;
-	note_interpreter(s, state->interpreter);
+	note_interpreter(s, layout, state->interpreter);
 }

@@ -92,7 +92,8 @@ struct gc_pause {
 	__u64 rss_start, rss_end;
 	/* Of the pause, in which the parent's thread that forked this process slept, for whatever reason. */
 	__u64 waited_ns;
-	__u32 frame_count, pad;
+	__u32 frame_count;
+	__s32 number; /* of the interpreter; -1: not read, since no process has shown one beside the main one */
 	struct gc_frame frames[GC_MAX_FRAMES + 1];
 };
 
@@ -445,7 +446,8 @@ struct gc_layout {
 	 * 3.8 - 3.12: who called the collector, by the return address @caller_at bytes above %rsp.
 	 */
 	__u16 caller_at, manual_count;
-	__u16 pad[2];
+	__u16 interp_number; /* where an interpreter's state keeps its number, a u64 */
+	__u16 pad;
 	__u64 manual_return[GC_MAX_CALLERS]; /* addresses in the file: manual_count calls by hand */
 	__u64 caller_first, caller_last; /* where all calls lie, the automatic ones too */
 };

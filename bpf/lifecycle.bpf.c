@@ -118,6 +118,7 @@ static __always_inline void leave_pause(struct thread_state *state)
 	record->header.time_ns = bpf_ktime_get_ns();
 	record->start_ns = state->start_ns;
 	record->interpreter = state->interpreter;
+	record->number = -1;
 	record->image = state->image;
 	record->generation = state->generation;
 	record->cause = state->cause;

@@ -484,15 +484,21 @@ posix.write(%d, repr([a - b for a, b in zip(after, before)]).encode())
 KEPT = []  # interpreters: dropping the last reference to one ends it, with collections of its own
 
 
+def interpreters_module():
+    """None: this build has none."""
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        try:
+            return __import__(name)
+        except ImportError:
+            pass
+    return None
+
+
 def do_subinterpreters(*counts):
     """subinterpreters N0 N1 N2: here that many, in each of two others one and two more."""
-    try:
-        import _interpreters as interpreters
-    except ImportError:
-        try:
-            import _xxsubinterpreters as interpreters
-        except ImportError:
-            return {"unsupported": "no _interpreters module in this build"}
+    interpreters = interpreters_module()
+    if not interpreters:
+        return {"unsupported": "no _interpreters module in this build"}
     run = interpreters.run_string
     counts = [int(n) for n in counts]
     ids = [interpreters.create() for _ in range(2)]
@@ -506,6 +512,34 @@ def do_subinterpreters(*counts):
         run(which, IN_SUBINTERPRETER % ([n + i + 1 for n in counts], writer))
         answer = os.read(reader, 4096)
         result["others"].append(json.loads(answer.decode()))
+    return result
+
+
+SHORT_LIVED = """
+import gc
+gc.disable()
+for _ in range(%d):
+    gc.collect(0)
+import posix
+posix.write(%d, str(gc.get_stats()[0]["collections"]).encode())
+"""
+
+
+def do_successive(count, each):
+    """successive N EACH: N interpreters, each begun when the one before has ended, with so many collections and more."""
+    interpreters = interpreters_module()
+    if not interpreters:
+        return {"unsupported": "no _interpreters module in this build"}
+    reader, writer = os.pipe()
+    books = Books()
+    others = []
+    for i in range(int(count)):
+        which = interpreters.create()
+        interpreters.run_string(which, SHORT_LIVED % (int(each) + i % 3, writer))
+        others.append(int(os.read(reader, 4096)))
+        interpreters.destroy(which)
+    result = books.close()
+    result["others"] = others
     return result
 
 

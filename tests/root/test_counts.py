@@ -1,5 +1,7 @@
 """Every pause against CPython's own books: gc.get_stats() and the times gc.callbacks saw."""
 
+import collections
+
 import pytest
 
 import conftest
@@ -280,6 +282,33 @@ def test_interpreters(bench, case):
     for pause in pauses:
         seen.setdefault(pause["interpreter"], []).append(pause)
     assert sorted(per_generation(some) for some in seen.values()) == sorted(counted)
+
+
+def test_successive_interpreters(bench, some_runtime):
+    """251 interpreters, one after the other, most of them where one has just ended: each collects for itself."""
+    target = bench.oracle(some_runtime)
+    tracer = bench.record(target)
+    books = target.ask("successive 251 3")
+    if "unsupported" in books:
+        pytest.skip(books["unsupported"])
+    assert target.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    check_clean(records)
+    check_process(records, target, best_tiers(some_runtime))
+    assert len(books["others"]) == 251 and sum(books["others"]) >= 251 * 4 - 1
+    pauses = records.of_pid(target.pid)
+    young = [p for p in pauses if p["generation"] == 0]
+    # 3.8 has one collector for all: what the main interpreter counts is the sum
+    own = books["collections"][0]
+    assert len(young) == own + (sum(books["others"]) if some_runtime.minor >= (3, 9) else 0)
+    # and says which it was, though many had one address
+    seen = collections.Counter(p["interpreter"] for p in young)
+    del seen[0]
+    assert len(seen) == 251
+    if some_runtime.minor >= (3, 9):
+        assert [seen[number] for number in sorted(seen)] == books["others"]
 
 
 def test_two_targets(bench, some_runtime):

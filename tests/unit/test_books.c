@@ -159,9 +159,33 @@ static void those_who_ended_are_forgotten(void **state)
 	books_release(&books);
 }
 
+/* A process that begins and ends interpreters for ever; two live on, of which one collects. */
+static void ended_interpreters_are_forgotten(void **state)
+{
+	struct books books = {};
+
+	books_settle(&books, 1, 0x7f0000000010, COUNTS(0, 0, 0));
+	books_pause(&books, 1, 1, 0, COUNTS(1, 0, 0));
+	books_pause(&books, 1, 2, 0, COUNTS(1, 0, 0));
+	for (uint64_t number = 3; number < 100003; number++) {
+		assert_int_equal(books_pause(&books, 1, number, 0, COUNTS(1, 0, 0)), 0);
+		assert_int_equal(books_pause(&books, 1, number, 0, COUNTS(2, 0, 0)), 0);
+		assert_int_equal(books_pause(&books, 1, 1, 0, COUNTS(number - 1, 0, 0)), 0);
+		books_turn(&books);
+		assert_in_range(books.lines.count, 3, 1024);
+		assert_in_range(books.index.count, 3, 1024);
+	}
+	assert_int_equal(books_pause(&books, 1, 1, 0, COUNTS(100003, 0, 0)), 1); /* one lies between */
+	assert_int_equal(books_pause(&books, 1, 2, 0, COUNTS(9, 0, 0)), 0); /* begins anew */
+	assert_int_equal(books_pause(&books, 1, 2, 0, COUNTS(11, 0, 0)), 1);
+	assert_int_equal(books_settle(&books, 1, 0x7f0000000010, COUNTS(7, 0, 0)), 7);
+	books_release(&books);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ended_interpreters_are_forgotten),
 		cmocka_unit_test(consecutive_pauses_miss_nothing),
 		cmocka_unit_test(gaps_are_counted_once),
 		cmocka_unit_test(looking_again_forgives_nothing),

@@ -51,6 +51,7 @@ static int decode_pause(const void *bytes, size_t size, struct event *event)
 	event->type = EVENT_PAUSE;
 	event->pause.start_ns = wire->start_ns;
 	event->pause.interpreter = wire->interpreter;
+	event->pause.number = wire->number < 0 ? -1 : wire->number;
 	event->pause.image = wire->image;
 	event->pause.cause = wire->cause;
 	event->pause.generation = wire->generation;

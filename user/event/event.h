@@ -99,6 +99,7 @@ struct event {
 			uint64_t start_ns, interpreter;
 			uint32_t image, cause, flags;
 			int32_t generation;
+			int32_t number; /* of the interpreter; -1: not read */
 			uint64_t collected, uncollectable, collections[3];
 			uint64_t heap_objects, heap_pending; /* with EVENT_HEAP */
 			uint64_t rss_start, rss_end;	     /* with EVENT_RSS; bytes */

@@ -89,6 +89,7 @@ uint64_t books_pause(struct books *books, uint32_t process, uint64_t interpreter
 		begin(books, process, interpreter, counts);
 		return 0;
 	}
+	line->idle = false;
 	if (counts[generation] <= line->seen[generation])
 		return 0; /* a read of the books overtook this pause and counted it already */
 	return forgive(line, advance(line, counts) - 1);
@@ -136,7 +137,8 @@ int books_fork(struct books *books, uint32_t parent, uint32_t child)
 	return 0;
 }
 
-void books_keep(struct books *books, bool (*known)(void *arg, uint32_t process), void *arg)
+/* Keeps those lines for which @keep(@arg, line) holds. */
+static void sift(struct books *books, bool (*keep)(void *arg, const struct books_line *line), void *arg)
 {
 	size_t kept = 0;
 
@@ -144,13 +146,53 @@ void books_keep(struct books *books, bool (*known)(void *arg, uint32_t process),
 		struct books_line line = books->lines.items[i];
 		uint64_t *at = u64map_get(&books->index, key(line.process, line.interpreter));
 
-		if (!known(arg, line.process)) {
-			u64map_remove(&books->index, key(line.process, line.interpreter));
+		if (!keep(arg, &line)) {
+			if (at && *at == i)
+				u64map_remove(&books->index, key(line.process, line.interpreter));
 			continue;
 		}
-		if (at)
+		if (at && *at == i)
 			*at = kept;
 		books->lines.items[kept++] = line;
 	}
 	books->lines.count = kept;
+}
+
+struct known {
+	bool (*known)(void *arg, uint32_t process);
+	void *arg;
+};
+
+static bool is_of_known(void *arg, const struct books_line *line)
+{
+	const struct known *known = arg;
+
+	return known->known(known->arg, line->process);
+}
+
+void books_keep(struct books *books, bool (*known)(void *arg, uint32_t process), void *arg)
+{
+	struct known those = {known, arg};
+
+	sift(books, is_of_known, &those);
+}
+
+#define MOST_LINES 512
+
+static bool is_in_use(void *arg, const struct books_line *line)
+{
+	bool numbered = line->interpreter && line->interpreter <= INT32_MAX; /* no address is so low */
+
+	return !numbered || !line->idle;
+}
+
+void books_turn(struct books *books)
+{
+	if (books->lines.count < (books->turn_at ? books->turn_at : MOST_LINES))
+		return;
+	sift(books, is_in_use, NULL);
+	for (size_t i = 0; i < books->lines.count; i++)
+		books->lines.items[i].idle = true;
+	/* Less than twice as many: those that came since then are all that the next turn leaves. */
+	books->turn_at = books->lines.count / 2 * 3 > MOST_LINES ? books->lines.count / 2 * 3 : MOST_LINES;
 }

@@ -13,14 +13,16 @@
 /* One interpreter of one process. */
 struct books_line {
 	uint32_t process;     /* struct process.id; 0: the line has ended */
-	uint64_t interpreter; /* its address */
+	uint64_t interpreter; /* its address; of one beside the main one its number, once that is known */
 	uint64_t seen[3];     /* collections accounted for, by generation */
 	bool one_unseen;      /* one was under way when we came: its count will come unasked for */
+	bool idle;	      /* no pause has come since the last turn */
 };
 
 struct books {
 	VEC(struct books_line) lines;
 	struct u64map index;
+	size_t turn_at; /* so many lines: time for a turn */
 };
 
 void books_release(struct books *books);
@@ -57,6 +59,11 @@ void books_expect(struct books *books, uint32_t process, uint64_t interpreter);
 
 /* Keeps the lines of those processes for which @known(@arg, process) holds. */
 void books_keep(struct books *books, bool (*known)(void *arg, uint32_t process), void *arg);
+/*
+ * Once there are many lines, forgets the interpreters with a number that have not collected since the last time: nobody
+ * says when one ends, and a process may begin and end them for ever. One that lives begins a new line with its next pause.
+ */
+void books_turn(struct books *books);
 /* The process has become another program: its lines end, and the same addresses may begin new ones. */
 void books_exec(struct books *books, uint32_t process);
 

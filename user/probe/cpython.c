@@ -267,6 +267,7 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 	cpython_layout(file, minor, &runtime, &ret->layout, &free_threaded);
 	ret->minor = minor;
 	ret->interp_id = cpython_interp_id(minor);
+	ret->layout.interp_number = (uint16_t)ret->interp_id;
 	if (free_threaded)
 		strncat(ret->version, "t", sizeof(ret->version) - strlen(ret->version) - 1);
 	if (cpython_fits(pid, image->map.start - ret->page_vaddr, ret) == -EPROTO)

@@ -55,8 +55,9 @@ static void on_pause(struct trace *trace, const struct event *event)
 		.end_ns = event->time_ns,
 		.runtime = runtime->id,
 		.tid = event->tid,
-		.interpreter = trace_interpreter(trace, process, (pid_t)event->pid,
-			event->pause.image, event->pause.interpreter),
+		.interpreter = event->pause.number >= 0 ? event->pause.number
+			: trace_interpreter(trace, process, (pid_t)event->pid, event->pause.image,
+				event->pause.interpreter),
 		.generation = event->pause.generation,
 		.cause = pause_cause(event->pause.cause),
 		.flags = pause_flags(event->pause.flags),

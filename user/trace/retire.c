@@ -188,6 +188,7 @@ void trace_retire_turn(struct trace *trace)
 		empty_stacks(trace);
 	if (python_codes_are_many(trace->codes))
 		turn_codes(trace);
+	books_turn(&trace->books);
 	if (trace->more || (trace->live.count + MOST_DEAD > count && now - trace->retired_ns < ROUND_NS))
 		return;
 	trace->retired_ns = now;

@@ -104,6 +104,8 @@ void trace_close_books(struct trace *trace)
 
 uint64_t trace_books_owner(const struct trace *trace, const struct event *event)
 {
-	return trace->images[event->pause.image].plan.layout.runtime_gc ? 0
-									: event->pause.interpreter;
+	if (trace->images[event->pause.image].plan.layout.runtime_gc)
+		return 0;
+	/* The next interpreter may lie where one has ended; its number is its own. */
+	return event->pause.number > 0 ? (uint64_t)event->pause.number : event->pause.interpreter;
 }
