@@ -37,6 +37,7 @@ static void test_short_ones_are_counted(void **state)
 	for (int i = 0; i < 601; i++)
 		assert_false(live_lines_take(&lines, 5000 * MS + i, 40000));
 	assert_true(live_lines_take(&lines, 5001 * MS, MS));
+	assert_true(lines.last_ns == 5001 * MS); /* no earlier than the line above it */
 	assert_false(live_lines_due(&lines, 5999 * MS));
 	assert_true(live_lines_due(&lines, 6000 * MS));
 	assert_string_equal(told(&lines),

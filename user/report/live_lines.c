@@ -5,6 +5,7 @@
 
 static bool is_shown(struct live_lines *lines, uint64_t end_ns, uint64_t duration_ns)
 {
+	lines->last_ns = end_ns;
 	if (duration_ns < lines->min_ns)
 		return false;
 	if (!lines->shown || (end_ns > lines->second_ns && end_ns - lines->second_ns >= 1000000000)) {
@@ -24,7 +25,6 @@ static void leave_out(struct live_lines *lines, uint64_t end_ns)
 {
 	if (!lines->left_out.count && !lines->left_out.stalls)
 		lines->left_out.first_ns = end_ns;
-	lines->left_out.last_ns = end_ns;
 }
 
 bool live_lines_take(struct live_lines *lines, uint64_t end_ns, uint64_t duration_ns)
@@ -61,7 +61,7 @@ void live_lines_tell(struct live_lines *lines, FILE *out, const struct recording
 
 	if (!count && !stalls)
 		return;
-	cell_time(out, recording, lines->left_out.last_ns);
+	cell_time(out, recording, lines->last_ns);
 	fputs("       … ", out);
 	if (count)
 		fprintf(out, "%llu more pause%s, %s in all, longest %s", count, count == 1 ? "" : "s",

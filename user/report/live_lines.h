@@ -18,10 +18,11 @@ struct live_lines {
 	uint64_t min_ns;
 	unsigned int most; /* lines in a second; 0: no limit */
 	uint64_t second_ns, longest_ns; /* when the second began, and the longest that it showed */
+	uint64_t last_ns; /* when the last pause ended, shown or not: the time of the line of sums */
 	unsigned int shown;
 	struct {
 		uint64_t count, total_ns, longest_ns, stalls;
-		uint64_t first_ns, last_ns; /* when they ended */
+		uint64_t first_ns; /* when the first of them ended */
 	} left_out;
 	bool told; /* how to see all of them */
 };
