@@ -1,5 +1,6 @@
 """A person can read the live view: long pauses have lines, all others are counted."""
 
+import os
 import re
 
 from harness import report
@@ -46,6 +47,21 @@ def test_the_long_ones_and_a_count(bench, some_runtime):
     span_s = (pauses[-1]["end_ns"] - pauses[0]["end_ns"]) / 1e9
     assert len(counted) <= span_s + 2
     assert text.count("--min-duration 0 shows each") == 1
+
+
+def test_the_reader_leaves(bench, some_runtime):
+    """`| head -1` is no error of ours, and the recording is whole."""
+    target = bench.process(some_runtime.start_line("-c") + [SCRIPT], env=some_runtime.environment)
+    assert target.out.next() == "ready"
+    line = '"$0" -p "$1" -o "$2" | head -1'
+    tracer = bench.process(["bash", "-c", "set -o pipefail; " + line, os.environ["GCTRACE"], str(target.pid), str(bench.file)])
+    while "Ctrl-C ends it" not in tracer.err.next():
+        pass
+    target.send("")
+    assert target.wait() == 0
+    assert tracer.wait() == 0
+    assert "error" not in tracer.err.text()
+    assert sum(p["cause"] == "manual" for p in report(bench.file).pauses) == SHORT + LONG
 
 
 def test_all_if_asked(bench, some_runtime):

@@ -20,6 +20,7 @@
 #include "running.h"
 #include "step_report.h"
 #include "store.h"
+#include "streams.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -240,7 +241,7 @@ static int show_end(struct capture *capture)
 					  : report_text.write(&input, capture->out, &err);
 		fflush(capture->out);
 	}
-	if (r)
+	if (r && !(r == -EPIPE && streams_reader_left())) /* `| head` is no error */
 		status = cmd_fail(r, &err);
 	else if (options->budgets.items.count)
 		status = budgets_judge(&options->budgets, &analysis,
@@ -316,7 +317,7 @@ static int capture_session(struct capture *capture)
 	status = finish(capture, r);
 	if (!status && !trace_runtimes(capture->trace)) {
 		log_error("nothing was traced: %s", trace_met_stranger(capture->trace, &err)
-			? err.text : "no runtime appeared in the target");
+			? err.text : "the target loaded no runtime that gctrace knows");
 		return EXIT_BLIND;
 	}
 	return status;

@@ -31,8 +31,7 @@ void streams_open(void)
 		sigaction(SIGXFSZ, &action, NULL);
 }
 
-/* Whether stdout is a pipe that nobody reads any more, as after `| head`. */
-static bool reader_left(void)
+bool streams_reader_left(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
@@ -48,7 +47,7 @@ int streams_close(int status)
 		error = errno;
 		broken = true;
 	}
-	if (!broken || reader_left() || status == EXIT_FAILED) /* which was told */
+	if (!broken || streams_reader_left() || status == EXIT_FAILED) /* which was told */
 		return status;
 	log_error("stdout could not be written in full%s%s", error ? ": " : "", error ? strerror(error) : "");
 	return status ? status : EXIT_FAILED;
