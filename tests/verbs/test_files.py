@@ -210,6 +210,8 @@ def test_no_recording_on_stdin(tmp_path, recording, what):
         done = from_stdin(path, "report", "-", folder="/nonexistent" if what == "no room" else folder)
     assert done.returncode == 1
     assert (b"INCOMPLETE" in done.stdout) if what == "half" else (b"stdin" in done.stderr)
+    if what in ("nothing", "text"):
+        assert str(folder).encode() not in done.stderr  # where it was copied to helps nobody
     assert os.listdir(str(folder)) == []
 
 

@@ -63,6 +63,18 @@ static int spool(const char *folder, char path[PATH_MAX])
 	return r;
 }
 
+/* The copy is none of the user's business. */
+static void name_stdin(struct err *err, const char *path)
+{
+	char *at = err ? strstr(err->text, path) : NULL;
+	char rest[sizeof(err->text)];
+
+	if (!at)
+		return;
+	snprintf(rest, sizeof(rest), "%s", at + strlen(path));
+	snprintf(at, sizeof(err->text) - (size_t)(at - err->text), "the recording on stdin%s", rest);
+}
+
 int spool_stdin(struct store_reader **ret, struct err *err)
 {
 	const char *place = getenv("TMPDIR");
@@ -73,12 +85,14 @@ int spool_stdin(struct store_reader **ret, struct err *err)
 		return err_set(err, EINVAL, "stdin is a terminal, not a recording: gctrace report FILE");
 	place = place && *place ? place : "/var/tmp";
 	r = spool(place, path);
+	if (r == -EBADF)
+		return err_set(err, EBADF, "stdin is closed: there is no recording to read from it");
 	if (r)
 		return err_set(err, -r, "the recording on stdin cannot be copied into %s: %s; TMPDIR says where to",
 			place, strerror(-r));
 	r = store_open(path, ret, err);
 	if (r)
-		err_prefix(err, "stdin, copied");
+		name_stdin(err, path);
 	unlink(path);
 	return r;
 }
