@@ -46,6 +46,20 @@ static int no_verb(const char *typed)
 	return EXIT_USAGE;
 }
 
+/* `gctrace help VERB` is `gctrace VERB --help`; NULL is no verb. */
+static int help(char *verb)
+{
+	char option[] = "--help", *words[] = {verb, option, NULL};
+	const struct command *command = verb ? find(verb) : NULL;
+
+	if (command)
+		return command->run(2, words);
+	if (verb)
+		return no_verb(verb);
+	print_help(stdout);
+	return EXIT_OK;
+}
+
 static int run_verb(int argc, char **argv)
 {
 	const struct command *command;
@@ -54,10 +68,8 @@ static int run_verb(int argc, char **argv)
 		print_help(stderr);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		print_help(stdout);
-		return EXIT_OK;
-	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return help(argc > 2 && argv[1][0] != '-' ? argv[2] : NULL);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
 		return cmd_version.run(1, argv);
 	if (argv[1][0] == '-')

@@ -37,3 +37,15 @@ def test_options(verb):
     known = {o for o in described() if o not in ("help", "version") and taken(verb, o)}
     assert known - REFUSED.get(verb, set()) <= shown
     assert shown <= described()
+
+
+@pytest.mark.parametrize("verb", VERBS[1:] + ["schema", "version"])
+def test_help_of_a_verb(verb):
+    asked, option = gctrace("help", verb), gctrace(verb, "--help")
+    assert (asked.returncode, asked.stdout, asked.stderr) == (0, option.stdout, "")
+
+
+def test_help_of_no_verb():
+    done = gctrace("help", "reprot")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean report?" in done.stderr
