@@ -18,7 +18,9 @@ TAKES = {"schema": "sql json", "version": ""}  # words instead of files
 
 class Option:
     def __init__(self, short, name, value, text):
-        self.short, self.name, self.value, self.text = short, name, value, text.split(";")[0]
+        self.short, self.name, self.value, self.text = short, name, value, text
+        # one clause, without a parenthesis that it would cut
+        self.text = re.sub(r" \([^)]*$", "", re.sub(r"\([^()]*;[^()]*\)", "", text).split(";")[0]).rstrip(" :,")
         if value == "FORMAT":  # its text is a list
             self.text = "what to write"
 

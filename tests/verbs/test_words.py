@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recording import gctrace
+from recording import BEGIN, MS, Recording, gctrace, training
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
 SHELLS = ["bash", "zsh", "fish"]
@@ -77,6 +77,14 @@ def test_completions_know_every_word(completions, shell):
         assert option[2:] in text
 
 
+def test_descriptions_are_whole(completions):
+    """One clause of the help: no half of a parenthesis, no colon that announces a list."""
+    said = re.findall(r" -d '(.*)'$", completions("fish").read_text(), re.M)
+    assert len(said) > 50
+    for text in said:
+        assert text.count("(") == text.count(")") and text[-1] not in ":,;(", text
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_completions_are_accepted(completions, shell):
     if not shutil.which(shell):
@@ -107,3 +115,23 @@ def test_flags_of_the_man_page():
                 if word in ("Ar", "Cm", "Fl", "Ns", "Oc", "Op", "Pa", "Li", "Xr", "No", "Po", "Pc"):
                     break
                 assert re.fullmatch(r"\w|-[a-z-]+|[,.;:|()]", word), (number, line)
+
+
+def test_a_pid_is_named_while_it_lives(tmp_path):
+    """`gctrace doctor -p PID` is no advice for a program that has ended."""
+    for ended in (False, True):
+        made = Recording(tmp_path / ("%d.gct" % ended), runtime=False)
+        if ended:
+            made.db.execute("UPDATE process SET exit_ns = ?", (BEGIN + 5 * MS,))
+        made.close(10 * MS)
+        verdict = gctrace("report", made.path).stdout.splitlines()[0]
+        assert verdict.startswith("BLIND")
+        assert ("doctor -p 4711" in verdict) == (not ended)
+
+
+def test_no_blanks_at_ends_of_lines(tmp_path):
+    recording = training(tmp_path / "run.gct", every=53)
+    for words in (["check", recording, "--budget", "pause.max<1h"], ["report", recording],
+                  ["diff", recording, recording], ["doctor", "--steps", recording]):  # fmt: skip
+        lines = gctrace(*words).stdout.splitlines()
+        assert lines and not [line for line in lines if line != line.rstrip()]

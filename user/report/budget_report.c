@@ -25,7 +25,7 @@ void budget_report_text(FILE *to, const struct budget_judgement *judgement)
 	FILE *out = terminal_open(to);
 	char why[4 * sizeof(judgement->results->why)];
 
-	fprintf(out, "%-8s %-28s %12s  %s\n", "BUDGET", "", "MEASURED", "");
+	fprintf(out, "%-8s %-28s %12s\n", "BUDGET", "", "MEASURED");
 	for (size_t i = 0; i < judgement->count; i++) {
 		const struct budget_result *result = &judgement->results[i];
 		const char *said;

@@ -148,14 +148,14 @@ static const char *blind(const struct recording *recording, char *text, size_t s
 		recording->processes.count ? recording->processes.items : NULL;
 	char pid[16] = "PID";
 
-	if (first)
+	if (first && !first->exit_ns)
 		snprintf(pid, sizeof(pid), "%d", (int)first->pid);
 	snprintf(text, size,
 		"BLIND: no runtime was probed in %s%s, so nothing is known of its pauses: "
-		"\"gctrace "
-		"doctor -p %s\" says why.",
+		"\"gctrace doctor -p %s\" says why%s.",
 		first ? VERDICT_NAME(first) : "any process",
-		recording->processes.count > 1 ? " or any other process" : "", pid);
+		recording->processes.count > 1 ? " or any other process" : "", pid,
+		first && first->exit_ns ? " while such a program runs" : "");
 	return text;
 }
 
