@@ -85,6 +85,14 @@ static void check_load(struct doctor *doctor)
 		"probe of a return");
 }
 
+/* "TIER: why" → "why": the line above names the tier. */
+static const char *without_tier(const char *text, const char *tier)
+{
+	size_t len = strlen(tier);
+
+	return !strncmp(text, tier, len) && !strncmp(text + len, ": ", 2) ? text + len + 2 : text;
+}
+
 /* Every tier's own word on one image, and which of them would serve. */
 static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_image *image)
 {
@@ -104,9 +112,10 @@ static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_ima
 
 		finding = ask(doctor, tier, !r, false);
 		snprintf(finding->answer, sizeof(finding->answer), "%s%s", r ? "no" : plan->detail,
-			any && i == best ? "   <- this one serves" : "");
+			any && i == best ? "   <- in use" : "");
 		if (r)
-			snprintf(finding->remedy, sizeof(finding->remedy), "%s", err.text);
+			snprintf(finding->remedy, sizeof(finding->remedy), "%s",
+				without_tier(err.text, tier));
 	}
 	if (!any)
 		answer(ask(doctor, "a way to probe it", false, true), "none",
@@ -351,7 +360,7 @@ const struct command cmd_doctor = {
 		"       gctrace doctor --steps FILE [--json]\n"
 		"\n"
 		"Says what this machine lets gctrace do and, with -p, what would be probed in that\n"
-		"process and by which tier; for each \"no\" the remedy. Status 3 when nothing could be\n"
+		"process and by which tier; for each \"no\" what helps. Status 3 when nothing could be\n"
 		"traced.\n"
 		"\n"
 		"With --steps: which calls may mark the steps of a training loop, how often each came\n"
@@ -360,9 +369,9 @@ const struct command cmd_doctor = {
 		"\n"
 		"  -p, --pid PID             a process\n"
 		"      --steps               calls that may mark steps, instead\n"
-		"  -d, --duration TIME       with --steps: listen for so long: 30s\n"
+		"  -d, --duration TIME       with --steps: how long to listen (5s)\n"
 		"      --json                one JSON object a line instead of text\n"
 		"  -v, --verbose             say more on stderr\n"
-		"  -h, --help                this text\n",
+		"  -h, --help                print this help\n",
 	.run = run,
 };

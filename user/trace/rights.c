@@ -219,6 +219,8 @@ int kernel_refuse_thread(pid_t pid, struct err *err)
 int kernel_explain_maps(pid_t pid, int error, struct err *err)
 {
 	const char *why = error == -ESRCH ? "there is no such process"
+		: refused(-error) && has_capability(CAP_SYS_PTRACE)
+		? "a security module or a user namespace forbids it, even with CAP_SYS_PTRACE"
 		: refused(-error)
 		? "it is another user's or a container's: run with sudo, or with CAP_SYS_PTRACE too"
 		: strerror(-error);
