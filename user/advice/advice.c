@@ -111,7 +111,7 @@ static const char *why_nothing(const struct advising *advising, bool harmless)
 		return "there is nothing to gain";
 	if (advising->facts->incremental)
 		return "this Python collects in increments, for which gctrace has no model";
-	return "what they do would have to be done at any other time too";
+	return "the same work would only be done at another time";
 }
 
 /* Of a JVM: what the pauses were, as far as that says where else to look. */

@@ -100,7 +100,7 @@ static void say_manual(
 		APPEND_TO(advice->risk, ", some %s by what full collections gave back",
 			DESCRIBE_BYTES(bytes * (double)advice->grows_objects));
 	else
-		APPEND_TO(advice->risk, "; their bytes this recording does not tell: watch memory");
+		APPEND_TO(advice->risk, "; how many bytes that is, the recording does not say: watch memory");
 }
 
 int advise_manual(struct advising *advising)

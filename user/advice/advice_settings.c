@@ -79,7 +79,7 @@ static int freeze_blindly(struct advising *advising, double full_ns)
 	say_freeze(advice);
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate,
-		"; a guess, for the recording does not tell how many objects stay");
+		"; a guess: the recording does not say how many objects stay");
 	snprintf(advice->risk, sizeof(advice->risk),
 		"small: of what exists at that moment, cycles that are dropped later stay in "
 		"memory");
@@ -189,7 +189,7 @@ int advise_threshold(struct advising *advising)
 		model->threshold_guessed
 			? "judged by its young collections the threshold was set far "
 			  "below the default"
-			: "if the threshold is the default now");
+			: "assuming that the threshold is the default now");
 	snprintf(advice->risk, sizeof(advice->risk),
 		"each collection left is as long as before, or longer; up to %s more objects of "
 		"garbage "

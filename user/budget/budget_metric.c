@@ -220,7 +220,7 @@ const struct budget_metric budget_metric_table[] = {
 	{"pause.mean", "the mean pause", BUDGET_TIME, false, 0, pause_mean},
 	{"pause.total", "all pauses together", BUDGET_TIME, false, 0, pause_total},
 	{"pause.count", "how many pauses", BUDGET_COUNT, false, 0, pause_count},
-	{"pause.share", "pauses, of the time that the process was traced which pauses most",
+	{"pause.share", "pauses of the process that pauses most, of the time for which it was traced",
 		BUDGET_SHARE, false, 0, pause_share},
 	{"full.count", "how many pauses with a full collection", BUDGET_COUNT, false, 0,
 		full_count},

@@ -91,7 +91,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_check = {
 	.name = "check",
-	.summary = "hold a recording against budgets: exit 0 within, 99 on breach",
+	.summary = "check a recording against budgets: exit 0 if all are kept, 99 if one is broken",
 	.usage =
 		"usage: gctrace check FILE --budget BUDGET [--budget BUDGET]... [options]\n"
 		"\n"
@@ -101,12 +101,12 @@ const struct command cmd_check = {
 		"sure); 4 none is broken, but the recording is incomplete. A blind run never passes.\n"
 		"\n"
 		"      --budget BUDGET       METRIC<LIMIT; several separated by commas; repeats\n"
-		"      --gc-only             pass over a JVM's safepoints that hold no collection\n"
+		"      --gc-only             ignore a JVM's safepoints that hold no collection\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
 		"      --junit FILE          also write a JUnit test report\n"
 		"      --json                one JSON object a line instead of a table\n"
 		"  -v, --verbose             say more on stderr\n"
-		"  -h, --help                this text\n"
+		"  -h, --help                print this help\n"
 		"\n"
 		"Metrics:\n",
 	.run = run,

@@ -166,14 +166,14 @@ const struct command cmd_diff = {
 		"Compares two recordings of one training, before and after a change: step times, what\n"
 		"GC cost them, pauses, each with the change and, where it can be resampled, its 95 %\n"
 		"interval. Means leave the steps of a warm-up out. Exit status 99 when steps or the\n"
-		"share of GC got worse by more than the tolerance, and surely worse by the interval;\n"
+		"share of GC got worse by more than the tolerance and the interval rules out chance;\n"
 		"3 or 4 when a recording is blind or incomplete.\n"
 		"\n"
 		"      --tolerance SHARE     5% (the default) or 0.05\n"
-		"      --gc-only             pass over a JVM's safepoints that hold no collection\n"
+		"      --gc-only             ignore a JVM's safepoints that hold no collection\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
 		"      --json                one JSON object a line instead of a table\n"
 		"  -v, --verbose             say more on stderr\n"
-		"  -h, --help                this text\n",
+		"  -h, --help                print this help\n",
 	.run = run,
 };

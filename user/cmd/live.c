@@ -37,20 +37,20 @@ const struct command cmd_live = {
 		"\n"
 		"  -p, --pid PID             a process to trace; repeats\n"
 		"  -d, --duration TIME       stop after this long: 30s, 5m; a bare number is seconds\n"
-		"      --min-duration TIME   a line for each pause so long: 50us; 0 for all. With --json,\n"
-		"                            where all are the default: none shorter\n"
-		"      --min-generation N    hide collections of younger generations\n"
+		"      --min-duration TIME   a line for each pause of at least this length: 50us; 0 for\n"
+		"                            all. With --json, which shows all: none shorter\n"
+		"      --min-generation N    hide collections of generations younger than N\n"
 		"      --gc-only             JVM: hide safepoints that hold no collection\n"
 		"      --no-children         leave out what the processes fork or have forked\n"
 		"      --wait                accept a process with no runtime yet: one may be loaded later\n"
 		"  -o, --output FILE         also record into a .gct file\n"
 		"      --json                one JSON object a line instead of text (gctrace schema)\n"
 		"      --step SIGNAL         what marks a training step (doctor --steps; gctrace(1))\n"
-		"      --late-min TIME       JVM: name the thread that a safepoint waited for so long (1ms)\n"
-		"      --max-size SIZE       of the recording: it ends there (1G; 0: as large as the disk allows)\n"
-		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"
-		"      --buffer SIZE         of the ring buffer (4M)\n"
+		"      --late-min TIME       JVM: name the thread that held up a safepoint for this long (1ms)\n"
+		"      --max-size SIZE       end the recording at this size (1G; 0: as large as the disk allows)\n"
+		"      --stack-min TIME      no stack for shorter pauses (50us; 0: a stack for each)\n"
+		"      --buffer SIZE         size of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"
-		"  -h, --help                this text\n",
+		"  -h, --help                print this help\n",
 	.run = run,
 };

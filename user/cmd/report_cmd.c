@@ -158,12 +158,12 @@ const struct command cmd_report = {
 		"                            flamegraph  an interactive SVG: time paused by stack\n"
 		"  -o, --output OUTPUT       write there, never over a recording; - is stdout\n"
 		"      --min-duration TIME   list and draw no shorter pauses: 1ms, 50us\n"
-		"      --min-generation N    list and draw no younger collections; totals cover all\n"
+		"      --min-generation N    list and draw no generations younger than N; totals cover all\n"
 		"      --gc-only             leave out a JVM's safepoints that hold no collection, in totals too\n"
 		"      --step SIGNAL         what marks a training step, of the signals recorded:\n"
 		"                            auto, none, window:5s, or a name: torch:backward/2\n"
 		"                            (gctrace doctor --steps FILE lists them)\n"
 		"  -v, --verbose             say more on stderr\n"
-		"  -h, --help                this text\n",
+		"  -h, --help                print this help\n",
 	.run = run,
 };

@@ -59,17 +59,17 @@ const struct command cmd_run = {
 		"      --json                JSON on stdout instead of text on stderr\n"
 		"  -d, --duration TIME       stop tracing (not the workload) after this long\n"
 		"      --min-duration TIME   with --json: list no shorter pauses\n"
-		"      --min-generation N    with --json: list no younger collections\n"
+		"      --min-generation N    with --json: list no generations younger than N\n"
 		"      --gc-only             JVM: hide safepoints that hold no collection\n"
 		"      --no-children         leave out what it forks\n"
 		"      --step SIGNAL         what marks a training step (doctor --steps; gctrace(1))\n"
 		"      --budget BUDGET       judge the run when it has ended, as gctrace check does; repeats\n"
 		"      --junit FILE          with --budget: also write a JUnit test report\n"
-		"      --late-min TIME       JVM: name the thread that a safepoint waited for so long (1ms)\n"
-		"      --max-size SIZE       of the recording: it ends there (1G; 0: as large as the disk allows)\n"
-		"      --stack-min TIME      no stack for shorter pauses (50us; 0 for all)\n"
-		"      --buffer SIZE         of the ring buffer (4M)\n"
+		"      --late-min TIME       JVM: name the thread that held up a safepoint for this long (1ms)\n"
+		"      --max-size SIZE       end the recording at this size (1G; 0: as large as the disk allows)\n"
+		"      --stack-min TIME      no stack for shorter pauses (50us; 0: a stack for each)\n"
+		"      --buffer SIZE         size of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"
-		"  -h, --help                this text\n",
+		"  -h, --help                print this help\n",
 	.run = run,
 };

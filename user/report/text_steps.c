@@ -76,7 +76,7 @@ static void put_distribution(FILE *out, const char *name, const struct step_dist
 static void put_cost(FILE *out, const struct step_track *track, const struct track_cost *cost)
 {
 	static const char *const bases[] = {
-		[BASE_LIGHT_STEPS] = "against the steps around with next to no pause",
+		[BASE_LIGHT_STEPS] = "against neighbouring steps with next to no pause",
 		[BASE_REMAINDER] = "every step has pauses: against the lighter half of them, less their pauses",
 		[BASE_NONE] = "too few steps for a counterfactual",
 	};

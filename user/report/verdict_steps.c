@@ -235,6 +235,17 @@ static void say_pause_share(struct paragraph *paragraph, const struct attributio
 			exits == 1 ? "collection" : "collections", share);
 }
 
+/* As a sentence of its own. */
+static void say_note(struct paragraph *paragraph, const char *note)
+{
+	size_t at = paragraph->used + 1;
+
+	say(paragraph, " ");
+	say_shown(paragraph, note, strlen(note), 160);
+	if (at < paragraph->used && paragraph->text[at] >= 'a' && paragraph->text[at] <= 'z')
+		paragraph->text[at] -= 'a' - 'A';
+}
+
 const char *verdict_paragraph(const struct report_input *input, const struct summary *summary,
 	char *text, size_t size)
 {
@@ -251,9 +262,7 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 		if (attribution)
 			say_pause_share(&paragraph, attribution, summary);
 		if (attribution && *attribution->steps->note && input->recording->runtimes.count) {
-			say(&paragraph, " ");
-			say_shown(&paragraph, attribution->steps->note,
-				strlen(attribution->steps->note), 160);
+			say_note(&paragraph, attribution->steps->note);
 			say(&paragraph, paragraph.text[paragraph.used - 1] == '.' ? "" : ".");
 		}
 		return text;

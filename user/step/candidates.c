@@ -88,7 +88,7 @@ static void say_why(const struct symbol *symbol, const struct step_track *track,
 	else if (track && track->tid != candidate->tid)
 		snprintf(why, size, "thread %u of the process was chosen", track->tid);
 	else if (candidate->per_step == 1)
-		snprintf(why, size, "as regular, but %.80s is more to be trusted", track->signal);
+		snprintf(why, size, "as regular, but %.80s is more reliable", track->signal);
 	else if (candidate->per_step)
 		snprintf(why, size, "%u a step", candidate->per_step);
 	else

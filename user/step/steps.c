@@ -145,7 +145,7 @@ static void say_none(const struct study *study, struct steps *ret)
 	if (busiest) {
 		symbol_name(busiest, name, sizeof(name));
 		snprintf(ret->note, sizeof(ret->note),
-			"no step signal: %.100s fired %llu time%s without a pattern that tells "
+			"no step signal: %.100s fired %llu time%s with no pattern that marks "
 			"steps; name a "
 			"signal with --step, or use --step window:5s",
 			name, (unsigned long long)busiest->marks, busiest->marks == 1 ? "" : "s");
