@@ -73,3 +73,25 @@ def test_two_recordings_are_needed(spiky):
     assert gctrace("diff", spiky).returncode == 2
     assert gctrace("diff", spiky, "none.gct").returncode == 1
     assert gctrace("diff", spiky, spiky, "--tolerance", "much").returncode == 2
+
+
+def warming_up(path, slow):
+    """211 steps of 10 ms, the first `slow` of them of 100 ms; a pause of 5 ms in every 7th."""
+    made = Recording(path)
+    series, now = made.signal("torch:record", "Optimizer.step#Adam.step"), 0
+    for i in range(211):
+        made.mark(series, now)
+        now += (100 if i < slow else 10) * MS + (i * 7919 % 101 - 50) * 1000
+        if i % 7 == 6:
+            made.pause(now - 6 * MS, 5 * MS, generation=2)
+    return made.close(now)
+
+
+def test_a_warm_up_is_said(tmp_path):
+    """Its means are others than those of report and check for the same file."""
+    cold, warm = warming_up(tmp_path / "cold.gct", 3), warming_up(tmp_path / "warm.gct", 0)
+    done = gctrace("diff", cold, warm)
+    assert "leave out the first steps, 3 before and 0 after" in done.stdout
+    last = json.loads(gctrace("diff", cold, warm, "--json").stdout.splitlines()[-1])
+    assert (last["warm_up_before"], last["warm_up_after"]) == (3, 0)
+    assert "warm-up" not in gctrace("diff", warm, warm).stdout

@@ -165,7 +165,7 @@ const struct command cmd_diff = {
 		"\n"
 		"Compares two recordings of one training, before and after a change: step times, what\n"
 		"GC cost them, pauses, each with the change and, where it can be resampled, its 95 %\n"
-		"interval. Means leave the steps of a warm-up out. Exit status 99 when steps or the\n"
+		"interval. Means leave out the steps of a warm-up. Exit status 99 when steps or the\n"
 		"share of GC got worse by more than the tolerance and the interval rules out chance;\n"
 		"3 or 4 when a recording is blind or incomplete.\n"
 		"\n"

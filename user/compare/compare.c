@@ -312,6 +312,8 @@ int compare(const struct attribution *before, const struct attribution *after,
 		comparisons_release(&found);
 		return err_set(err, ENOMEM, "out of memory while comparing");
 	}
+	found.warm_up[0] = one.from;
+	found.warm_up[1] = other.from;
 	compare_verdict(&found, before, after);
 	*ret = found;
 	return 0;

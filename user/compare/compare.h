@@ -24,6 +24,7 @@ struct comparisons {
 	VEC(struct comparison) items;
 	char verdict[512]; /* one paragraph: did it help, by how much, how sure */
 	bool comparable;   /* both have steps by marks with confidence */
+	size_t warm_up[2]; /* so many first steps, before and after, are in no mean and no share */
 };
 
 int compare(const struct attribution *before, const struct attribution *after,

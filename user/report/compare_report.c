@@ -34,6 +34,15 @@ static void put_change(FILE *out, const struct comparison *item)
 		fprintf(out, "  %+.1f … %+.1f %%", 100 * item->low, 100 * item->high);
 }
 
+/* Why a mean or a share is another than that of report and check. */
+static void put_warm_up(FILE *out, const struct comparisons *comparisons)
+{
+	if (comparisons->warm_up[0] || comparisons->warm_up[1])
+		fprintf(out, "\nWithout the warm-up, which report and check count: step.mean, cost.share and "
+			"pause.per_step leave out the first steps, %zu before and %zu after.\n",
+			comparisons->warm_up[0], comparisons->warm_up[1]);
+}
+
 void compare_report_text(FILE *to, const struct comparisons *comparisons, const char *before,
 	const char *after)
 {
@@ -62,6 +71,7 @@ void compare_report_text(FILE *to, const struct comparisons *comparisons, const 
 		put_change(out, item);
 		fputc('\n', out);
 	}
+	put_warm_up(out, comparisons);
 	terminal_close(out, to);
 }
 
@@ -85,6 +95,8 @@ void compare_report_json(FILE *out, const struct comparisons *comparisons, const
 	line_text(out, "before", before);
 	line_text(out, "after", after);
 	line_bool(out, "comparable", comparisons->comparable);
+	line_unsigned(out, "warm_up_before", comparisons->warm_up[0]);
+	line_unsigned(out, "warm_up_after", comparisons->warm_up[1]);
 	line_text(out, "verdict", comparisons->verdict);
 	line_end(out);
 }
