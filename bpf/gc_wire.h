@@ -416,7 +416,7 @@ struct gc_target {
 
 #define GC_NO_FIELD 0xffff
 
-/* What BPF must know of one runtime file; offsets in bytes. Sources: probe/cpython_layout.c. */
+/* What BPF must know of one runtime file; offsets in bytes. Sources: cpython_layout.c. */
 struct gc_layout {
 	/*
 	 * Virtual addresses of the probes: give the load bias. Of a watchpoint: the address itself.

@@ -12,8 +12,6 @@
 #include "probe.h"
 #include "strangers.h"
 
-const struct runtime_ops *const probe_runtimes[] = {&probe_cpython, &probe_hotspot, NULL};
-
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
 /* Whether an earlier executable map is of the same file. */

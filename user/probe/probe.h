@@ -121,7 +121,7 @@ struct runtime_ops {
 		char *ret, size_t size, char *ret_lacks, size_t lacks_size);
 };
 
-extern const struct runtime_ops *const probe_runtimes[]; /* NULL-terminated */
+extern const struct runtime_ops *const probe_runtimes[]; /* NULL-terminated; user/runtime/meson.build */
 extern const struct runtime_ops probe_cpython, probe_hotspot;
 
 /*
