@@ -12,7 +12,7 @@
 
 /*
  * A recording holds each stack once and 33 to 60 bytes for a pause that names it; JSON writes it out for every pause.
- * Real ones (CPython 3.11, kernel 6.1, 20,000 pauses each, 51 bytes a pause): 56 times their size with 24 frames, 220
+ * Real ones (CPython 3.11, kernel 6.18, 20,000 pauses each, 51 bytes a pause): 56 times their size with 24 frames, 220
  * times with 120 frames of the 127 that are taken. Made by hand, a file could be a thousandfold. So shared text has
  * 256 bytes for each one recorded, beyond what no one minds; when that is spent, each stack keeps its innermost frames.
  */
