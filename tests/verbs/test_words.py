@@ -135,3 +135,14 @@ def test_no_blanks_at_ends_of_lines(tmp_path):
                   ["diff", recording, recording], ["doctor", "--steps", recording]):  # fmt: skip
         lines = gctrace(*words).stdout.splitlines()
         assert lines and not [line for line in lines if line != line.rstrip()]
+
+
+def test_doctor_names_a_tier_once():
+    target = subprocess.Popen(["/usr/bin/python3", "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        text = gctrace("doctor", "-p", target.pid).stdout
+    finally:
+        target.communicate(b"\n")
+    tiers = ("symbol", "debugfile", "usdt", "call-target", "watchpoint")
+    assert all(re.search(r"^\S+ +%s " % tier, text, re.M) for tier in tiers), text
+    assert not re.search(r"^ +(%s): " % "|".join(tiers), text, re.M), text
