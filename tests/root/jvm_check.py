@@ -9,7 +9,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -90,7 +90,7 @@ class Watched:
 
     def __init__(self, jvm, collector=None):
         self.jvm, self.collector = jvm, collector
-        self.before = self.logged()
+        self.before, self.asked_ns = self.logged(), time.monotonic_ns()
         self.after = self.ready_ns = self.log = None
 
     def logged(self):
@@ -214,38 +214,51 @@ def check_durations(pairs):
         assert pause["cleanup_ns"] is None and pause["leave_ns"] is None
         # the end is after the real one by as much as the start is
         assert pause["start_ns"] + pause["duration_ns"] == pause["end_ns"]
-    gaps = [
-        pause["start_ns"] - before["end_ns"] - point.since_last_ns
-        for (before, _), (pause, point) in zip(pairs, pairs[1:])
-    ]
-    check_bound(gaps, what="starts")
+    check_starts(pairs)
 
 
-# By how much times that are not HotSpot's own may differ from its log: usually, and at most, for a
-# thread can lose its processor between two readings of the clock.
-USUAL_NS, MOST_NS = 50_000, 200_000_000
+def check_starts(pairs):
+    """Where the start is the probe's: after the JVM read its clock, before all threads stood still."""
+    pauses, points = map(list, zip(*pairs))
+    after_first = jvmlog.starts(points, 0)
+    first_ns = min(p["start_ns"] - after for p, after in zip(pauses, after_first))
+    first_ns = min(first_ns, jvmlog.latest_first_start(points))
+    lags = [p["start_ns"] - first_ns - after for p, after in zip(pauses, after_first)]
+    for lag_ns, pause, point in zip(lags, pauses, points):
+        assert 0 <= lag_ns <= point.reaching_ns, (lag_ns, brief(pause), point)
+    check_usual(lags, "starts")
 
 
-def check_bound(differences, usual_ns=USUAL_NS, part=0.9, what="times"):
-    """At least @part of them, and of a few all but one, are within @usual_ns."""
-    sizes = sorted(abs(d) for d in differences)
-    if not sizes:
-        return
-    usual = min(int(len(sizes) * part), len(sizes) - 2)
-    assert sizes[-1] <= MOST_NS, (what, sizes)
-    assert sizes[max(usual, 0)] <= usual_ns, (what, sizes)
+# By how much times that are not HotSpot's own usually differ from its log. A thread may lose its
+# processor between two readings of the clock, for as long as the machine likes: no bound in ns holds
+# for each. What does is the order of the readings, which is the program's; see who calls this.
+USUAL_NS = 50_000
+FEW = 10  # of fewer, one in ten is none
 
 
-def counted(pairs):
-    """8 and 11: without the first, if another safepoint was under way when the tracer attached.
+def check_usual(differences, what, usual_ns=USUAL_NS):
+    """Nine in ten, of enough to say so, are within @usual_ns."""
+    sizes = sorted(map(abs, differences))
+    assert len(sizes) >= FEW, (what, sizes)
+    assert sum(s <= usual_ns for s in sizes) >= 0.9 * len(sizes), (what, sizes)
+
+
+def counted(watched, pairs):
+    """8 and 11: without the first, if a safepoint was under way when the tracer attached.
 
     Then the counters that it would be the difference to are not known, and it says so.
     """
-    if not pairs or pairs[0][0]["exact"]:
+    if pairs[0][0]["exact"]:
         return pairs
     pause, point = pairs[0]
     assert pause["ttsp_ns"] is pause["core_ns"] is pause["full_collections"] is None
     assert pause["duration_ns"] >= point.total_ns - USUAL_NS, (brief(pause), point)
+    # 8's log has no stamps of this clock
+    if point.logged_ns:
+        near = watched.log.safepoints[max(point.index - 1, 0) : point.index + 1]
+        assert any(
+            watched.asked_ns <= s.logged_ns and s.entering_ns <= watched.ready_ns for s in near
+        ), (brief(pause), near)
     return pairs[1:]
 
 
@@ -255,17 +268,22 @@ def check_near(pairs):
         assert pause["exact"] is True, (brief(pause), point)
         assert pause["cleanup_ns"] is None and pause["leave_ns"] is None
         assert pause["core_ns"] == pause["duration_ns"] - pause["ttsp_ns"]
+        # RuntimeService counts the time to safepoint before the log's, and the whole after it
+        assert 0 <= pause["ttsp_ns"] <= point.reaching_ns + point.resolution_ns, (
+            brief(pause), point)
+        assert pause["duration_ns"] >= point.total_ns - point.resolution_ns, (brief(pause), point)
         if point.entering_ns:
             assert pause["start_ns"] <= point.entering_ns
         if point.logged_ns:
             assert pause["start_ns"] + pause["ttsp_ns"] <= point.logged_ns
-    check_bound([p["duration_ns"] - s.total_ns for p, s in pairs], what="durations")
-    check_bound([p["ttsp_ns"] - s.reaching_ns for p, s in pairs], what="reaching")
+    check_usual([p["duration_ns"] - s.total_ns for p, s in pairs], "durations")
+    check_usual([p["ttsp_ns"] - s.reaching_ns for p, s in pairs], "reaching")
     # the line is written once all threads stand still
     entering = [
         s.entering_ns - p["start_ns"] - p["ttsp_ns"] for p, s in pairs if s.entering_ns
     ]
-    check_bound(entering, 500_000, 0.5, "starts")
+    if entering:  # 8 has no such line
+        check_usual(entering, "starts", 500_000)
 
 
 def check_operations(pairs):
@@ -290,18 +308,19 @@ def check_collections(watched, pairs):
         assert pause["full"] is (full > 0), (brief(pause), point)
         if young + full:
             # the young one that 8 attempts within a full one has no line of its own there
-            attempted = watched.jvm.runtime.feature == 8 and full and not young
+            attempted = sum(jvmlog.ATTEMPTED in c.notes for c in point.collections)
             assert pause["gc"] is True and pause["concurrent"] is False, (brief(pause), point)
             assert pause["full_collections"] == full, (brief(pause), point)
-            assert pause["young_collections"] in (young, young + attempted), (brief(pause), point)
+            assert pause["young_collections"] == young + attempted, (brief(pause), point)
             assert pause["generation"] == (1 if full else 0)
-            # The cause of the request: a young one that is not enough is followed, or one that
-            # would not be is replaced, by a full one for reasons of its own.
+            # The cause of the request: Parallel adds a full one to a young one, or does it instead,
+            # for reasons of its own, but what asked was a failed allocation.
             first = point.collections[0].cause
-            replaced = first == "Ergonomics" and pause["cause"] == "Allocation Failure"
-            assert replaced or pause["cause"] == first, (brief(pause), point)
-        elif not point.collections or watched.jvm.runtime.feature > 8:
-            in_cycle = bool(point.collections)
+            asked = "Allocation Failure" if first == "Ergonomics" else first
+            assert pause["cause"] == asked, (brief(pause), point)
+        else:
+            # 8 does not count G1's Remark and Cleanup
+            in_cycle = bool(point.collections) and watched.jvm.runtime.feature > 8
             assert pause["gc"] is in_cycle and pause["concurrent"] is in_cycle
             assert pause["cause"] is None and pause["generation"] is None
             assert pause["heap_before_bytes"] is None or in_cycle
@@ -335,18 +354,23 @@ def follows_another(watched, pause, point):
     )
 
 
+def is_open(watched, pause, point):
+    """Nobody knows whether it collected: without a name it may have been a step of a cycle that no
+    counter tells of, and up to 11 a step may have followed what bears the name."""
+    if point.collections:
+        return follows_another(watched, pause, point)
+    return pause["operation"] is None or watched.jvm.runtime.feature <= 11
+
+
 def check_cycles(watched, pairs):
     """ZGC and Shenandoah: each stop is a step of a cycle, with the cycle's cause if it has one."""
     causes = {p.gc_id: p.cause for p in watched.log.phases if p.cycle}
     explicit = 0
     for pause, point in pairs:
-        # without a name and a counter that moved, it may have been a step of a cycle
-        unsure = pause["gc"] is None and not point.collections and (
-            pause["operation"] is None or watched.jvm.runtime.feature <= 11
-        )
+        told = None if is_open(watched, pause, point) else bool(point.collections)
+        assert pause["gc"] is told, (brief(pause), point)
         if follows_another(watched, pause, point):
             continue
-        assert unsure or pause["gc"] is bool(point.collections), (brief(pause), point)
         full = any(c.generation == "full" for c in point.collections)
         assert pause["full"] is full or (pause["full"] is None and not full), (brief(pause), point)
         if not point.collections:
@@ -370,26 +394,48 @@ def bare(name):
     return " ".join(re.sub(r"\([^()]*\)", "", name).split())
 
 
+# What G1 logs around phases of its own: the sum of some, of which it keeps no time.
+SUMS = {"g1": {"Concurrent Mark"}}
+PHASE_NS = 500_000  # between a phase's own clock and that of the log's line around it
+PHASE_RESOLUTION_NS = 1000
+
+
+def by_thread(watched):
+    """Each phase with the log's, a list by thread: none missing since the attach, none too many."""
+    ours, logged, pairs = defaultdict(list), defaultdict(list), defaultdict(list)
+    for phase in watched.phases:
+        ours[bare(phase["name"]), phase["tid"]].append(phase)
+    for phase in watched.log.phases:
+        if not phase.cycle and phase.name not in SUMS.get(watched.collector, ()):
+            logged[phase.name, phase.tid].append(phase)
+    assert not ours.keys() - logged.keys(), ours.keys() - logged.keys()
+    for (name, tid), theirs in logged.items():
+        mine = ours[name, tid]
+        begun = [p.started_ns or p.logged_ns - p.duration_ns for p in theirs]
+        least = sum(b >= watched.ready_ns for b in begun)
+        assert least <= len(mine) <= len(theirs), (name, tid, len(mine), least, len(theirs))
+        pairs[tid] += zip(mine, theirs[len(theirs) - len(mine) :])
+    return [sorted(some, key=lambda pair: pair[1].logged_ns) for some in pairs.values()]
+
+
 def check_phases(watched):
-    """Every concurrent phase that began after the attach, by name and length."""
-    logged = [
-        p
-        for p in watched.log.phases
-        if not p.cycle and (p.started_ns or p.logged_ns - p.duration_ns) >= watched.ready_ns
-    ]
-    ours = [p for p in watched.phases if watched.ready_ns <= p["start_ns"]]
-    names = {p.name for p in logged}
-    # Each has names that the other has not; "Concurrent …" is what the log's reader reads.
-    counted = Counter(bare(p["name"]) for p in ours if p["name"].startswith("Concurrent "))
-    told = Counter(p.name for p in logged if p.name in counted)
-    assert counted == told, (counted - told, told - counted)
+    """Every concurrent phase since the attach, by name, thread and order, within what the log leaves it."""
     differences = []
-    for name in counted:
-        mine = sorted(p["duration_ns"] for p in ours if bare(p["name"]) == name)
-        theirs = sorted(p.duration_ns for p in logged if p.name == name)
-        differences += [a - b for a, b in zip(mine, theirs)]
-    check_bound(differences, 500_000, 0.8, "phases")
-    return names - set(counted)
+    for pairs in by_thread(watched):
+        idle_ns = 0  # the thread has logged its last
+        for phase, point in pairs:
+            said = (phase, point)
+            assert max(idle_ns, point.started_ns or 0) <= phase["start_ns"], said
+            assert phase["end_ns"] <= point.logged_ns, said
+            # G1 and Shenandoah log around what they time; ZGC times, tells of it, and logs at the end
+            if point.started_ns:
+                assert phase["duration_ns"] <= point.duration_ns + PHASE_RESOLUTION_NS, said
+            else:
+                most_ns = phase["end_ns"] - idle_ns
+                assert point.duration_ns <= most_ns + PHASE_RESOLUTION_NS, said
+            idle_ns = point.logged_ns
+            differences.append(phase["duration_ns"] - point.duration_ns)
+    check_usual(differences, "phases", PHASE_NS)
 
 
 def check_calls(watched, count):

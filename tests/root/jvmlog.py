@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import List, Optional
 
+# Of a full collection of 8 that began as a young one, on one line for both.
+ATTEMPTED = "young attempted"
 VM_LOG = ".vm"  # ends the name of what 8 writes beside its log: the names of the operations
 
 
@@ -39,7 +41,7 @@ class Collection:
     what: str  # "Pause Young (Normal)", "Pause Remark", "Pause Mark Start"
     cause: Optional[str]  # only where the line says it: young and full collections
     generation: Optional[str]  # "young", "full", or None for a pause of a concurrent cycle
-    notes: List[str]  # "Evacuation Failure", "unload classes"
+    notes: List[str]  # "Evacuation Failure", "unload classes"; ATTEMPTED
     before_bytes: Optional[int]
     after_bytes: Optional[int]
     capacity_bytes: Optional[int]
@@ -158,6 +160,7 @@ HEAP = re.compile(r" (\d+)([BKMG])(?:\(\d+%\))?->(\d+)([BKMG])(?:\((?:\d+%|(\d+)
 DURATION = re.compile(r" ([\d.]+)(ms|s)$")
 HEAP_BLOCK = re.compile(r"Heap (?:[bB]efore|[aA]fter) GC")
 HEAP_USED = re.compile(r".* total .*used (\d+)K")
+PHASE = re.compile(r"Concurrent |Coalescing ")
 CYCLE = re.compile(r"(?:(?:Major|Minor|Garbage) Collection|Concurrent (?:Mark |Undo )?Cycle)")
 STALL = re.compile(
     r"(?:GC\(\d+\) )?(?:[yYoO]: )?(Allocation|Relocation) Stall \((.+)\) ([\d.]+)ms$"
@@ -276,7 +279,7 @@ class _Unified:
             self.begun[gc_id, said] = when
         elif said.startswith("Pause ") and tags in (["gc"], ["gc", "phases"]):
             self.pause(when, tid, gc_id, said)
-        elif said.startswith("Concurrent ") or CYCLE.match(said):
+        elif PHASE.match(said) or CYCLE.match(said):
             self.phase(when, tid, tags, gc_id, said)
 
     def stall(self, when, tid, said):
@@ -439,6 +442,7 @@ def _collection_8(said):
     head = GC_8.match(said).group(1)
     _, groups = _groups(said[len(head) + 1 :].split("[")[0].split(",")[0])
     full = head == "Full GC" or "[Tenured: " in said or "[CMS: " in said
+    attempted = [ATTEMPTED] if head == "GC" and "[Tenured: " in said else []
     pause_of_cycle = head in ("GC remark", "GC cleanup")
     what = "Pause " + (head[3:].capitalize() if pause_of_cycle else "Full" if full else "Young")
     # the sizes of one generation stand in brackets of their own
@@ -451,7 +455,7 @@ def _collection_8(said):
         what,
         groups[0] if groups and not pause_of_cycle else None,
         None if pause_of_cycle else "full" if full else "young",
-        groups[1:],
+        groups[1:] + attempted,
         *sizes,
         (1 << 10) if heap else None,
         seconds_to_ns(seconds[-1]) if seconds else None,

@@ -103,7 +103,7 @@ def test_every_safepoint(session, case):
     if runtime.feature >= 17:
         jvm_check.check_exact(pairs)
     else:
-        pairs = jvm_check.counted(pairs)
+        pairs = jvm_check.counted(watched, pairs)
         jvm_check.check_near(pairs)
     if runtime.feature == 11:
         jvm_check.check_operations(pairs)
@@ -124,7 +124,6 @@ def check_meaning(watched, pairs, name):
     if watched.jvm.runtime.feature >= 11 and (
         watched.collector not in jvm_check.STOPPING or name == "g1-marking"
     ):
-        assert watched.phases
         jvm_check.check_phases(watched)
 
 

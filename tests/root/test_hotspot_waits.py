@@ -167,7 +167,7 @@ def test_allocation_stall(bench, case):
         differences.append(
             min(abs(s["duration_ns"] - stall.duration_ns) for s in within) if within else 1e9
         )
-    jvm_check.check_bound(differences, 200_000, what="stalls")
+    jvm_check.check_usual(differences, "stalls", 200_000)
     check_line(of_allocators(stalls), "Allocators.java", "Allocators.allocate", "stalled")
     for stall in stalls:
         assert stall["collections"] is None

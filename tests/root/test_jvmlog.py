@@ -207,9 +207,11 @@ def test_8():
     assert [s.total_ns for s in log.safepoints] == [36956200, 15866100, 4756200, 556200]
     hidden, young, full, first_of_cycle, cleanup = log.collections
     assert (hidden.generation, hidden.cause) == ("full", "Allocation Failure")
+    assert hidden.notes == [jvmlog.ATTEMPTED]
     assert (hidden.before_bytes, hidden.after_bytes) == (122363 << 10, 34516 << 10)
     assert hidden.duration_ns == 36827000
     assert (young.generation, full.generation) == ("young", "full")
+    assert full.notes == []
     assert young.safepoint == full.safepoint == 1
     assert (full.before_bytes, full.cause) == (38177 << 10, "System.gc()")
     assert (first_of_cycle.cause, first_of_cycle.notes) == (
@@ -260,3 +262,18 @@ def test_starts():
     ends = [s + p.total_ns for s, p in zip(jvmlog.starts(points, bound), points)]
     lags = [p.logged_ns - end for p, end in zip(points, ends)]
     assert min(lags) == 0 and max(lags) < 50000
+
+
+def test_phase_without_concurrent():
+    """Generational Shenandoah's own phase of the old part."""
+    log = jvmlog.parse(
+        """\
+[1824992527169ns][4515][gc,start       ] GC(7) Coalescing and filling (Old)
+[1824992527170ns][4515][gc,task        ] GC(7) Using 1 of 1 workers for concurrent coalesce and fill
+[1824992823267ns][4515][gc             ] GC(7) Coalescing and filling (Old) 0.296ms
+[1824994134318ns][4515][gc,stats       ] Concurrent Coalesce and Fill        330 us, parallelism: 0.79x
+"""
+    )
+    (phase,) = log.phases
+    assert (phase.name, phase.duration_ns) == ("Coalescing and filling", 296000)
+    assert (phase.started_ns, phase.logged_ns) == (1824992527169, 1824992823267)
