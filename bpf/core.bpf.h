@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Maps and helpers that every BPF program shares: targets, thread state, the ring, drops. */
+/* Maps and helpers that every BPF program shares: targets, the ring, drops, pauses in progress. */
 #pragma once
 
 #include <stdbool.h>
@@ -73,66 +73,6 @@ extern const volatile __u32 wakeup_bytes; /* unread bytes that wake the reader e
 extern const volatile __u32 pid_namespace; /* whose numbers we speak: its inode; 0: the first one */
 extern const volatile __u32 refuse_state; /* for tests: of so many lookups of a thread's state, one fails */
 
-#define TASK_ASLEEP 3 /* TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE, of task_struct.__state */
-
-#define FRAME_BYTES  128  /* no frame has fields that we read beyond this */
-#define FRAME_WINDOW 2048 /* of a thread's frames, one below the other, copied at once */
-
-/* What the parent's thread had done when a pause of its child began. */
-struct parent_watch {
-	__u64 task; /* its task_struct; 0: its process is no target */
-	__u64 ran_ns, queued_ns;
-	unsigned long sleeps;
-	bool asleep;
-	/* The parent process whose being a target was last looked up, and the answer. */
-	bool is_target;
-	__u32 tgid;
-};
-
-/* Where a walk along a thread's Python frames is. */
-struct walk {
-	__u64 frame;
-	__u64 base, span; /* frames at base … base + span are in thread_state.frames */
-	__u64 code, id;	  /* of the frame above: a function that calls itself is looked up once */
-	__u32 count, space;
-};
-
-/* How far a line table has been sent. */
-struct table_walk {
-	__u64 id, bytes, length, offset;
-};
-
-/* Where a thread's collector is. */
-struct known {
-	__u64 tstate, interpreter, gc, runtime;
-};
-
-/*
- * What a thread inside a collection carries from begin to end. The walks are here because what lies
- * in a map has no known value for the verifier: it follows a function that works on them once.
- */
-struct thread_state {
-	__u32 depth; /* calls of the collector on this thread's stack */
-	__u32 image;
-	__u64 tstate, interpreter, gc, runtime;
-	__u64 start_ns;
-	unsigned long sleeps; /* of the thread before the pause: task_struct.nvcsw */
-	__u64 before[9]; /* generation_stats at the begin: collections, collected, uncollectable, ×3 */
-	__u32 cause, flags;
-	__s32 generation; /* as the argument said */
-	__u32 has_books, sent;
-	__s32 due; /* the generation that the counters' word on the cause hangs on; -1: none */
-	__u32 inherited; /* the collection was begun by the process that forked this one */
-	struct parent_watch parent;
-	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
-	struct known known; /* before a call of which it must be found out whether it does anything */
-	struct walk walk;
-	struct table_walk table;
-	__u8 frames[FRAME_WINDOW + FRAME_BYTES];
-	__u64 code_bytes[16];
-	struct gc_pause record;
-};
-
 /* Hash tables are allocated in full: kernels before 6.1 let watchpoint programs use no other. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -140,28 +80,6 @@ struct {
 	__type(key, __u32); /* tgid */
 	__type(value, struct gc_target);
 } targets __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, GC_MAX_IMAGES);
-	__type(key, __u32);
-	__type(value, struct gc_layout);
-} layouts __weak SEC(".maps");
-
-/* Targets that are JVMs, and known by now; written by user space. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, GC_MAX_JVMS);
-	__type(key, __u32); /* tgid */
-	__type(value, struct gc_jvm);
-} jvm_plans __weak SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread_state);
-} threads __weak SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -176,24 +94,15 @@ struct {
 	__type(value, __u32);
 } no_programs __weak SEC(".maps"), no_sessions __weak SEC(".maps");
 
-/* Shared with user space through the mapped .bss. */
-struct shared {
-	__u64 drops[GC_DROP_COUNT];
-	struct gc_open open[GC_OPEN_SLOTS];
-	__u64 unmoved[GC_MAX_IMAGES]; /* calls of the collector that should have moved a counter */
-	__u64 several; /* some target has more than one interpreter: see find_interpreter() */
-	__u64 seen[GC_SEEN_SLOTS]; /* ids of code objects already sent; losing one costs a resend */
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, struct shared);
+	__type(value, struct gc_shared);
 } shared_map __weak SEC(".maps");
 
-static __always_inline struct shared *shared(void)
+static __always_inline struct gc_shared *shared(void)
 {
 	__u32 zero = 0;
 
@@ -202,7 +111,7 @@ static __always_inline struct shared *shared(void)
 
 static __always_inline void count_drop(__u32 cause)
 {
-	struct shared *s = shared();
+	struct gc_shared *s = shared();
 
 	if (s && cause < GC_DROP_COUNT)
 		__sync_fetch_and_add(&s->drops[cause], 1);
@@ -293,14 +202,6 @@ static __always_inline __u32 current_tgid(void)
 	return current_ids() >> 32;
 }
 
-/* Of the current process; NULL: it is no JVM, or not known yet. */
-static __always_inline const struct gc_jvm *jvm_plan(void)
-{
-	__u32 tgid = current_tgid();
-
-	return bpf_map_lookup_elem(&jvm_plans, &tgid);
-}
-
 static __always_inline void fill_header(struct gc_header *header, __u32 type, __u32 size,
 	__u64 time_ns)
 {
@@ -321,6 +222,22 @@ static __always_inline __u64 read_u64(__u64 address)
 	return value;
 }
 
+/* A pause in progress shows in a slot that user space sees; a collision hides one of the two. */
+static __always_inline struct gc_open *open_slot(__u32 tid)
+{
+	struct gc_shared *s = shared();
+
+	return s ? &s->open[tid % GC_OPEN_SLOTS] : NULL;
+}
+
+static __always_inline void close_slot(__u32 tid)
+{
+	struct gc_open *slot = open_slot(tid);
+
+	if (slot && slot->tid == tid)
+		slot->start_ns = 0;
+}
+
 #define WAKEUP_LOOKS 16
 
 /*
@@ -336,4 +253,27 @@ static __always_inline void send_record(void *record, __u64 size, __u32 *sent)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&events, record, size, flags))
 		count_drop(GC_DROP_RING);
+}
+
+/*
+ * Tells of a process. New ones and new maps wake the reader: they must be looked at soon. Exits can wait for its
+ * turn; and a reader that is woken may preempt the program that woke it, while the kernel leaves the program
+ * out for who exits next on this CPU (7.x).
+ */
+static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
+{
+	bool urgent = type != GC_EVENT_EXIT && type != GC_EVENT_UNFINISHED;
+	struct gc_process *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event) {
+		count_drop(GC_DROP_RING);
+		return;
+	}
+	fill_header(&event->header, type, sizeof(*event), bpf_ktime_get_ns());
+	event->child = child;
+	event->pad = 0;
+	event->start_ns = start_ns;
+	if (type != GC_EVENT_EXEC || bpf_get_current_comm(event->comm, sizeof(event->comm)))
+		__builtin_memset(event->comm, 0, sizeof(event->comm));
+	bpf_ringbuf_submit(event, urgent ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }

@@ -7,18 +7,6 @@
 #include "memory.bpf.h"
 #include "wait.bpf.h"
 
-const volatile __u64 min_stack_ns = 50000; /* pauses shorter than this carry no stack */
-const volatile __u32 wakeup_bytes = 1 << 20; /* unread bytes that wake the reader early */
-const volatile __u32 pid_namespace = 0;
-const volatile __u32 refuse_state = 0;
-
-static __always_inline struct thread_state *thread_state(__u64 flags)
-{
-	if (state_is_refused())
-		return NULL;
-	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, flags);
-}
-
 /* What all pauses of this thread have in common. */
 static __always_inline void begin_record(struct gc_pause *record)
 {
@@ -46,14 +34,6 @@ static __always_inline struct thread_state *target_state(void)
 	}
 	begin_record(&state->record);
 	return state;
-}
-
-/* A pause in progress shows in a slot that user space sees; a collision hides one of the two. */
-static __always_inline struct gc_open *open_slot(const struct thread_state *state)
-{
-	struct shared *s = shared();
-
-	return s ? &s->open[state->record.header.tid % GC_OPEN_SLOTS] : NULL;
 }
 
 static __always_inline struct known what_is_known(const struct thread_state *state)
@@ -113,7 +93,7 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 	watch_parent(state);
 	state->generation = layout->tstate_source == GC_TSTATE_ARG1 ? (__s32)PT_REGS_PARM2(ctx) : -1;
 	state->sleeps = bpf_get_current_task_btf()->nvcsw;
-	slot = open_slot(state);
+	slot = open_slot(state->record.header.tid);
 	state->start_ns = bpf_ktime_get_ns();
 	if (slot) {
 		slot->tid = state->record.header.tid;
@@ -147,7 +127,7 @@ static __always_inline void send_pause(struct thread_state *state)
 static __always_inline void note_unmoved(const struct thread_state *state)
 {
 	const struct gc_layout *layout;
-	struct shared *s = shared();
+	struct gc_shared *s = shared();
 	__u32 image = state->image;
 
 	layout = bpf_map_lookup_elem(&layouts, &image);
@@ -186,7 +166,7 @@ static __always_inline void end(struct thread_state *state, __u64 end_ns, __u32 
 
 	if (!ends_here(state, kind))
 		return;
-	slot = open_slot(state);
+	slot = open_slot(state->record.header.tid);
 	if (slot)
 		slot->start_ns = 0;
 	record = &state->record;

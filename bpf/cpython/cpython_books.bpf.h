@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "core.bpf.h"
+#include "cpython_thread.bpf.h"
 
 /*
  * The head of interp->gc, with all that a begin must know of it. It lies on the stack: into other
@@ -113,20 +113,22 @@ __noinline int end_was_lost(struct thread_state *state)
 }
 
 /*
- * Which generation's counter moved says what was collected; none: the call did nothing, 0 is
- * returned. A global function, like walk_stack(): its branches are verified once, not per caller.
- */
-/*
  * Which interpreter it is: read while it collects, since by the time the record is, it may have ended and another lie where
  * it lay. Of the only one there is, nobody need ask.
  */
 static __always_inline __s32 number_of(const struct gc_layout *layout, const struct thread_state *state)
 {
-	const struct shared *s = shared();
+	__u32 zero = 0;
+	const __u64 *several = bpf_map_lookup_elem(&several_interpreters, &zero);
 
-	return s && s->several && state->tstate ? (__s32)read_u64(state->interpreter + layout->interp_number) : -1;
+	return several && *several && state->tstate ? (__s32)read_u64(state->interpreter + layout->interp_number)
+						: -1;
 }
 
+/*
+ * Which generation's counter moved says what was collected; none: the call did nothing, 0 is
+ * returned. A global function, like walk_stack(): its branches are verified once, not per caller.
+ */
 __noinline int settle_books(struct thread_state *state)
 {
 	const struct gc_layout *layout;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "core.bpf.h"
+#include "cpython_thread.bpf.h"
 
 /* The GIL holder of the interpreter that this very thread runs (3.12+): thread_id is its fsbase. */
 static __always_inline __u64 tstate_by_gil(const struct gc_layout *layout, __u64 runtime)
@@ -40,7 +40,7 @@ static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct gc_la
  * Notes the process's interpreter; a second one ends the caching of find_interpreter(). So does one beside the main one
  * that comes first: the next may lie where it ended.
  */
-static __always_inline void note_interpreter(struct shared *s, const struct gc_layout *layout,
+static __always_inline void note_interpreter(__u64 *several, const struct gc_layout *layout,
 	__u64 interpreter)
 {
 	__u32 tgid = current_tgid();
@@ -51,7 +51,7 @@ static __always_inline void note_interpreter(struct shared *s, const struct gc_l
 	if (target->interpreter == interpreter)
 		return;
 	if (target->interpreter || read_u64(interpreter + layout->interp_number))
-		s->several = 1;
+		*several = 1;
 	if (!target->interpreter)
 		target->interpreter = interpreter;
 }
@@ -59,19 +59,22 @@ static __always_inline void note_interpreter(struct shared *s, const struct gc_l
 /*
  * A read of user memory is the dearest step of all, so a thread state's interpreter is read once,
  * as long as each process has but one: among several, an address may be used again for the thread
- * state of another. So it may where the library was closed and opened anew, elsewhere. Should the first such reuse come before a second interpreter was ever seen, its
- * books do not move: settle_books() notices.
+ * state of another. So it may where the library was closed and opened anew, elsewhere. Should the first
+ * such reuse come before a second interpreter was ever seen, its books do not move: settle_books()
+ * notices.
  */
 static __always_inline void find_interpreter(struct thread_state *state,
 	const struct gc_layout *layout, __u64 tstate)
 {
-	struct shared *s = shared();
+	__u32 zero = 0;
+	__u64 *several = bpf_map_lookup_elem(&several_interpreters, &zero);
 
-	if (!s || (tstate && tstate == state->tstate && state->runtime == state->known.runtime && !s->several))
+	if (!several || (tstate && tstate == state->tstate &&
+			state->runtime == state->known.runtime && !*several))
 		return;
 	state->tstate = tstate;
 	state->interpreter = read_u64(tstate + layout->tstate_interp);
 	state->gc = layout->runtime_gc ? state->runtime + layout->runtime_gc
 				       : state->interpreter + layout->interp_gc;
-	note_interpreter(s, layout, state->interpreter);
+	note_interpreter(several, layout, state->interpreter);
 }

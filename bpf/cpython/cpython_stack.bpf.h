@@ -2,7 +2,7 @@
 /* The Python stack of the collecting thread: frames and, once each, the names of their code. */
 #pragma once
 
-#include "core.bpf.h"
+#include "cpython_thread.bpf.h"
 
 /* A field of bytes copied from the target; offsets are masked, so that any layout is safe. */
 #define FIELD64(bytes, offset) (*(__u64 *)offset_by(bytes, (offset) & 0x78))
@@ -128,10 +128,12 @@ static __always_inline __u64 identify_code(struct thread_state *state,
 	const struct gc_layout *layout, __u64 address, __u32 space)
 {
 	__u64 code[16]; /* on the stack: see struct gc_window */
-	struct shared *s = shared();
+	struct seen_codes *seen;
+	__u32 zero = 0;
 	__u64 id;
 
-	if (!s || bpf_probe_read_user(code, sizeof(code), (void *)(address + CODE_WINDOW)))
+	seen = bpf_map_lookup_elem(&seen_codes, &zero);
+	if (!seen || bpf_probe_read_user(code, sizeof(code), (void *)(address + CODE_WINDOW)))
 		return 0;
 	id = address * MIX_ADDRESS + FIELD64(code, layout->code_file - CODE_WINDOW) * MIX_FILE +
 		FIELD64(code, layout->code_name - CODE_WINDOW) * MIX_NAME +
@@ -140,8 +142,8 @@ static __always_inline __u64 identify_code(struct thread_state *state,
 			MIX_SPACE;
 	id ^= id >> 32;
 	id |= !id;
-	if (s->seen[id % GC_SEEN_SLOTS] != id && !send_code(state, address, id))
-		s->seen[id % GC_SEEN_SLOTS] = id;
+	if (seen->ids[id % GC_SEEN_SLOTS] != id && !send_code(state, address, id))
+		seen->ids[id % GC_SEEN_SLOTS] = id;
 	return id;
 }
 

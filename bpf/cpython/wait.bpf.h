@@ -2,7 +2,7 @@
 /* How much of a child's pause the thread that forked it slept: a consumer waits for its worker. */
 #pragma once
 
-#include "core.bpf.h"
+#include "cpython_thread.bpf.h"
 
 #define RECHECK 64 /* pauses after which a parent that was no target is looked up again */
 

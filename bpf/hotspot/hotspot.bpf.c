@@ -5,16 +5,30 @@
  */
 #include "vm_thread.bpf.h"
 
-/* A safepoint in progress shows in a slot that user space sees; a collision hides one of two. */
+/* Safepoints of JVMs that user space does not know yet: lost. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} jvm_unready SEC(".maps");
+
+static __always_inline void count_unready(void)
+{
+	__u32 zero = 0;
+	__u64 *count = bpf_map_lookup_elem(&jvm_unready, &zero);
+
+	if (count)
+		__sync_fetch_and_add(count, 1);
+}
+
 static __always_inline void show_open(const struct vm_thread *vm, __u64 start_ns)
 {
 	__u64 id = current_ids();
-	struct shared *s = shared();
-	struct gc_open *slot;
+	struct gc_open *slot = open_slot((__u32)id);
 
-	if (!s)
+	if (!slot)
 		return;
-	slot = &s->open[(__u32)id % GC_OPEN_SLOTS];
 	slot->pid = id >> 32;
 	slot->tid = (__u32)id;
 	slot->start_ns = start_ns;
@@ -53,7 +67,7 @@ static __always_inline struct vm_thread *planned_thread(bool begins)
 	plan = jvm_plan();
 	if (!plan) {
 		if (begins)
-			count_drop(GC_DROP_UNREADY);
+			count_unready();
 		return NULL;
 	}
 	vm = vm_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "core.bpf.h"
+#include "jvm_plan.bpf.h"
 
 /* The Thread of the thread that runs; 0: not known. */
 static __always_inline __u64 own_thread(const struct gc_jvm *jvm)

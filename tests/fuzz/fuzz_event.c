@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "event.h"
+#include "hotspot_event.h"
 #include "python_code.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,7 +26,7 @@ static void touch_stack(const struct event_java_stack *stack)
 	touch(stack->frames, stack->count * sizeof(*stack->frames));
 }
 
-static void touch_jvm(const struct event *event)
+static void touch_jvm(const struct hotspot_event *event)
 {
 	switch (event->type) {
 	case EVENT_SAFEPOINT:
@@ -43,25 +44,34 @@ static void touch_jvm(const struct event *event)
 	case EVENT_PHASE:
 		touch(event->phase.name, event->phase.name_bytes);
 		break;
-	default:
+	case EVENT_KILLED:
 		break;
 	}
 }
 
-static void take(const struct event *event, struct python_codes *codes, struct stack_table *stacks)
+static void take(const void *record, size_t length, struct python_codes *codes,
+	struct stack_table *stacks)
 {
-	if (event->type == EVENT_CODE || event->type == EVENT_TABLE)
-		python_codes_add(codes, event, (int)(event->pid % 8) + 8);
-	else if (event->type == EVENT_PAUSE)
-		python_stack(codes, event, stacks);
-	touch_jvm(event);
+	struct cpython_event cpython;
+	struct hotspot_event hotspot;
+	struct event event;
+
+	if (!event_decode(record, length, &event) && event.type == EVENT_LABEL)
+		touch(event.label.bytes, event.label.length);
+	if (!hotspot_decode(record, length, &hotspot))
+		touch_jvm(&hotspot);
+	if (cpython_decode(record, length, &cpython))
+		return;
+	if (cpython.type == EVENT_PAUSE)
+		python_stack(codes, &cpython, stacks);
+	else
+		python_codes_add(codes, &cpython, (int)(cpython.pid % 8) + 8);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct python_codes *codes = python_codes_new();
 	struct stack_table stacks;
-	struct event event;
 
 	if (!codes || stack_table_init(&stacks))
 		abort();
@@ -77,8 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			length = size;
 		record = malloc(length + 1); /* exactly as long as said: the sanitizer sees an overrun */
 		memcpy(record, data, length);
-		if (!event_decode(record, length, &event))
-			take(&event, codes, &stacks);
+		take(record, length, codes, &stacks);
 		free(record);
 		data += length;
 		size -= length;

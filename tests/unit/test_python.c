@@ -73,9 +73,9 @@ static void utf8_of_every_kind(void **state)
 	assert_memory_equal(text, "😀\xef\xbf\xbd", 7);
 }
 
-static struct event code_event(uint64_t id, const char *name, uint32_t table_bytes)
+static struct cpython_event code_event(uint64_t id, const char *name, uint32_t table_bytes)
 {
-	struct event event = {.type = EVENT_CODE};
+	struct cpython_event event = {.type = EVENT_CODE};
 
 	event.code.id = id;
 	event.code.first_line = 40;
@@ -86,9 +86,9 @@ static struct event code_event(uint64_t id, const char *name, uint32_t table_byt
 	return event;
 }
 
-static struct event table_event(uint64_t id, uint32_t offset, const void *bytes, uint32_t length)
+static struct cpython_event table_event(uint64_t id, uint32_t offset, const void *bytes, uint32_t length)
 {
-	struct event event = {.type = EVENT_TABLE};
+	struct cpython_event event = {.type = EVENT_TABLE};
 
 	event.table.id = id;
 	event.table.offset = offset;
@@ -107,7 +107,7 @@ static void stacks_are_named_innermost_first(void **state)
 	const uint8_t lines[] = {0x80 | 13 << 3 | 7, 2};
 	const struct event_frame frames[] = {{.code = 2, .lasti = 4}, {.code = 99}, {.code = 1}};
 	struct python_codes *codes = python_codes_new();
-	struct event event, pause = {.type = EVENT_PAUSE};
+	struct cpython_event event, pause = {.type = EVENT_PAUSE};
 	struct stack_table stacks;
 	uint32_t node, again;
 
@@ -159,7 +159,7 @@ static void a_table_with_a_hole_gives_no_lines(void **state)
 	const uint8_t lines[] = {0x80 | 13 << 3 | 7, 2};
 	const struct event_frame frame = {.code = 5};
 	struct python_codes *codes = python_codes_new();
-	struct event event, pause = {.type = EVENT_PAUSE};
+	struct cpython_event event, pause = {.type = EVENT_PAUSE};
 	struct stack_table stacks;
 
 	assert_int_equal(stack_table_init(&stacks), 0);
@@ -181,7 +181,7 @@ static void a_table_with_a_hole_gives_no_lines(void **state)
 static const char *name_in(struct python_codes *codes, struct stack_table *stacks, uint64_t id)
 {
 	const struct event_frame frame = {.code = id, .lasti = (int32_t)(id * 2)};
-	struct event pause = {.type = EVENT_PAUSE};
+	struct cpython_event pause = {.type = EVENT_PAUSE};
 
 	pause.pause.frames = &frame;
 	pause.pause.frame_count = 1;
@@ -194,7 +194,7 @@ static void turns_forget_what_is_not_met(void **state)
 {
 	struct python_codes *codes = python_codes_new();
 	struct stack_table stacks;
-	struct event event;
+	struct cpython_event event;
 	char name[16];
 
 	assert_int_equal(stack_table_init(&stacks), 0);
@@ -229,7 +229,7 @@ static void code_objects_are_never_many(void **state)
 	unsigned int turns = 0;
 
 	for (uint64_t id = 1; id <= 200003; id++) {
-		struct event event = code_event(id, "f", 0);
+		struct cpython_event event = code_event(id, "f", 0);
 
 		assert_int_equal(python_codes_add(codes, &event, 13), 0);
 		if (!python_codes_are_many(codes))

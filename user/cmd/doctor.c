@@ -8,7 +8,6 @@
 #include "analysis.h"
 #include "capture.h"
 #include "cleanup.h"
-#include "hotspot_kin.h"
 #include "json_line.h"
 #include "kernel.h"
 #include "log.h"
@@ -162,16 +161,14 @@ static void check_stranger(struct doctor *doctor, pid_t pid, const struct proc_m
 }
 
 /* A library that collects for itself, in a process that is traced for another runtime. */
-static void check_native_image(struct doctor *doctor, pid_t pid, const struct proc_maps *maps)
+static void check_beside(struct doctor *doctor, pid_t pid, const struct proc_maps *maps)
 {
-	const struct proc_map *map = probe_native_image(pid, maps);
-	struct kernel_check *finding;
+	char text[sizeof(((struct kernel_check *)NULL)->answer)];
 
-	if (!map)
-		return;
-	finding = ask(doctor, "library", true, false);
-	snprintf(finding->answer, sizeof(finding->answer),
-		"%s is a GraalVM native image, whose own collections are not traced", map->path);
+	for (size_t i = 0; probe_runtimes[i]; i++)
+		if (probe_runtimes[i]->beside_it &&
+			probe_runtimes[i]->beside_it(pid, maps, text, sizeof(text)))
+			answer(ask(doctor, "library", true, false), text, "");
 }
 
 static void check_process(struct doctor *doctor, pid_t pid)
@@ -205,7 +202,7 @@ static void check_process(struct doctor *doctor, pid_t pid)
 	else if (!count)
 		check_stranger(doctor, pid, &maps);
 	else
-		check_native_image(doctor, pid, &maps);
+		check_beside(doctor, pid, &maps);
 	proc_maps_release(&maps);
 }
 

@@ -304,7 +304,7 @@ static uint64_t bias_of(const struct proc_map *map, const struct probe_plan *pla
 int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,
 	struct probe_books *ret)
 {
-	return plan->ops->books ? plan->ops->books(pid, bias_of(map, plan), &plan->layout, ret)
+	return plan->ops->books ? plan->ops->books(pid, bias_of(map, plan), plan, ret)
 				: -ENOTSUP;
 }
 

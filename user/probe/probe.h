@@ -1,6 +1,6 @@
 /*
  * What would be probed in a process, and how. In: a pid and its maps. Out: plans, which trace/
- * attaches. A new runtime is one ops table here, one .bpf.c and a registry line.
+ * attaches. A runtime is one ops table, in user/runtime/NAME/capture/, and its programs in bpf/NAME/.
  */
 #pragma once
 
@@ -16,57 +16,27 @@
 #include "u64map.h"
 
 struct runtime_ops;
+struct capture_ops;
 struct probe_books;
+struct stranger;
 
-enum site_kind {
-	SITE_FUNCTION, /* begin at its entry, end at its return */
-	SITE_BEGIN,    /* one place, the begin */
-	SITE_END,
-	SITE_PLACE,    /* an end within the function, maybe one of several: elf_ends.h */
-	SITE_WATCH,    /* writes to an address */
-	/* HotSpot, see bpf/hotspot.bpf.c: */
-	SITE_SAFEPOINT_BEGIN,
-	SITE_SAFEPOINT_SYNC,
-	SITE_SAFEPOINT_END,
-	SITE_SAFEPOINT_BLOCK, /* a thread has come to the safepoint */
-	SITE_HEAP_SUMMARY,
-	SITE_VM_REQUEST, /* USDT: an operation is handed to the VM Thread, */
-	SITE_VM_BEGIN,	 /* and begun */
-	SITE_WAIT,	 /* a thread waits from a function's entry to its return */
-	SITE_PHASE_BEGIN,
-	SITE_PHASE_END,
-	SITE_PERF_WATCH, /* writes of the VM Thread to a counter */
-};
-
+/* A place to probe. Programs are BPF programs by their names. */
 struct probe_site {
-	enum site_kind kind;
+	unsigned int kind;  /* what the runtime calls it */
 	uint64_t offset;    /* in the file */
 	uint64_t semaphore; /* USDT: its offset in the file, 0 without */
-	uint64_t address;   /* SITE_WATCH, SITE_PERF_WATCH: in the process */
-	uint32_t argument;  /* SITE_WAIT: GC_STALL_…; SITE_VM_…: registers; SITE_PERF_WATCH: GC_PERF_… */
-	bool at_return;	    /* of the function at @offset, where the kind does not say */
-	bool optional;	    /* without it, only some facts are unknown */
+	uint64_t address;   /* of a watchpoint: in the process; 0: it is a uprobe */
+	uint64_t cookie;    /* what the program is told beside the site, from bit 40 on: GC_COOKIE_OF() */
+	const char *program; /* at the place; of a call: at the function's entry; NULL: only its end is seen */
+	const char *end;     /* of a call, from the function's entry to its return: at the return; else NULL */
+	const char *session; /* of a call: in the place of both, where the kernel has uprobe sessions */
+	bool at_return;	     /* @program, at the return of the function at @offset */
+	bool ends;	     /* attached first: no begin waits for an end that nothing watches */
+	bool optional;	     /* without it, only some facts are unknown */
+	bool missing;	     /* it is optional, and could not be attached */
 };
 
-
-/* SafepointTracing's variables, and what else a libjvm's symbols give away. */
-enum hotspot_static {
-	HOTSPOT_TYPE, /* _current_type */
-	HOTSPOT_BEGIN,
-	HOTSPOT_SYNC,
-	HOTSPOT_CLEANUP,
-	HOTSPOT_LEAVE,
-	HOTSPOT_END,
-	HOTSPOT_STATICS
-};
-
-struct hotspot_file {
-	uint64_t statics; /* virtual address of the first; 0: not known */
-	uint32_t statics_bytes;
-	uint8_t at[HOTSPOT_STATICS]; /* of each, from there; 0xff: this version has none */
-	uint64_t operation_names; /* VM_Operation::_names; 0: not known */
-	bool arguments; /* the safepoint functions are given nanoseconds (17+) */
-};
+#define PROBE_OWN_BYTES 1024
 
 struct probe_plan {
 	const struct runtime_ops *ops;
@@ -77,13 +47,11 @@ struct probe_plan {
 	uint64_t device, inode;
 	uint64_t page_vaddr; /* address in the file of where its first executable mapping begins */
 	bool per_process; /* addresses of one process: not to be used for another */
-	int minor;	  /* of a version 3.minor */
-	uint32_t interp_id; /* offset of the interpreter's number in its state */
-	struct hotspot_file hotspot;
-	struct gc_layout layout;
 	struct probe_site sites[GC_MAX_SITES];
 	size_t site_count;
 	bool single_stepped; /* a probe sits on an instruction that costs ten times more */
+	/* What the runtime keeps of the file: a struct of its own. */
+	_Alignas(16) unsigned char own[PROBE_OWN_BYTES];
 };
 
 /* A mapped file that holds a runtime. */
@@ -109,7 +77,7 @@ struct runtime_ops {
 	int (*plan)(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 		const char *tier, struct probe_plan *ret, struct err *err);
 	/* See probe_books(); @bias: what the process added to the file's addresses. NULL: otherwise. */
-	int (*books)(pid_t pid, uint64_t bias, const struct gc_layout *layout,
+	int (*books)(pid_t pid, uint64_t bias, const struct probe_plan *plan,
 		struct probe_books *ret);
 	/* See probe_fits(). NULL: nothing is assumed that the file does not say. */
 	int (*fits)(pid_t pid, uint64_t bias, const struct probe_plan *plan);
@@ -119,18 +87,23 @@ struct runtime_ops {
 	 */
 	void (*describe)(pid_t pid, const struct probe_image *image, const struct probe_plan *plan,
 		char *ret, size_t size, char *ret_lacks, size_t lacks_size);
+	/* Its kin, which it does not trace, or NULL; ordered, up to one without a name. */
+	const struct stranger *strangers;
+	/*
+	 * Finds what a process has beside a runtime that is traced and what collects for itself: a sentence into
+	 * @ret. NULL: there is nothing of the kind.
+	 */
+	bool (*beside_it)(pid_t pid, const struct proc_maps *maps, char *ret, size_t size);
+	const struct capture_ops *capture; /* trace/trace_runtime.h */
 };
 
 extern const struct runtime_ops *const probe_runtimes[]; /* NULL-terminated; user/runtime/meson.build */
-extern const struct runtime_ops probe_cpython, probe_hotspot;
 
 /*
  * Lists the runtimes mapped by @pid: likely names first, every mapped file only if none of those
  * held one. Returns how many.
  */
 size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *ret, size_t max);
-
-struct stranger;
 
 /* What files were found to be, by what stat(2) tells of them. A zeroed one is empty and ready. */
 struct probe_known {

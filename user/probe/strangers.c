@@ -1,35 +1,24 @@
 /* A process and its mapped files in; what it is, if it cannot be traced, out. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "elf_file.h"
-#include "hotspot_kin.h"
+#include "probe.h"
 #include "proc_state.h"
 #include "strangers.h"
 
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
-/* Ordered: of two that fit a file, the first is meant. */
-static const struct stranger strangers[] = {
-	{"libpypy", NULL, "PyPy",
-		"PYPYLOG=gc:FILE makes PyPy log its collections; under CPython the job can be traced"},
-	{NULL, "pypy_main_startup", "PyPy",
-		"PYPYLOG=gc:FILE makes PyPy log its collections; under CPython the job can be traced"},
+/* Kin of no runtime of ours: those come first. Ordered: of two that fit a file, the first is meant. */
+static const struct stranger others[] = {
 	{NULL, "node_module_register", "Node.js", "node --trace-gc prints its collections"},
 	{NULL, "_ZN2v87Isolate10GetCurrentEv", "the JavaScript engine V8",
 		"its flag --trace-gc prints its collections"},
-	{NULL, "Py_InitModule4_64", "Python 2",
-		"gc.set_debug(gc.DEBUG_STATS) prints its collections; under Python 3.8 or later the job "
-		"can be traced"},
-	{NULL, "PyGC_Collect", "a CPython older than 3.8",
-		"gc.callbacks tells of its collections; under 3.8 or later the job can be traced"},
-	{NULL, NATIVE_IMAGE_SYMBOL, "a GraalVM native image",
-		"-XX:+PrintGC makes it print its collections; under java, HotSpot's, the job can be traced"},
-	{"libj9vm", NULL, "Java on OpenJ9",
-		"java -verbose:gc prints its collections; under HotSpot's java the job can be traced"},
 	{NULL, "runtime.gcStart", "a Go program", "GODEBUG=gctrace=1 prints its collections"},
+	NO_STRANGER,
 };
 
 /* Static and stripped, as small images of containers have them. */
@@ -49,16 +38,26 @@ static int stop_at_first(const struct elf_symbol *symbol, void *arg)
 	return 1;
 }
 
-const struct stranger *stranger_of(const struct elf_file *file, const char *path)
+static const struct stranger *find_among(const struct stranger *list, const struct elf_file *file,
+	const char *path)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(strangers); i++) {
+	for (; list && list->what; list++) {
 		struct elf_symbol symbol;
 
-		if (has_name(&strangers[i], path) && (!strangers[i].symbol ||
-				!elf_file_symbol(file, strangers[i].symbol, true, &symbol)))
-			return &strangers[i];
+		if (has_name(list, path) &&
+			(!list->symbol || !elf_file_symbol(file, list->symbol, true, &symbol)))
+			return list;
 	}
 	return NULL;
+}
+
+const struct stranger *stranger_of(const struct elf_file *file, const char *path)
+{
+	const struct stranger *found = NULL;
+
+	for (size_t i = 0; !found && probe_runtimes[i]; i++)
+		found = find_among(probe_runtimes[i]->strangers, file, path);
+	return found ? found : find_among(others, file, path);
 }
 
 /* @alone: no other file of the process holds code. */
@@ -106,13 +105,33 @@ const struct stranger *probe_stranger(pid_t pid, const struct proc_maps *maps)
 	return NULL;
 }
 
+/* "`pgrep -a python` or `pgrep -a java`": what lists processes that have a runtime of ours. */
+static const char *name_listings(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; probe_runtimes[i] && used < size; i++) {
+		const char *const *command = probe_runtimes[i]->commands;
+
+		while (command[0] && command[1])
+			command++; /* the last one is part of the others */
+		if (*command)
+			used += (size_t)snprintf(text + used, size - used, "%s`pgrep -a %s`",
+				used ? " or " : "", *command);
+	}
+	return text;
+}
+
 int probe_absent(pid_t pid, struct err *err)
 {
+	char listings[256];
+
+	name_listings(listings, sizeof(listings));
 	switch (proc_state(pid)) {
 	case PROC_GONE:
-		return err_set(err, ESRCH,
-			"there is no process %d: `pgrep -a python` or `pgrep -a java` lists those that "
-			"run", pid);
+		return err_set(err, ESRCH, "there is no process %d: %s lists those that run", pid,
+			listings);
 	case PROC_ZOMBIE:
 		return err_set(err, ESRCH,
 			"process %d is a zombie: it has ended, and its parent has not waited for it; "
@@ -123,8 +142,8 @@ int probe_absent(pid_t pid, struct err *err)
 			"shows its memory map; restart it under `gctrace run`", pid);
 	case PROC_KERNEL:
 		return err_set(err, ESRCH,
-			"process %d is a thread of the kernel and runs no program: "
-			"`pgrep -a python` or `pgrep -a java` lists processes that do", pid);
+			"process %d is a thread of the kernel and runs no program: %s lists processes "
+			"that do", pid, listings);
 	case PROC_PROGRAM:
 		break;
 	}

@@ -7,11 +7,14 @@
 #include "err.h"
 #include "proc.h"
 
+/* What a table of them ends with. */
+#define NO_STRANGER {NULL, NULL, NULL, NULL}
+
 /* A runtime that no tier serves, by a mapped file that bears its name or defines its symbol. */
 struct stranger {
 	const char *file;   /* how the file's name begins; NULL: any file */
 	const char *symbol; /* that the file defines; NULL: its name is enough */
-	const char *what;   /* "PyPy", after "runs" */
+	const char *what;   /* "Node.js", after "runs" */
 	const char *remedy; /* what tells of its collections instead */
 };
 

@@ -1,5 +1,4 @@
 /* A plan → probes in place: uprobes, hardware watchpoints. */
-#include <dirent.h>
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
@@ -11,10 +10,10 @@
 
 #include "cleanup.h"
 #include "log.h"
-#include "mem.h"
 #include "trace_priv.h"
 
-int trace_keep_probe(struct image *image, const struct uprobe *probe)
+/* The image owns what is kept, also on failure. */
+static int keep_probe(struct image *image, const struct uprobe *probe)
 {
 	struct uprobe *slot = vec_add(&image->probes), lost = *probe;
 
@@ -26,148 +25,128 @@ int trace_keep_probe(struct image *image, const struct uprobe *probe)
 	return 0;
 }
 
-int trace_keep_link(struct image *image, struct bpf_link *link)
-{
-	return link ? trace_keep_probe(image, &(struct uprobe){.link = link}) : -errno;
-}
+/* One place of an image, on its way to be probed. */
+struct placing {
+	struct trace *trace;
+	struct image *image;
+	const struct probe_site *site;
+	uint64_t cookie;
+};
 
-/* In every process that maps the file, present and future: BPF picks the targets (docs/overhead.md). */
-int trace_probe_site(struct image *image, const struct bpf_program *program,
-	const struct probe_site *site, uint64_t cookie, bool at_return)
+/*
+ * Puts the program called @name there; *ret is why it was not, 0 otherwise. In every process that maps the file,
+ * present and future: BPF picks the targets (docs/overhead.md). Returns -errno where there is no such program.
+ */
+static int put_program(const struct placing *at, const char *name, bool at_return, int *ret,
+	struct err *err)
 {
-	const struct uprobe_place place = {image->plan.path, site->offset, site->semaphore, cookie,
-		at_return};
+	const struct probe_site *site = at->site;
+	const struct uprobe_place place = {at->image->plan.path, site->offset, site->semaphore,
+		at->cookie, at_return};
+	struct bpf_program *program;
 	struct uprobe probe;
-	int r = uprobe_attach(program, &place, &probe);
+	int r = trace_find_program(at->trace, at->image->plan.ops->capture, name, &program, err);
 
-	return r ? r : trace_keep_probe(image, &probe);
+	if (r)
+		return r;
+	*ret = uprobe_attach(program, &place, &probe);
+	if (!*ret)
+		*ret = keep_probe(at->image, &probe);
+	return 0;
 }
 
-static uint32_t wire_kind(enum site_kind kind)
+/* A call by a session, or by a pair of probes, the return's first: no begin waits for an end that nothing watches. */
+static int put_probes(const struct placing *at, int *ret, struct err *err)
 {
-	switch (kind) {
-	case SITE_BEGIN:
-		return GC_SITE_BEGIN;
-	case SITE_END:
-		return GC_SITE_END;
-	case SITE_WATCH:
-		return GC_SITE_WATCH;
-	case SITE_PLACE:
-		return GC_SITE_PLACE;
-	default:
-		return GC_SITE_FUNCTION;
-	}
-}
-
-static bool is_end(const struct probe_site *site)
-{
-	return site->kind == SITE_END || site->kind == SITE_PLACE;
-}
-
-/* The end first: a begin never waits for an end that nothing watches. */
-static int attach_pair(struct trace *trace, struct image *image, const struct probe_site *site,
-	uint64_t cookie)
-{
+	const struct probe_site *site = at->site;
 	int r = 0;
 
-	if (site->kind != SITE_BEGIN)
-		r = trace_probe_site(image, trace->bpf->progs.on_collect_end, site, cookie,
-			site->kind == SITE_FUNCTION);
-	if (!r && !is_end(site))
-		r = trace_probe_site(image, trace->bpf->progs.on_collect_begin, site, cookie, false);
-	return r;
+	*ret = 0;
+	if (!site->end)
+		return put_program(at, site->program, site->at_return, ret, err);
+	if (site->session && at->trace->way == UPROBE_SESSION)
+		return put_program(at, site->session, false, ret, err);
+	r = put_program(at, site->end, true, ret, err);
+	return r || *ret ? r : put_program(at, site->program, false, ret, err);
 }
 
-static int watch_thread(struct trace *trace, struct image *image, pid_t tid, uint64_t address,
-	uint64_t cookie)
+int trace_watch(struct trace *trace, uint32_t index, const struct probe_site *site, pid_t tid,
+	unsigned int bytes, bool inherit, uint64_t cookie, struct err *err)
 {
 	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = cookie);
+	struct image *image = &trace->images[index];
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_BREAKPOINT,
 		.size = sizeof(attr),
 		.bp_type = HW_BREAKPOINT_W,
-		.bp_addr = address,
-		.bp_len = HW_BREAKPOINT_LEN_4,
+		.bp_addr = site->address,
+		.bp_len = bytes,
 		.sample_period = 1,
-		.inherit = 1, /* threads and children to come */
+		.inherit = inherit,
 		.remove_on_exec = 1, /* then the address means something else */
 		.exclude_kernel = 1,
 	};
-	int fd = (int)syscall(__NR_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	struct bpf_program *program;
 	struct bpf_link *link;
+	int fd, r = trace_find_program(trace, image->plan.ops->capture, site->program, &program, err);
 
+	if (r)
+		return r;
+	fd = (int)syscall(__NR_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
-		return errno == ESRCH ? 0 : -errno; /* the thread has just ended */
-	link = bpf_program__attach_perf_event_opts(trace->watch->progs.on_collecting_write, fd,
-		&options);
+		return err_set(err, errno, "no hardware watchpoint can be set in process %d: %s (are "
+			"all four debug registers in use?)", image->pid, strerror(errno));
+	link = bpf_program__attach_perf_event_opts(program, fd, &options);
 	if (!link) {
-		int r = -errno;
-
+		r = -errno;
 		close(fd);
-		return r;
+		return err_set(err, -r, "the watchpoint program cannot be attached: %s",
+			strerror(-r));
 	}
-	return trace_keep_link(image, link); /* which owns the descriptor */
+	return keep_probe(image, &(struct uprobe){.link = link}); /* which owns the descriptor */
 }
 
-/* One event for each thread that exists: only the later ones are inherited. */
-static int watch_process(struct trace *trace, struct image *image, const struct probe_site *site,
-	uint64_t cookie, struct err *err)
-{
-	struct dirent *entry;
-	char path[64];
-	DIR *tasks;
-	int r = trace_load_part(trace, PART_WATCH, err);
-
-	if (r)
-		return r;
-	snprintf(path, sizeof(path), "/proc/%d/task", image->pid);
-	tasks = opendir(path);
-	if (!tasks)
-		return err_set(err, ESRCH, "process %d is gone", image->pid);
-	while (!r && (entry = readdir(tasks)))
-		if (atoi(entry->d_name))
-			r = watch_thread(trace, image, atoi(entry->d_name), site->address, cookie);
-	closedir(tasks);
-	if (r)
-		return err_set(err, -r,
-			"no hardware watchpoint can be set in process %d: %s (are all four debug "
-			"registers in use?)", image->pid, strerror(-r));
-	return 0;
-}
-
+/* What cannot be attached, and is not needed, is a drop. */
 static int attach_site(struct trace *trace, struct image *image, uint32_t index, size_t n,
 	struct err *err)
 {
-	const struct probe_site *site = &image->plan.sites[n];
-	uint64_t cookie = GC_COOKIE(index, n, wire_kind(site->kind));
-	int r;
+	struct probe_site *site = &image->plan.sites[n];
+	const struct placing at = {trace, image, site, GC_COOKIE(index, n) | site->cookie};
+	int r, why;
 
-	if (site->kind == SITE_WATCH)
-		return watch_process(trace, image, site, cookie, err);
-	/* A session costs more than a uprobe where nothing is to return. */
-	r = trace->way == UPROBE_SESSION && site->kind == SITE_FUNCTION
-		? trace_probe_site(image, trace->bpf->progs.on_collect_session, site, cookie, false)
-		: attach_pair(trace, image, site, cookie);
-	if (r == -EINVAL && site->semaphore)
+	if (site->address) {
+		const struct capture *capture = trace_capture(trace, index);
+
+		return capture->ops->watch(capture->state, index, image->pid, site, at.cookie, err);
+	}
+	r = put_probes(&at, &why, err);
+	if (r || !why)
+		return r;
+	if (site->optional) {
+		log_warning("the probe at offset %#llx of %s cannot be attached: %s; the facts that it "
+			"gives will be missing", (unsigned long long)site->offset,
+			image->plan.shown_path, strerror(-why));
+		trace->unprobed_facts++;
+		site->missing = true;
+		return 0;
+	}
+	if (why == -EINVAL && site->semaphore)
 		return err_set(err, EINVAL,
 			"another tracer holds the USDT probes of %s without their semaphore",
 			image->plan.shown_path);
-	if (r)
-		return err_set(err, -r, "%s of %s cannot be probed: %s", image->plan.detail,
-			image->plan.shown_path, strerror(-r));
-	return 0;
+	return err_set(err, -why, "%s of %s cannot be probed: %s", image->plan.detail,
+		image->plan.shown_path, strerror(-why));
 }
 
-/* The ends before the begins: see attach_pair(). */
 static int attach_sites(struct trace *trace, struct image *image, uint32_t index, struct err *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; !r && i < image->plan.site_count; i++)
-		if (is_end(&image->plan.sites[i]))
+		if (image->plan.sites[i].ends)
 			r = attach_site(trace, image, index, i, err);
 	for (size_t i = 0; !r && i < image->plan.site_count; i++)
-		if (!is_end(&image->plan.sites[i]))
+		if (!image->plan.sites[i].ends)
 			r = attach_site(trace, image, index, i, err);
 	return r;
 }
@@ -176,17 +155,16 @@ int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, 
 {
 	uint32_t index = trace->image_count;
 	struct image *image = &trace->images[index];
+	const struct capture *capture;
 	int r;
 
 	if (index == GC_MAX_IMAGES)
 		return err_set(err, E2BIG, "more than %d runtime files in one session", GC_MAX_IMAGES);
 	*image = (struct image){.plan = *plan, .pid = plan->per_process ? pid : 0};
-	r = bpf_map__update_elem(trace->bpf->maps.layouts, &index, sizeof(index), &plan->layout,
-		sizeof(plan->layout), BPF_ANY);
-	if (r)
-		return err_set(err, -r, "the layout map cannot be written: %s", strerror(-r));
-	r = plan->ops == &probe_hotspot ? trace_attach_jvm(trace, image, index, err)
-					: attach_sites(trace, image, index, err);
+	capture = trace_capture(trace, index);
+	r = capture->ops->image ? capture->ops->image(capture->state, index, plan, err) : 0;
+	if (!r)
+		r = attach_sites(trace, image, index, err);
 	if (r) {
 		trace_detach(image);
 		return r;

@@ -73,27 +73,16 @@ void trace_inherited_turn(struct trace *trace, uint64_t before_ns)
 
 void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child)
 {
-	size_t interpreters = trace->interpreters.count;
 
 	books_fork(&trace->books, parent, child);
 	for (uint32_t image = 0; image < trace->image_count; image++)
-		/* A forked JVM has no VM Thread: all that it does is exec. */
-		if (!trace->images[image].plan.per_process && !trace_is_jvm(trace, image) &&
+		if (!trace->images[image].plan.per_process &&
+			!trace_capture(trace, image)->ops->ends_at_fork &&
 			u64map_get(&trace->runtimes, trace_runtime_key(parent, image)))
 			trace_bequeath(trace, child, 1ull << image);
 	trace_bequeath(trace, child, trace_bequeathed(trace, parent));
 	for (uint32_t image = 0; image < trace->image_count; image++)
 		if (u64map_get(&trace->aged, trace_runtime_key(parent, image)))
 			u64map_put(&trace->aged, trace_runtime_key(child, image), 1);
-	for (size_t i = 0; i < interpreters; i++) {
-		struct interpreter *slot;
-
-		if (trace->interpreters.items[i].process != parent)
-			continue;
-		slot = vec_add(&trace->interpreters);
-		if (slot) {
-			*slot = trace->interpreters.items[i];
-			slot->process = child;
-		}
-	}
+	trace_captures_fork(trace, parent, child);
 }

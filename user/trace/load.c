@@ -12,69 +12,58 @@
 
 DEFINE_CLEANUP(struct gctrace_bpf *, gctrace_bpf__destroy);
 
-/* With sessions one program serves both ends of a function, else each has its own. */
-enum program_use { USE_ALWAYS, USE_SESSION, USE_PAIR, USE_STEPS };
+/* Those of no runtime. */
+static const char *const general[] = {"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step"};
 
-static const struct program {
-	const char *name;
-	enum trace_part part;
-	enum program_use use;
-} programs[] = {
-	{"on_fork", PART_FIRST, USE_ALWAYS},
-	{"on_exec", PART_FIRST, USE_ALWAYS},
-	{"on_exit", PART_FIRST, USE_ALWAYS},
-	{"on_maps_changed", PART_FIRST, USE_ALWAYS},
-	{"on_step", PART_FIRST, USE_STEPS},
-	{"on_collect_session", PART_FIRST, USE_SESSION},
-	{"on_collect_begin", PART_FIRST, USE_ALWAYS},
-	{"on_collect_end", PART_FIRST, USE_ALWAYS},
-	{"on_collecting_write", PART_WATCH, USE_ALWAYS},
-	{"on_perf_write", PART_JVM_WATCH, USE_ALWAYS},
-	{"on_wait_session", PART_JVM, USE_SESSION},
-	{"on_wait_begin", PART_JVM, USE_PAIR},
-	{"on_wait_end", PART_JVM, USE_PAIR},
-	{"on_safepoint_begin", PART_JVM, USE_ALWAYS},
-	{"on_safepoint_sync", PART_JVM, USE_ALWAYS},
-	{"on_safepoint_end", PART_JVM, USE_ALWAYS},
-	{"on_safepoint_block", PART_JVM, USE_ALWAYS},
-	{"on_heap_summary", PART_JVM, USE_ALWAYS},
-	{"on_vm_request", PART_JVM, USE_ALWAYS},
-	{"on_vm_begin", PART_JVM, USE_ALWAYS},
-	{"on_phase_begin", PART_JVM, USE_ALWAYS},
-	{"on_phase_end", PART_JVM, USE_ALWAYS},
-};
-
-static const struct program *find_program(const char *name)
+static const struct capture_program *find_program(const struct capture_ops *ops, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
-		if (!strcmp(programs[i].name, name))
-			return &programs[i];
+	for (const struct capture_program *program = ops->programs; program->name; program++)
+		if (!strcmp(program->name, name))
+			return program;
 	return NULL;
 }
 
-static bool is_used(const struct program *program, const struct trace_options *options,
-	enum uprobe_way way)
+/* @ops NULL: with the first programs, those of all runtimes and of none. */
+static const struct capture_program *choose(const char *name, const struct capture_ops *ops,
+	unsigned int part)
 {
-	switch (program->use) {
-	case USE_SESSION:
-		return way == UPROBE_SESSION;
-	case USE_PAIR:
-		return way != UPROBE_SESSION;
-	case USE_STEPS:
-		return options->steps || options->step_probe;
-	default:
-		return true;
-	}
+	static const struct capture_program own = {.use = USE_ALWAYS};
+	const struct capture_program *found = ops ? find_program(ops, name) : NULL;
+
+	for (size_t i = 0; !ops && i < ARRAY_SIZE(general); i++)
+		if (!strcmp(name, general[i]))
+			return &own;
+	for (size_t i = 0; !ops && !found && probe_runtimes[i]; i++)
+		found = find_program(probe_runtimes[i]->capture, name);
+	return found && found->part == part ? found : NULL;
 }
 
+static bool is_used(const struct capture_program *program, const char *name,
+	const struct trace_options *options, enum uprobe_way way)
+{
+	if (!strcmp(name, "on_step"))
+		return options->steps || options->step_probe;
+	if (program->use == USE_SESSION)
+		return way == UPROBE_SESSION;
+	return program->use != USE_PAIR || way != UPROBE_SESSION;
+}
+
+/* What is to be loaded together. */
+struct selection {
+	const struct capture_ops *ops; /* NULL: the first programs */
+	unsigned int part;
+	const struct gctrace_bpf *with; /* whose maps they work on; NULL: their own */
+};
+
 static void choose_programs(struct gctrace_bpf *bpf, const struct trace_options *options,
-	enum trace_part part, enum uprobe_way way)
+	const struct selection *selection, enum uprobe_way way)
 {
 	struct bpf_program *program;
 
 	bpf_object__for_each_program(program, bpf->obj) {
-		const struct program *known = find_program(bpf_program__name(program));
-		bool load = known && known->part == part && is_used(known, options, way);
+		const char *name = bpf_program__name(program);
+		const struct capture_program *known = choose(name, selection->ops, selection->part);
+		bool load = known && is_used(known, name, options, way);
 
 		bpf_program__set_autoload(program, load);
 		if (load)
@@ -121,19 +110,18 @@ static int share_maps(struct gctrace_bpf *bpf, const struct gctrace_bpf *with)
 	return r;
 }
 
-/* @with: whose maps it works on; NULL: its own. */
-static int load(const struct trace_options *options, enum trace_part part, enum uprobe_way way,
-	unsigned int refused, const struct gctrace_bpf *with, struct gctrace_bpf **ret)
+static int load(const struct trace_options *options, const struct selection *selection,
+	enum uprobe_way way, unsigned int refused, struct gctrace_bpf **ret)
 {
 	_cleanup_(cleanup_gctrace_bpf__destroy) struct gctrace_bpf *bpf = gctrace_bpf__open();
 	int r = bpf ? 0 : -errno;
 
 	if (r)
 		return r;
-	choose_programs(bpf, options, part, way);
+	choose_programs(bpf, options, selection, way);
 	configure(bpf, options, refused);
-	if (with)
-		r = share_maps(bpf, with);
+	if (selection->with)
+		r = share_maps(bpf, selection->with);
 	if (!r)
 		r = gctrace_bpf__load(bpf);
 	if (!r)
@@ -144,10 +132,11 @@ static int load(const struct trace_options *options, enum trace_part part, enum 
 /* The best way of which the kernel takes the programs: what it has it may yet not do. */
 static int load_first(struct trace *trace)
 {
+	const struct selection first = {};
 	int r = -ENOTSUP;
 
 	for (trace->way = uprobe_best_way(trace->refused); trace->way <= UPROBE_PERF; trace->way++) {
-		r = load(&trace->options, PART_FIRST, trace->way, trace->refused, NULL, &trace->bpf);
+		r = load(&trace->options, &first, trace->way, trace->refused, &trace->bpf);
 		if (!r || r == -EPERM || r == -ENOMEM)
 			return r;
 		log_debug("no programs for %s: %s", uprobe_way_name(trace->way), strerror(-r));
@@ -170,6 +159,43 @@ int trace_load_programs(struct trace *trace, struct err *err)
 	return r ? trace_explain_refusal(r, err) : 0;
 }
 
+static int attach_tracepoint(struct trace *trace, struct bpf_program *program)
+{
+	struct bpf_link **slot = vec_add(&trace->tracepoints);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = bpf_program__attach(program);
+	if (*slot)
+		return 0;
+	trace->tracepoints.count--;
+	return -errno;
+}
+
+/*
+ * The kernel runs the programs of one tracepoint in the order in which they came: a child is a target before its
+ * runtime's program sees it, and what ends is one until that has seen it.
+ */
+static int attach_tracepoints(struct trace *trace)
+{
+	int r = attach_tracepoint(trace, trace->bpf->progs.on_fork);
+
+	for (size_t i = 0; !r && i < trace->captures.count; i++) {
+		const struct capture_program *own = trace->captures.items[i].ops->programs;
+
+		for (; !r && own->name; own++) {
+			struct bpf_program *program =
+				bpf_object__find_program_by_name(trace->bpf->obj, own->name);
+
+			if (!own->part && bpf_program__type(program) == BPF_PROG_TYPE_TRACING)
+				r = attach_tracepoint(trace, program);
+		}
+	}
+	if (!r)
+		r = attach_tracepoint(trace, trace->bpf->progs.on_exec);
+	return r ? r : attach_tracepoint(trace, trace->bpf->progs.on_exit);
+}
+
 int trace_load(struct trace *trace, struct err *err)
 {
 	int r = trace_load_programs(trace, err);
@@ -177,11 +203,11 @@ int trace_load(struct trace *trace, struct err *err)
 
 	if (r)
 		return r;
-	r = gctrace_bpf__attach(trace->bpf);
+	r = attach_tracepoints(trace);
 	if (r)
 		return err_set(err, -r, "the kernel's scheduler tracepoints cannot be followed: %s",
 			strerror(-r));
-	shared = mmap(NULL, sizeof(struct shared_page), PROT_READ | PROT_WRITE, MAP_SHARED,
+	shared = mmap(NULL, sizeof(struct gc_shared), PROT_READ | PROT_WRITE, MAP_SHARED,
 		bpf_map__fd(trace->bpf->maps.shared_map), 0);
 	if (shared == MAP_FAILED)
 		return err_set(err, errno, "the shared BPF map cannot be mapped: %s", strerror(errno));
@@ -198,11 +224,54 @@ int trace_load(struct trace *trace, struct err *err)
 	return trace_wake_open(trace, err);
 }
 
-int trace_load_part(struct trace *trace, enum trace_part part, struct err *err)
+static int load_part(struct trace *trace, const struct capture_ops *ops, unsigned int part,
+	struct gctrace_bpf **ret, struct err *err)
 {
-	struct gctrace_bpf **slot = part == PART_WATCH ? &trace->watch
-		: part == PART_JVM ? &trace->jvm : &trace->jvm_watch;
-	int r = *slot ? 0 : load(&trace->options, part, trace->way, trace->refused, trace->bpf, slot);
+	const struct selection selection = {ops, part, trace->bpf};
+	struct program_part *slot;
+	int r;
 
-	return r ? trace_explain_refusal(r, err) : 0;
+	*ret = trace->bpf;
+	if (!part)
+		return 0;
+	for (size_t i = 0; i < trace->parts.count; i++) {
+		*ret = trace->parts.items[i].bpf;
+		if (trace->parts.items[i].ops == ops && trace->parts.items[i].part == part)
+			return 0;
+	}
+	r = load(&trace->options, &selection, trace->way, trace->refused, ret);
+	if (r)
+		return trace_explain_refusal(r, err);
+	slot = vec_add(&trace->parts);
+	if (slot) {
+		*slot = (struct program_part){ops, part, *ret};
+		return 0;
+	}
+	gctrace_bpf__destroy(*ret);
+	return err_set(err, ENOMEM, "out of memory");
+}
+
+int trace_find_program(struct trace *trace, const struct capture_ops *ops, const char *name,
+	struct bpf_program **ret, struct err *err)
+{
+	const struct capture_program *program = find_program(ops, name);
+	struct gctrace_bpf *bpf;
+	int r = program ? load_part(trace, ops, program->part, &bpf, err)
+			: err_set(err, ENOENT, "no BPF program is called %s", name);
+
+	if (r)
+		return r;
+	*ret = bpf_object__find_program_by_name(bpf->obj, name);
+	return *ret ? 0 : err_set(err, ENOENT, "no BPF program is called %s", name);
+}
+
+void trace_unload(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->tracepoints.count; i++)
+		bpf_link__destroy(trace->tracepoints.items[i]);
+	vec_free(&trace->tracepoints);
+	for (size_t i = trace->parts.count; i--;)
+		gctrace_bpf__destroy(trace->parts.items[i].bpf);
+	vec_free(&trace->parts);
+	gctrace_bpf__destroy(trace->bpf);
 }

@@ -47,6 +47,15 @@ static int keep_target(struct trace *trace, pid_t pid, bool add, struct err *err
 	return err_set(err, ESRCH, "process %d ended while gctrace attached to it", pid);
 }
 
+static int tell_found(struct trace *trace, pid_t pid, uint32_t process, uint32_t image,
+	const struct proc_map *map, struct err *err)
+{
+	const struct capture *capture = trace_capture(trace, image);
+
+	return capture->ops->found
+		? capture->ops->found(capture->state, pid, process, image, map, err) : 0;
+}
+
 /* @add: it is no target yet, and what runtimes it has have collected before. */
 static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struct proc_maps *maps,
 	bool add, struct err *err)
@@ -72,11 +81,11 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 			u64map_put(&trace->aged,
 				trace_runtime_key(process, (uint32_t)indexes[i]), 1);
 	for (size_t i = 0; i < count; i++)
-		if (indexes[i] >= 0 && trace_is_jvm(trace, (uint32_t)indexes[i])) {
-			int jvm = trace_jvm_add(trace, pid, process, (uint32_t)indexes[i],
+		if (indexes[i] >= 0) {
+			int told = tell_found(trace, pid, process, (uint32_t)indexes[i],
 				&found[i].map, err);
 
-			r = jvm ? jvm : r;
+			r = told ? told : r;
 		}
 	/* Only now that every probe is in place do its collections count. */
 	kept = keep_target(trace, pid, add, err);
@@ -84,7 +93,7 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 		trace->unseen_programs += fresh && !add; /* what it did before its probes nobody can ask */
 		return kept;
 	}
-	trace_jvm_settle(trace, pid);
+	trace_captures_targeted(trace, pid);
 	trace_open_books(trace, pid, process, found, indexes, count);
 	return r ? r : (int)count;
 }

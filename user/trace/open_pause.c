@@ -9,15 +9,6 @@
 #include "mem.h"
 #include "trace_priv.h"
 
-void trace_put_open(struct trace *trace, struct pause *pause)
-{
-	int r;
-
-	pause->id = ++trace->pauses;
-	r = trace->sink.pause(trace->sink.arg, pause);
-	trace_note_sink(trace, r);
-}
-
 static struct pause unknown_pause(uint32_t runtime, uint64_t start_ns, uint64_t end_ns)
 {
 	return (struct pause){
@@ -79,7 +70,7 @@ static void put_begun(struct trace *trace, const struct begun_pause *begun, uint
 
 	pause.flags = PAUSE_BEGUN_BEFORE | flags;
 	if (pause.end_ns > pause.start_ns)
-		trace_put_open(trace, &pause);
+		trace_put_pause(trace, &pause);
 }
 
 static void end_begun(struct trace *trace, size_t index, uint32_t flags)
@@ -104,15 +95,14 @@ void trace_begun_over(struct trace *trace, uint32_t process)
 			end_begun(trace, i, 0);
 }
 
-void trace_begun_next(struct trace *trace, uint32_t process, const struct event *pause)
+void trace_begun_next(struct trace *trace, uint32_t process, uint64_t interpreter, uint64_t start_ns)
 {
 	for (size_t i = trace->begun.count; i--;) {
 		const struct begun_pause *begun = &trace->begun.items[i];
 
-		if (begun->process != process ||
-			begun->books.interpreter != trace_books_owner(trace, pause))
+		if (begun->process != process || begun->books.interpreter != interpreter)
 			continue;
-		if (begun->seen_ns < pause->pause.start_ns)
+		if (begun->seen_ns < start_ns)
 			end_begun(trace, i, 0);
 		else /* a probe saw it begin after all */
 			trace->begun.items[i] = trace->begun.items[--trace->begun.count];
@@ -156,8 +146,8 @@ static void put_unfinished(struct trace *trace, const struct trace_open_pause *o
 		process ? trace_runtime(trace, (uint32_t)*process, open->image) : NULL;
 	struct pause pause;
 
-	if (!runtime || end_ns <= open->start_ns || trace_is_jvm(trace, open->image))
-		return; /* a JVM tells more */
+	if (!runtime || end_ns <= open->start_ns || trace_capture(trace, open->image)->ops->finish)
+		return; /* its runtime tells more */
 	if (!goes_on(trace, runtime, open)) {
 		trace->unfinished++;
 		return;
@@ -167,7 +157,7 @@ static void put_unfinished(struct trace *trace, const struct trace_open_pause *o
 	pause.generation = open->generation;
 	pause.cause = open->cause;
 	pause.flags = PAUSE_UNFINISHED;
-	trace_put_open(trace, &pause);
+	trace_put_pause(trace, &pause);
 }
 
 int trace_finish_open(struct trace *trace)
@@ -177,9 +167,9 @@ int trace_finish_open(struct trace *trace)
 	uint64_t end_ns = now_ns();
 	int r;
 
-	trace_jvms_look(trace);
+	trace_captures_look(trace);
 	r = trace_consume_all(trace);
-	trace_jvms_finish(trace);
+	trace_captures_finish(trace);
 
 	/* An end clears its slot, then sends its record: what is in both lists has sent none. */
 	still_count = trace_open_slots(trace, 0, still, ARRAY_SIZE(still));

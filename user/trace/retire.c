@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jvm_instance.h"
 #include "mem.h"
+#include "trace_priv.h"
 
 #define RETIRE_NS  2000000000ull /* after an exit: the ring holds nothing older by then */
 #define MOST_DEAD  256		 /* unless so many have ended since */
 #define ROUND_NS   500000000ull
 #define MOST_TEXTS 65536 /* labels of marks that are known at once */
-#define MOST_THREADS 65536 /* likewise names of threads: a JVM may make new ones for ever */
+#define MOST_THREADS 65536 /* likewise names of threads: a process may make new ones for ever */
 
 /* Keeps those elements of @vec for which @keep holds, with @item at each, in their order. */
 #define VEC_KEEP(vec, item, keep)                                                                  \
@@ -113,13 +113,12 @@ static void sift_series(struct trace *trace)
 static void sift(struct trace *trace)
 {
 	struct recording *recording = &trace->recording;
-	struct interpreter *interpreter;
 	struct runtime *runtime;
 	struct thread *thread;
 
 	VEC_KEEP(&recording->runtimes, runtime, keep_runtime(trace, runtime));
 	VEC_KEEP(&recording->threads, thread, is_known(trace, thread->process));
-	VEC_KEEP(&trace->interpreters, interpreter, is_known(trace, interpreter->process));
+	trace_captures_retire(trace);
 	books_keep(&trace->books, is_known, trace);
 	sift_series(trace);
 }
@@ -140,22 +139,6 @@ static void forget_texts(struct step_watch *steps)
 	memset(steps->page->labels, 0, sizeof(steps->page->labels));
 }
 
-/* Ids that outlive a record. */
-static void carry_over(struct trace *trace, const struct strtab *old, struct strtab *fresh)
-{
-	for (size_t i = 0; i < trace->jvms.count; i++) {
-		struct jvm_instance *instance = trace->jvms.items[i];
-
-		instance->late.stack = STACK_NONE;
-		for (size_t j = 0; j < instance->phases.list.count; j++) {
-			uint32_t *name = &instance->phases.list.items[j].name;
-
-			*name = strtab_add(fresh, strtab_get(old, *name), strtab_len(old, *name));
-			*name = *name == STRTAB_NONE ? 0 : *name;
-		}
-	}
-}
-
 static void empty_stacks(struct trace *trace)
 {
 	struct stack_table fresh;
@@ -163,17 +146,9 @@ static void empty_stacks(struct trace *trace)
 	if (stack_table_init(&fresh))
 		return; /* another time */
 	fresh.generation = trace->stacks.generation + 1;
-	carry_over(trace, trace->stacks.strings, fresh.strings);
+	trace_captures_move_strings(trace, trace->stacks.strings, fresh.strings);
 	stack_table_release(&trace->stacks);
 	trace->stacks = fresh;
-}
-
-/* BPF sends again each code object that it meets. What is in the ring by now refers to those known. */
-static void turn_codes(struct trace *trace)
-{
-	python_codes_turn(trace->codes);
-	for (size_t i = 0; i < GC_SEEN_SLOTS; i++)
-		trace->shared->seen[i] = 0;
 }
 
 void trace_retire_turn(struct trace *trace)
@@ -186,8 +161,6 @@ void trace_retire_turn(struct trace *trace)
 		trace->recording.threads.count = 0; /* each is read and told again when it is met */
 	if (stack_table_is_large(&trace->stacks))
 		empty_stacks(trace);
-	if (python_codes_are_many(trace->codes))
-		turn_codes(trace);
 	books_turn(&trace->books);
 	if (trace->more || (trace->live.count + MOST_DEAD > count && now - trace->retired_ns < ROUND_NS))
 		return;

@@ -66,11 +66,6 @@ int trace_find_image(const struct trace *trace, pid_t pid, const struct proc_map
 	return -1;
 }
 
-bool trace_is_jvm(const struct trace *trace, uint32_t image)
-{
-	return trace->images[image].plan.ops == &probe_hotspot;
-}
-
 /* Attaches by the best tier that the file allows and the kernel grants. */
 static int attach_image(struct trace *trace, pid_t pid, const struct probe_image *found,
 	struct err *err)
@@ -161,26 +156,4 @@ void trace_disown_image(struct trace *trace, pid_t pid)
 	for (uint32_t i = 0; i < trace->image_count; i++)
 		if (trace->images[i].plan.per_process && trace->images[i].pid == pid)
 			trace->images[i].pid = -1;
-}
-
-int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
-	uint64_t address)
-{
-	struct interpreter *known;
-	int64_t number = UNKNOWN;
-
-	if (!address)
-		return UNKNOWN;
-	for (size_t i = trace->interpreters.count; i--;) {
-		known = &trace->interpreters.items[i];
-		if (known->process == process && known->address == address)
-			return known->number;
-	}
-	if (mem_read(pid, address + trace->images[image].plan.interp_id, &number, sizeof(number)) ||
-		number < 0 || number > INT32_MAX)
-		return UNKNOWN; /* gone: asked again next time */
-	known = vec_add(&trace->interpreters);
-	if (known)
-		*known = (struct interpreter){process, address, (int32_t)number};
-	return (int32_t)number;
 }

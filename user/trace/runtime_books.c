@@ -42,6 +42,15 @@ void trace_open_books(struct trace *trace, pid_t pid, uint32_t process,
 			open_books(trace, pid, process, (uint32_t)indexes[i], &found[i].map);
 }
 
+static int ask_books(const struct trace *trace, pid_t pid, const struct proc_map *map, uint32_t image,
+	struct probe_books *ret)
+{
+	const struct capture *capture = trace_capture(trace, image);
+
+	return capture->ops->books ? capture->ops->books(capture->state, pid, ret)
+				   : probe_books(pid, map, &trace->images[image].plan, ret);
+}
+
 /* Reads the counters of @runtime, an instance of image @index, into *ret. */
 static bool read_books(struct trace *trace, const struct runtime *runtime, uint32_t index,
 	struct closing_books *ret)
@@ -56,10 +65,7 @@ static bool read_books(struct trace *trace, const struct runtime *runtime, uint3
 		const struct proc_map *map = &maps.maps.items[i];
 
 		if (map->exec && trace_find_image(trace, process->pid, map) == (int)index)
-			done = !(trace_is_jvm(trace, index)
-				? trace_jvm_books(trace, process->pid, &ret->books)
-				: probe_books(process->pid, map, &trace->images[index].plan,
-					&ret->books));
+			done = !ask_books(trace, process->pid, map, index, &ret->books);
 	}
 	proc_maps_release(&maps);
 	ret->runtime = runtime->id;
@@ -100,12 +106,4 @@ void trace_close_books(struct trace *trace)
 	}
 	for (size_t i = 0; i < trace->recording.runtimes.count; i++)
 		trace_tell_runtime(trace, &trace->recording.runtimes.items[i]);
-}
-
-uint64_t trace_books_owner(const struct trace *trace, const struct event *event)
-{
-	if (trace->images[event->pause.image].plan.layout.runtime_gc)
-		return 0;
-	/* The next interpreter may lie where one has ended; its number is its own. */
-	return event->pause.number > 0 ? (uint64_t)event->pause.number : event->pause.interpreter;
 }

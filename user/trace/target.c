@@ -135,7 +135,7 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64
 	if (!id)
 		return;
 	trace_begun_over(trace, id);
-	trace_jvm_over(trace, pid, time_ns);
+	trace_captures_over(trace, pid, time_ns);
 	process = process_by_id(trace, id);
 	rename_process(process, comm);
 	describe(trace, process, true);
@@ -147,7 +147,6 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64
 	trace_forget_inherited(trace, id);
 	trace_leave_runtimes(trace, id);
 	trace_forget_image(trace, pid);
-	trace_jvm_forget(trace, pid);
 	trace_forget_looks(trace, pid);
 	trace_look_again(trace, pid);
 	if (!u64map_get(&trace->looks, (uint64_t)pid) && !trace_is_target(trace, pid))
@@ -169,8 +168,7 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 	trace_early_settle(trace, process->id, time_ns);
 	trace_forget_looks(trace, pid);
 	trace_disown_image(trace, pid);
-	trace_jvm_over(trace, pid, time_ns);
-	trace_jvm_forget(trace, pid);
+	trace_captures_over(trace, pid, time_ns);
 	u64map_remove(&trace->live, (uint64_t)pid);
 }
 

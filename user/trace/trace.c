@@ -66,8 +66,7 @@ int trace_open(const struct trace_options *options, const struct trace_sink *sin
 	if (options->step_asked)
 		snprintf(trace->recording.step_asked, sizeof(trace->recording.step_asked), "%s",
 			options->step_asked);
-	trace->codes = python_codes_new();
-	if (!trace->codes || stack_table_init(&trace->stacks)) {
+	if (stack_table_init(&trace->stacks) || trace_captures_open(trace)) {
 		trace_free(trace);
 		return err_set(err, ENOMEM, "out of memory");
 	}
@@ -95,15 +94,10 @@ void trace_free(struct trace *trace)
 	ring_buffer__free(trace->ring);
 	if (trace->shared)
 		munmap((void *)trace->shared, sizeof(*trace->shared));
-	trace_jvms_close(trace);
-	gctrace_bpf__destroy(trace->jvm_watch);
-	gctrace_bpf__destroy(trace->jvm);
-	gctrace_bpf__destroy(trace->watch);
-	gctrace_bpf__destroy(trace->bpf);
-	python_codes_free(trace->codes);
+	trace_captures_close(trace);
+	trace_unload(trace);
 	stack_table_release(&trace->stacks);
 	books_release(&trace->books);
-	vec_free(&trace->interpreters);
 	vec_free(&trace->closing);
 	vec_free(&trace->begun);
 	vec_free(&trace->early);
@@ -237,7 +231,7 @@ static int take_turn(struct trace *trace, int r)
 	trace_begun_turn(trace);
 	trace_inherited_turn(trace, now_ns() - INHERITED_NS);
 	trace_check_turn(trace);
-	trace_jvms_turn(trace);
+	trace_captures_turn(trace);
 	trace_steps_turn(trace);
 	trace_count_drops(trace);
 	look_at_clocks(trace);

@@ -11,11 +11,11 @@
 #include "gc_wire.h"
 #include "gctrace.skel.h"
 #include "probe.h"
-#include "python_code.h"
 #include "step_signal.h"
 #include "strangers.h"
 #include "strtab.h"
 #include "trace.h"
+#include "trace_runtime.h"
 #include "u64map.h"
 #include "uprobe.h"
 
@@ -25,7 +25,6 @@ struct image {
 	pid_t pid; /* of a per-process plan */
 	VEC(struct uprobe) probes; /* and watchpoints, as links */
 	uint64_t pauses; /* recorded */
-	bool lacks_sums; /* the probe of its heap summaries could not be attached */
 	/*
 	 * Whether its layout was held against a process, which one to ask, and that it did not fit.
 	 */
@@ -37,12 +36,6 @@ struct image {
 /* A file that was looked at and holds nothing to probe, or a linker hook already attached. */
 struct known_file {
 	uint64_t device, inode;
-};
-
-struct interpreter {
-	uint32_t process;
-	uint64_t address;
-	int32_t number;
 };
 
 /* The runtime's own counters when the session ended. */
@@ -71,13 +64,17 @@ struct early_books {
 	bool ready; /* the pauses that they count are in the ring */
 };
 
-/* The page that BPF and we share (struct shared in core.bpf.h). */
-struct shared_page {
-	uint64_t drops[GC_DROP_COUNT];
-	struct gc_open open[GC_OPEN_SLOTS];
-	uint64_t unmoved[GC_MAX_IMAGES];
-	uint64_t several;
-	volatile uint64_t seen[GC_SEEN_SLOTS];
+/* A runtime's part of the session. */
+struct capture {
+	const struct capture_ops *ops;
+	void *state;
+};
+
+/* Further programs of a runtime, with the maps of the first, loaded when first needed. */
+struct program_part {
+	const struct capture_ops *ops;
+	unsigned int part;
+	struct gctrace_bpf *bpf;
 };
 
 /* A probe of a step signal, and where it is, so that it can be put there again. */
@@ -142,20 +139,17 @@ struct trace {
 	struct trace_options options;
 	struct trace_sink sink;
 	struct gctrace_bpf *bpf;
-	/* Further programs, with the maps of the first, loaded when first needed. */
-	struct gctrace_bpf *watch; /* CPython's watchpoint */
-	struct gctrace_bpf *jvm;   /* HotSpot */
-	struct gctrace_bpf *jvm_watch;
+	VEC(struct program_part) parts;
+	VEC(struct bpf_link *) tracepoints;
+	VEC(struct capture) captures; /* as in probe_runtimes */
 	struct ring_buffer *ring;
-	struct shared_page *shared;
+	struct gc_shared *shared;
 	unsigned int refused; /* features that a test forbids */
 	enum uprobe_way way; /* how functions are probed: by sessions, or by pairs of uprobes */
 
 	struct recording recording;
 	struct stack_table stacks;
-	struct python_codes *codes;
 	struct books books;
-	VEC(struct interpreter) interpreters;
 	VEC(struct closing_books) closing;
 	VEC(struct begun_pause) begun; /* that still go on, as far as is known */
 	VEC(struct early_books) early;
@@ -167,9 +161,7 @@ struct trace {
 	struct u64map live;	    /* pid → struct process.id */
 	struct u64map runtimes;	    /* process id and image → struct runtime.id */
 	struct u64map aged;	    /* process id and image → 1: those that ran before we came */
-	VEC(struct jvm_instance *) jvms;
 	uint64_t pauses, stalls, phases, bad_records, unfinished;
-	uint64_t unnamed_frames; /* of Java stacks */
 	uint64_t unprobed;	 /* processes that got a runtime which could not be probed */
 	uint32_t last_unprobed; /* struct process.id of the latest of them */
 	uint64_t unprobed_linkers; /* whose hook could not be probed */
@@ -179,9 +171,7 @@ struct trace {
 	uint64_t skipped_changes; /* forks and execs at which the kernel left out our program */
 	uint64_t round_ns; /* when we last looked who had ended unseen */
 	struct proc_pids ended; /* who had, then */
-	uint64_t killed_jvms; /* that ended inside a safepoint, by a signal or an exec */
-	uint64_t unsure_jvms; /* of which nothing tells whether they stood still all the time */
-	uint64_t unprobed_facts;   /* optional probes of JVMs, likewise */
+	uint64_t unprobed_facts; /* optional probes that could not be attached */
 	struct step_watch steps;
 	struct probe_known known;
 	struct u64map looks; /* pid → from when on its maps are looked at again, and LOOK_DUE in the low bit */
@@ -209,12 +199,13 @@ static inline void trace_note_sink(struct trace *trace, int r)
 
 /* load.c */
 int trace_load(struct trace *trace, struct err *err);
-/* Loads the programs of @part unless they are. 0 or -errno with the remedy. */
-enum trace_part { PART_FIRST, PART_WATCH, PART_JVM, PART_JVM_WATCH };
-int trace_load_part(struct trace *trace, enum trace_part part, struct err *err);
+/* The program called @name, of @ops, loaded with its part if it was not. 0 or -errno with the remedy. */
+int trace_find_program(struct trace *trace, const struct capture_ops *ops, const char *name,
+	struct bpf_program **ret, struct err *err);
+void trace_unload(struct trace *trace);
 /* Makes room for many open files. 0, or -errno with the remedy where files or memory are too few. */
 int trace_check_limits(struct err *err);
-/* No more than loads PART_FIRST, into trace->bpf; sets trace->way and ->refused. */
+/* No more than loads the first programs, into trace->bpf; sets trace->way and ->refused. */
 int trace_load_programs(struct trace *trace, struct err *err);
 
 /* libbpf_log.c: libbpf's warnings go to our log. */
@@ -236,13 +227,6 @@ uint32_t trace_pid_namespace(void);
 int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, struct err *err);
 int trace_attach_hook(struct trace *trace, const char *path, uint64_t offset);
 void trace_detach(struct image *image);
-/* The image owns what is kept, also on failure. @link NULL: it could not be made. */
-int trace_keep_probe(struct image *image, const struct uprobe *probe);
-int trace_keep_link(struct image *image, struct bpf_link *link);
-int trace_probe_site(struct image *image, const struct bpf_program *program,
-	const struct probe_site *site, uint64_t cookie, bool at_return);
-/* jvm_attach.c */
-int trace_attach_jvm(struct trace *trace, struct image *image, uint32_t index, struct err *err);
 
 /* look.c: looks again at a process whose maps may have changed; what cannot be probed is a drop. */
 void trace_look_again(struct trace *trace, pid_t pid);
@@ -256,14 +240,10 @@ void trace_forget_looks(struct trace *trace, pid_t pid);
  */
 int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err);
 
-/* target.c: processes. Ids are struct process.id, 0 when memory is out. */
-uint32_t trace_process(struct trace *trace, pid_t pid);
-/* @comm: what the new program is called. */
+/* target.c: processes. Ids are struct process.id. @comm: what the new program is called. */
 void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64_t time_ns);
 void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t time_ns);
 void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns);
-/* Tells the sink thread @tid's name, once. */
-void trace_thread(struct trace *trace, uint32_t process, pid_t pid, uint32_t tid);
 
 /*
  * runtime.c: the image attached for this mapped file (and, with a watchpoint, this process). Its
@@ -279,11 +259,6 @@ void trace_hook_linker(struct trace *trace, pid_t pid, const struct proc_maps *m
 void trace_forget_image(struct trace *trace, pid_t pid);
 /* The same at its end, but for the probes: the kernel gave its forked children copies of them. */
 void trace_disown_image(struct trace *trace, pid_t pid);
-struct runtime *trace_runtime(struct trace *trace, uint32_t process, uint32_t image);
-bool trace_is_jvm(const struct trace *trace, uint32_t image);
-void trace_tell_runtime(struct trace *trace, const struct runtime *runtime);
-int32_t trace_interpreter(struct trace *trace, uint32_t process, pid_t pid, uint32_t image,
-	uint64_t address);
 /* NULL if its process has been retired. */
 struct runtime *trace_runtime_by_id(struct trace *trace, uint32_t id);
 
@@ -293,8 +268,6 @@ void trace_open_books(struct trace *trace, pid_t pid, uint32_t process,
 /* Reads the counters of all that still run; once all pauses they count are drained, compares. */
 void trace_read_books(struct trace *trace);
 void trace_close_books(struct trace *trace);
-/* Whose counters the pause @event moved: an interpreter's, or 0, see struct probe_books. */
-uint64_t trace_books_owner(const struct trace *trace, const struct event *event);
 
 /*
  * inherit.c: a forked child has its parent's runtimes, but most children exec at once. They are the
@@ -318,20 +291,11 @@ void trace_leave_runtimes(struct trace *trace, uint32_t process);
 void trace_meet_runtime(struct trace *trace, uint32_t process, uint32_t image);
 void trace_disown_former(struct trace *trace, uint32_t parent, uint32_t child);
 
-/* trace.c: those of trace_open_pauses() that a probe saw begin. */
-size_t trace_open_slots(const struct trace *trace, uint64_t least_ns,
-	struct trace_open_pause *ret, size_t max);
-
-/*
- * open_pause.c: gives @pause its id and tells the sink. For pauses with PAUSE_UNFINISHED or
- * _BEGUN_BEFORE.
- */
-void trace_put_open(struct trace *trace, struct pause *pause);
-/* Follows a collection that no probe saw begin, until it is over; each drain looks. */
+/* open_pause.c: follows a collection that no probe saw begin, until it is over; each drain looks. */
 void trace_begun_add(struct trace *trace, const struct begun_pause *begun);
 void trace_begun_turn(struct trace *trace);
-/* That of @process is over: it collects anew, by the record @pause, or its program has ended. */
-void trace_begun_next(struct trace *trace, uint32_t process, const struct event *pause);
+/* That of @process is over: @interpreter collects anew since @start_ns, or its program has ended. */
+void trace_begun_next(struct trace *trace, uint32_t process, uint64_t interpreter, uint64_t start_ns);
 void trace_begun_over(struct trace *trace, uint32_t process);
 /*
  * The recording ends: what goes on is told of as unfinished. After the books were read. 0 or
@@ -348,28 +312,22 @@ void trace_check_turn(struct trace *trace);
 /* Images whose pauses cannot be told by what is known of them. */
 uint64_t trace_misfits(const struct trace *trace);
 
-/* jvm.c: JVMs. A process's JVM, mapped as @map, whose probes are in place; again: no harm. 0 or -errno. */
-int trace_jvm_add(struct trace *trace, pid_t pid, uint32_t process, uint32_t image,
-	const struct proc_map *map, struct err *err);
-/* Safepoints up to now were not ours: it has just become a target. Later calls do nothing. */
-void trace_jvm_settle(struct trace *trace, pid_t pid);
-void trace_jvm_forget(struct trace *trace, pid_t pid);
-/* Asks those JVMs again that were starting. */
-void trace_jvms_turn(struct trace *trace);
-void trace_jvms_close(struct trace *trace);
-int trace_jvm_books(const struct trace *trace, pid_t pid, struct probe_books *ret);
-void trace_on_safepoint(struct trace *trace, const struct event *event);
-void trace_on_killed(struct trace *trace, const struct event *event);
-/*
- * jvm_open.c: JVMs that stand in a safepoint. _look() when the recording is about to end, _finish() after
- * what was sent until then has been drained; _over() as one ends.
- */
-void trace_jvms_look(struct trace *trace);
-void trace_jvms_finish(struct trace *trace);
-void trace_jvm_over(struct trace *trace, pid_t pid, uint64_t end_ns);
-void trace_on_late(struct trace *trace, const struct event *event);
-void trace_on_stall(struct trace *trace, const struct event *event);
-void trace_on_phase(struct trace *trace, const struct event *event);
+/* captures.c: each runtime's part of the session, see trace_runtime.h. -ENOMEM. */
+int trace_captures_open(struct trace *trace);
+void trace_captures_close(struct trace *trace);
+/* That of the runtime of which @image is. */
+const struct capture *trace_capture(const struct trace *trace, uint32_t image);
+/* That which decodes records of @type; NULL: they are no runtime's own. */
+const struct capture *trace_capture_of_record(const struct trace *trace, uint32_t type);
+void trace_captures_targeted(struct trace *trace, pid_t pid);
+void trace_captures_over(struct trace *trace, pid_t pid, uint64_t time_ns);
+void trace_captures_fork(struct trace *trace, uint32_t parent, uint32_t child);
+void trace_captures_retire(struct trace *trace);
+void trace_captures_turn(struct trace *trace);
+void trace_captures_move_strings(struct trace *trace, const struct strtab *from, struct strtab *to);
+void trace_captures_look(struct trace *trace);
+void trace_captures_finish(struct trace *trace);
+void trace_captures_drops(struct trace *trace);
 
 /* scan.c: begins to look through those files of @maps that may hold signals and are new. */
 void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *maps);

@@ -9,9 +9,11 @@
 #include "cpython_collector.h"
 #include "cpython_layout.h"
 #include "cpython_memory.h"
+#include "cpython_plan.h"
+#include "cpython_session.h"
 #include "cpython_target.h"
 #include "elf_usdt.h"
-#include "probe.h"
+#include "strangers.h"
 
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
@@ -151,15 +153,15 @@ static int plan_symbols(const struct elf_file *symbols, const struct elf_file *f
 	}
 	if (!all.count)
 		return err_set(err, ENOENT, "no symbol %s", all.base);
-	tstate_by_argument(&plan->layout, minor);
+	tstate_by_argument(&cpython_plan(plan)->layout, minor);
 	for (size_t i = 0; !r && i < all.count; i++) {
 		if (all.found[i].abi == ABI_CLONE || minor == 8)
-			tstate_through_runtime(&plan->layout, minor);
+			tstate_through_runtime(&cpython_plan(plan)->layout, minor);
 		r = cpython_add_collector(file, all.found[i].vaddr, all.found[i].name, plan, err);
 		collectors[i] = all.found[i].vaddr;
 	}
 	if (!r && minor <= 12)
-		cpython_find_callers(file, collectors, all.count, &plan->layout);
+		cpython_find_callers(file, collectors, all.count, &cpython_plan(plan)->layout);
 	return r;
 }
 
@@ -172,7 +174,7 @@ static int plan_debugfile(pid_t pid, const struct probe_image *image, const stru
 	return r ? r : plan_symbols(debug, file, minor, plan, err);
 }
 
-static int add_usdt(const struct elf_file *file, const char *name, enum site_kind kind,
+static int add_usdt(const struct elf_file *file, const char *name, enum cpython_site kind,
 	struct probe_plan *plan, struct err *err)
 {
 	struct elf_usdt sites[GC_MAX_SITES];
@@ -189,7 +191,7 @@ static int add_usdt(const struct elf_file *file, const char *name, enum site_kin
 			(sites[i].semaphore &&
 				elf_file_offset(file, sites[i].semaphore, &site.semaphore)))
 			return err_set(err, ENOENT, "python:%s lies outside the file", name);
-		plan->layout.site_address[plan->site_count] = sites[i].vaddr;
+		cpython_plan(plan)->layout.site_address[plan->site_count] = sites[i].vaddr;
 		plan->sites[plan->site_count++] = site;
 	}
 	return 0;
@@ -204,7 +206,7 @@ static int plan_usdt(const struct elf_file *file, int minor, struct probe_plan *
 		r = add_usdt(file, "gc__done", SITE_END, plan, err);
 	if (r)
 		return r;
-	tstate_through_runtime(&plan->layout, minor);
+	tstate_through_runtime(&cpython_plan(plan)->layout, minor);
 	snprintf(plan->detail, sizeof(plan->detail), "python:gc__start, python:gc__done");
 	return 0;
 }
@@ -217,16 +219,16 @@ static int plan_call_target(const struct elf_file *file, int minor, struct probe
 
 	if (r)
 		return r == -ENOTSUP ? -ENOENT : r;
-	tstate_by_argument(&plan->layout, minor);
+	tstate_by_argument(&cpython_plan(plan)->layout, minor);
 	if (minor <= 12)
-		cpython_find_callers(file, &vaddr, 1, &plan->layout);
+		cpython_find_callers(file, &vaddr, 1, &cpython_plan(plan)->layout);
 	return cpython_add_collector(file, vaddr, "the function that PyGC_Collect calls", plan, err);
 }
 
 static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor,
 	struct probe_plan *plan, struct err *err)
 {
-	struct gc_layout *layout = &plan->layout;
+	struct gc_layout *layout = &cpython_plan(plan)->layout;
 	uint64_t gc;
 
 	layout->runtime_address += image->map.start - plan->page_vaddr;
@@ -236,7 +238,7 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor
 			"no interpreter runs in process %d yet, or its memory cannot be read", pid);
 	layout->site_address[plan->site_count] = gc + layout->gc_collecting;
 	plan->sites[plan->site_count++] =
-		(struct probe_site){SITE_WATCH, .address = gc + layout->gc_collecting};
+		(struct probe_site){.kind = SITE_WATCH, .address = gc + layout->gc_collecting};
 	plan->per_process = true;
 	tstate_through_runtime(layout, minor);
 	layout->idle_source = cpython_enters_idle(minor) ? GC_IDLE_FLAGS : GC_IDLE_NONE;
@@ -246,12 +248,52 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor
 	return 0;
 }
 
+/* The programs at each site, and what they are told of it. */
+static void name_programs(struct probe_plan *plan)
+{
+	static const struct {
+		const char *program, *end, *session;
+		uint32_t wire;
+	} kinds[] = {
+		[SITE_FUNCTION] = {"on_collect_begin", "on_collect_end", "on_collect_session",
+			GC_SITE_FUNCTION},
+		[SITE_BEGIN] = {"on_collect_begin", .wire = GC_SITE_BEGIN},
+		[SITE_END] = {"on_collect_end", .wire = GC_SITE_END},
+		[SITE_PLACE] = {"on_collect_end", .wire = GC_SITE_PLACE},
+		[SITE_WATCH] = {"on_collecting_write", .wire = GC_SITE_WATCH},
+	};
+
+	for (size_t i = 0; i < plan->site_count; i++) {
+		struct probe_site *site = &plan->sites[i];
+
+		site->program = kinds[site->kind].program;
+		site->end = kinds[site->kind].end;
+		site->session = kinds[site->kind].session;
+		site->cookie = GC_COOKIE_OF(kinds[site->kind].wire);
+		site->ends = site->kind == SITE_END || site->kind == SITE_PLACE;
+	}
+}
+
+static int plan_tier(pid_t pid, const struct probe_image *image, const struct elf_file *file,
+	const char *tier, int minor, struct probe_plan *ret, struct err *err)
+{
+	if (!strcmp(tier, "symbol"))
+		return plan_symbols(file, file, minor, ret, err);
+	if (!strcmp(tier, "debugfile"))
+		return plan_debugfile(pid, image, file, minor, ret, err);
+	if (!strcmp(tier, "usdt"))
+		return plan_usdt(file, minor, ret, err);
+	if (!strcmp(tier, "call-target"))
+		return plan_call_target(file, minor, ret, err);
+	return plan_watchpoint(pid, image, minor, ret, err);
+}
+
 static int plan(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 	const char *tier, struct probe_plan *ret, struct err *err)
 {
 	struct elf_symbol runtime;
 	bool free_threaded;
-	int minor;
+	int minor, r;
 
 	minor = find_version(file, ret->version, sizeof(ret->version));
 	if (minor < CPYTHON_MINOR_FIRST || minor > CPYTHON_MINOR_LAST)
@@ -264,10 +306,10 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 		return err_set(err, ENOENT, "no symbol _PyRuntime");
 	if (probe_first_page(file, &image->map, &ret->page_vaddr))
 		return err_set(err, ENOENT, "the load address of %s is unclear", image->map.path);
-	cpython_layout(file, minor, &runtime, &ret->layout, &free_threaded);
-	ret->minor = minor;
-	ret->interp_id = cpython_interp_id(minor);
-	ret->layout.interp_number = (uint16_t)ret->interp_id;
+	cpython_layout(file, minor, &runtime, &cpython_plan(ret)->layout, &free_threaded);
+	cpython_plan(ret)->minor = minor;
+	cpython_plan(ret)->interp_id = cpython_interp_id(minor);
+	cpython_plan(ret)->layout.interp_number = (uint16_t)cpython_plan(ret)->interp_id;
 	if (free_threaded)
 		strncat(ret->version, "t", sizeof(ret->version) - strlen(ret->version) - 1);
 	if (cpython_fits(pid, image->map.start - ret->page_vaddr, ret) == -EPROTO)
@@ -277,16 +319,24 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 			image->map.path, ret->version, pid);
 	ret->site_count = 0;
 	ret->detail[0] = '\0';
-	if (!strcmp(tier, "symbol"))
-		return plan_symbols(file, file, minor, ret, err);
-	if (!strcmp(tier, "debugfile"))
-		return plan_debugfile(pid, image, file, minor, ret, err);
-	if (!strcmp(tier, "usdt"))
-		return plan_usdt(file, minor, ret, err);
-	if (!strcmp(tier, "call-target"))
-		return plan_call_target(file, minor, ret, err);
-	return plan_watchpoint(pid, image, minor, ret, err);
+	r = plan_tier(pid, image, file, tier, minor, ret, err);
+	name_programs(ret);
+	return r;
 }
+
+/* Ordered, see runtime_ops.strangers. */
+static const struct stranger strangers[] = {
+	{"libpypy", NULL, "PyPy",
+		"PYPYLOG=gc:FILE makes PyPy log its collections; under CPython the job can be traced"},
+	{NULL, "pypy_main_startup", "PyPy",
+		"PYPYLOG=gc:FILE makes PyPy log its collections; under CPython the job can be traced"},
+	{NULL, "Py_InitModule4_64", "Python 2",
+		"gc.set_debug(gc.DEBUG_STATS) prints its collections; under Python 3.8 or later the job "
+		"can be traced"},
+	{NULL, "PyGC_Collect", "a CPython older than 3.8",
+		"gc.callbacks tells of its collections; under 3.8 or later the job can be traced"},
+	NO_STRANGER,
+};
 
 const struct runtime_ops probe_cpython = {
 	.kind = "cpython",
@@ -298,4 +348,6 @@ const struct runtime_ops probe_cpython = {
 	.plan = plan,
 	.books = cpython_books,
 	.fits = cpython_fits,
+	.strangers = strangers,
+	.capture = &cpython_capture,
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "elf_file.h"
-#include "gc_wire.h"
+#include "cpython_wire.h"
 
 /*
  * Fills @layout's callers for the collector's @count copies at @collectors; leaves them alone where

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cpython_memory.h"
+#include "cpython_plan.h"
 #include "mem.h"
 
 #define TRIES	    20
@@ -53,14 +54,15 @@ static bool is_flag(pid_t pid, uint64_t address, bool *ret)
 }
 
 /* 0, -EPROTO, or -EAGAIN: a collection has its lists in pieces. */
-static int look(pid_t pid, uint64_t bias, uint64_t gc, const struct gc_layout *layout)
+static int look(pid_t pid, uint64_t bias, uint64_t gc, const struct probe_plan *plan)
 {
+	const struct gc_layout *layout = &cpython_plan(plan)->layout;
 	struct probe_books books;
 	bool enabled, collecting;
 
 	if (!is_flag(pid, gc + layout->gc_enabled, &enabled) ||
 		!is_flag(pid, gc + layout->gc_collecting, &collecting) ||
-		cpython_books(pid, bias, layout, &books))
+		cpython_books(pid, bias, plan, &books))
 		return -EPROTO;
 	for (int i = 0; i < 3; i++)
 		if (books.counts[i] > MOST_COUNTS)
@@ -73,7 +75,7 @@ static int look(pid_t pid, uint64_t bias, uint64_t gc, const struct gc_layout *l
 int cpython_fits(pid_t pid, uint64_t bias, const struct probe_plan *plan)
 {
 	const struct timespec nap = {.tv_nsec = 1000000};
-	const struct gc_layout *layout = &plan->layout;
+	const struct gc_layout *layout = &cpython_plan(plan)->layout;
 	uint64_t runtime = layout->runtime_address + bias, head = 0, main;
 	int64_t number;
 	int r = -EPROTO;
@@ -81,13 +83,13 @@ int cpython_fits(pid_t pid, uint64_t bias, const struct probe_plan *plan)
 	if (mem_read(pid, runtime + layout->runtime_head, &head, sizeof(head)) || !head)
 		return -EAGAIN; /* not initialised yet, or gone */
 	main = cpython_main_interpreter(pid, runtime, layout);
-	if (!main || mem_read(pid, main + plan->interp_id, &number, sizeof(number)) || number)
+	if (!main || mem_read(pid, main + cpython_plan(plan)->interp_id, &number, sizeof(number)) || number)
 		return -EPROTO;
 	/* It runs on meanwhile: what was torn once is whole the next time. */
 	for (int i = 0; i < TRIES && r == -EPROTO; i++) {
 		if (i)
 			nanosleep(&nap, NULL);
-		r = look(pid, bias, cpython_main_gc(pid, runtime, layout), layout);
+		r = look(pid, bias, cpython_main_gc(pid, runtime, layout), plan);
 	}
 	/* It may have ended under us. */
 	return r && mem_read(pid, main, &number, sizeof(number)) ? -EAGAIN : r;

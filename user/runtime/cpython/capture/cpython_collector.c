@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cpython_collector.h"
+#include "cpython_plan.h"
 #include "elf_code.h"
 #include "elf_ends.h"
 #include "elf_returns.h"
@@ -35,7 +36,7 @@ __attribute__((format(printf, 2, 3))) static void tell(struct probe_plan *plan,
 	va_end(args);
 }
 
-static int add_site(const struct elf_file *file, uint64_t vaddr, enum site_kind kind,
+static int add_site(const struct elf_file *file, uint64_t vaddr, enum cpython_site kind,
 	struct probe_plan *plan, struct err *err)
 {
 	struct probe_site site = {.kind = kind};
@@ -44,7 +45,7 @@ static int add_site(const struct elf_file *file, uint64_t vaddr, enum site_kind 
 		return err_set(err, E2BIG, "more than %d places to probe", GC_MAX_SITES);
 	if (elf_file_offset(file, vaddr, &site.offset))
 		return err_set(err, ENOENT, "%#" PRIx64 " lies outside the file's code", vaddr);
-	plan->layout.site_address[plan->site_count] = vaddr;
+	cpython_plan(plan)->layout.site_address[plan->site_count] = vaddr;
 	plan->sites[plan->site_count++] = site;
 	return 0;
 }
@@ -129,7 +130,7 @@ static int choose_ends(const struct elf_file *file, uint64_t vaddr, const char *
 		return 0;
 	}
 	ret->count = 0;
-	if (cpython_enters_idle(plan->minor))
+	if (cpython_enters_idle(cpython_plan(plan)->minor))
 		return err_set(err, ENOENT, "no safe place for a probe where %s ends: %s", name,
 			within.text);
 	if (!find_returns(file, vaddr, ret, &behind)) {
@@ -162,6 +163,6 @@ int cpython_add_collector(const struct elf_file *file, uint64_t vaddr, const cha
 		r = add_site(file, place, places.count ? SITE_BEGIN : SITE_FUNCTION, plan, err);
 	for (int i = 0; !r && i < places.count; i++)
 		r = add_site(file, places.vaddrs[i], SITE_PLACE, plan, err);
-	plan->layout.idle_source = cpython_enters_idle(plan->minor) ? GC_IDLE_STATE : GC_IDLE_NONE;
+	cpython_plan(plan)->layout.idle_source = cpython_enters_idle(cpython_plan(plan)->minor) ? GC_IDLE_STATE : GC_IDLE_NONE;
 	return r;
 }

@@ -3,7 +3,7 @@
 
 #include "elf_file.h"
 #include "err.h"
-#include "gc_wire.h"
+#include "cpython_wire.h"
 
 #define CPYTHON_MINOR_FIRST 8
 #define CPYTHON_MINOR_LAST  15

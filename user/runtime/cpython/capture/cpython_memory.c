@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "cpython_memory.h"
+#include "cpython_plan.h"
 #include "mem.h"
 
 uint64_t cpython_main_interpreter(pid_t pid, uint64_t runtime, const struct gc_layout *layout)
@@ -59,9 +60,10 @@ static int read_inline(pid_t pid, uint64_t gc, const struct gc_layout *layout, u
 	return 0;
 }
 
-int cpython_books(pid_t pid, uint64_t bias, const struct gc_layout *layout,
+int cpython_books(pid_t pid, uint64_t bias, const struct probe_plan *plan,
 	struct probe_books *ret)
 {
+	const struct gc_layout *layout = &cpython_plan(plan)->layout;
 	uint64_t runtime = layout->runtime_address + bias, gc;
 	struct probe_books books = {.interpreter = cpython_main_interpreter(pid, runtime, layout)};
 	int32_t collecting;

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "gc_wire.h"
+#include "cpython_wire.h"
 #include "probe.h"
 
 /* The main interpreter's gc state, where _PyRuntime lies at @runtime. 0: it makes no sense. */
@@ -19,5 +19,5 @@ uint64_t cpython_main_interpreter(pid_t pid, uint64_t runtime, const struct gc_l
 int cpython_fits(pid_t pid, uint64_t bias, const struct probe_plan *plan);
 
 /* See probe_books(). */
-int cpython_books(pid_t pid, uint64_t bias, const struct gc_layout *layout,
+int cpython_books(pid_t pid, uint64_t bias, const struct probe_plan *plan,
 	struct probe_books *ret);

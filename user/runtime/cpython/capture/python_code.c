@@ -117,7 +117,7 @@ static void drop_pending(struct python_codes *codes, struct table *table)
 }
 
 /* Pieces of one table come in order; one that does not continue its table is of no use. */
-static int add_piece(struct python_codes *codes, const struct event *event)
+static int add_piece(struct python_codes *codes, const struct cpython_event *event)
 {
 	struct table *table = find_pending(codes, event->table.id);
 	uint32_t end = event->table.offset + event->table.length;
@@ -145,7 +145,7 @@ static int add_piece(struct python_codes *codes, const struct event *event)
 }
 
 /* Gives the complete table to @code, and forgets it in any case. */
-static void take_table(struct python_codes *codes, const struct event *event, struct code *code)
+static void take_table(struct python_codes *codes, const struct cpython_event *event, struct code *code)
 {
 	struct table *table = find_pending(codes, event->code.id);
 
@@ -191,7 +191,7 @@ static uint32_t intern(struct strtab *texts, const struct event_text *text, cons
 	return strtab_add(texts, utf8, len);
 }
 
-static int add_code(struct python_codes *codes, const struct event *event, int minor)
+static int add_code(struct python_codes *codes, const struct cpython_event *event, int minor)
 {
 	struct generation *now = &codes->now;
 	struct code *code = vec_add(&now->codes);
@@ -248,7 +248,7 @@ static const struct code *find_code(struct python_codes *codes, uint64_t id)
 	return old ? take_over(&codes->now, &codes->before, old, id) : code;
 }
 
-int python_codes_add(struct python_codes *codes, const struct event *event, int minor)
+int python_codes_add(struct python_codes *codes, const struct cpython_event *event, int minor)
 {
 	if (event->type == EVENT_TABLE)
 		return add_piece(codes, event);
@@ -313,7 +313,7 @@ static uint32_t find_frame(struct python_codes *codes, const struct event_frame 
 	return frame;
 }
 
-uint32_t python_stack(struct python_codes *codes, const struct event *event,
+uint32_t python_stack(struct python_codes *codes, const struct cpython_event *event,
 	struct stack_table *stacks)
 {
 	uint32_t node = STACK_NONE;

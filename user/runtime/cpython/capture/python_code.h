@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "event.h"
+#include "cpython_event.h"
 #include "stack_table.h"
 
 struct python_codes;
@@ -16,7 +16,7 @@ struct python_codes *python_codes_new(void); /* NULL when memory is out */
 void python_codes_free(struct python_codes *codes);
 
 /* Takes EVENT_TABLE and EVENT_CODE of CPython 3.@minor (the minor matters for EVENT_CODE). 0 or -ENOMEM. */
-int python_codes_add(struct python_codes *codes, const struct event *event, int minor);
+int python_codes_add(struct python_codes *codes, const struct cpython_event *event, int minor);
 
 /*
  * Whether it is time for a turn, which forgets those code objects that neither came nor were met since the one
@@ -29,7 +29,7 @@ void python_codes_turn(struct python_codes *codes);
  * Interns the stack of an EVENT_PAUSE. A code object whose names never came is "[gone]"; a stack
  * that was cut ends, outermost, in "[truncated]". Returns the innermost node, STACK_NONE without frames.
  */
-uint32_t python_stack(struct python_codes *codes, const struct event *event,
+uint32_t python_stack(struct python_codes *codes, const struct cpython_event *event,
 	struct stack_table *stacks);
 
 /*

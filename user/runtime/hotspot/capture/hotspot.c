@@ -8,8 +8,10 @@
 #include "cleanup.h"
 #include "elf_code.h"
 #include "elf_usdt.h"
+#include "hotspot_file.h"
+#include "hotspot_kin.h"
 #include "hotspot_process.h"
-#include "probe.h"
+#include "hotspot_session.h"
 
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 DEFINE_CLEANUP(struct hotspot *, hotspot_free);
@@ -43,7 +45,7 @@ static bool match(const struct elf_file *file)
  */
 static const struct function {
 	const char *symbol;
-	enum site_kind kind;
+	enum hotspot_site kind;
 	uint32_t argument;
 	bool needed;
 } functions[] = {
@@ -146,7 +148,7 @@ static void describe(struct probe_plan *plan, const char *format, ...)
 }
 
 static struct probe_site *add_site(struct probe_plan *plan, const struct elf_file *file,
-	enum site_kind kind, uint64_t vaddr)
+	enum hotspot_site kind, uint64_t vaddr)
 {
 	struct probe_site *site = &plan->sites[plan->site_count];
 
@@ -155,13 +157,13 @@ static struct probe_site *add_site(struct probe_plan *plan, const struct elf_fil
 	*site = (struct probe_site){.kind = kind};
 	if (elf_file_offset(file, vaddr, &site->offset))
 		return NULL;
-	plan->layout.site_address[plan->site_count++] = vaddr;
+	hotspot_file(plan)->site_address[plan->site_count++] = vaddr;
 	return site;
 }
 
 /* A cheap place in the function at @vaddr; at the entry itself where its return is probed. */
 static struct probe_site *add_function(struct probe_plan *plan, const struct elf_file *file,
-	enum site_kind kind, uint64_t vaddr, enum elf_step *ret_step)
+	enum hotspot_site kind, uint64_t vaddr, enum elf_step *ret_step)
 {
 	uint64_t place;
 
@@ -182,7 +184,7 @@ static void add_explicit(struct probe_plan *plan, const struct elf_file *file)
 	site = add_function(plan, file, SITE_WAIT, symbol.vaddr, &step);
 	if (!site)
 		return;
-	site->argument = GC_STALL_EXPLICIT;
+	site->cookie = GC_COOKIE_OF(GC_STALL_EXPLICIT);
 	site->optional = true;
 }
 
@@ -202,7 +204,7 @@ static int add_functions(const struct elf_file *file, const struct findings *fou
 				function->symbol);
 		if (!site)
 			continue;
-		site->argument = function->argument;
+		site->cookie = GC_COOKIE_OF(function->argument);
 		site->optional = !function->needed;
 		/* Before 17 the counters are what tells the time, and they are moved within. */
 		site->at_return = function->kind == SITE_SAFEPOINT_END && !found->arguments;
@@ -218,7 +220,7 @@ static void describe_functions(const struct elf_file *file, const struct finding
 	struct probe_plan *plan)
 {
 	static const struct {
-		enum site_kind kind;
+		enum hotspot_site kind;
 		const char *name;
 	} shown[] = {{SITE_SAFEPOINT_BEGIN, "record_safepoint_begin"},
 		{SITE_SAFEPOINT_SYNC, ", _synchronized"}, {SITE_SAFEPOINT_END, ", _end"}};
@@ -226,7 +228,7 @@ static void describe_functions(const struct elf_file *file, const struct finding
 
 	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
 		for (size_t j = 0; j < plan->site_count; j++) {
-			uint64_t place = plan->layout.site_address[j], entry = place;
+			uint64_t place = hotspot_file(plan)->site_address[j], entry = place;
 
 			if (plan->sites[j].kind != shown[i].kind)
 				continue;
@@ -250,9 +252,9 @@ static int plan_symbols(const struct elf_file *symbols, const struct elf_file *f
 		if (functions[i].needed && !found.functions[i])
 			return err_set(err, ENOENT, "no symbol %.*s",
 				(int)strcspn(functions[i].symbol, "*"), functions[i].symbol);
-	find_window(&found, &plan->hotspot);
-	plan->hotspot.operation_names = found.operation_names;
-	plan->hotspot.arguments = found.arguments;
+	find_window(&found, hotspot_file(plan));
+	hotspot_file(plan)->operation_names = found.operation_names;
+	hotspot_file(plan)->arguments = found.arguments;
 	add_explicit(plan, file);
 	r = add_functions(file, &found, plan, err);
 	if (!r)
@@ -271,7 +273,7 @@ static int plan_debugfile(pid_t pid, const struct probe_image *image, const stru
 
 /* Adds each site of a USDT probe. Returns how many. */
 static size_t add_usdt(const struct elf_file *file, const char *provider, const char *name,
-	enum site_kind kind, struct probe_plan *plan)
+	enum hotspot_site kind, struct probe_plan *plan)
 {
 	struct elf_usdt found[4];
 	size_t count = elf_usdt_find(file, provider, name, found, ARRAY_SIZE(found)), added = 0;
@@ -286,7 +288,7 @@ static size_t add_usdt(const struct elf_file *file, const char *provider, const 
 		site = add_site(plan, file, kind, found[i].vaddr);
 		if (!site)
 			continue;
-		site->argument = registers;
+		site->cookie = GC_VM_COOKIE(registers);
 		site->optional = kind != SITE_SAFEPOINT_BEGIN && kind != SITE_SAFEPOINT_END;
 		added++;
 	}
@@ -302,7 +304,7 @@ static int plan_usdt(const struct elf_file *file, struct probe_plan *plan, struc
 	struct elf_usdt begin;
 	uint64_t start, end;
 
-	memset(plan->hotspot.at, 0xff, sizeof(plan->hotspot.at));
+	memset(hotspot_file(plan)->at, 0xff, sizeof(hotspot_file(plan)->at));
 	if (!elf_usdt_find(file, "hs_private", "safepoint__begin", &begin, 1))
 		return err_set(err, ENOENT, "no USDT probe hs_private:safepoint__begin");
 	if (elf_code_bounds(file, begin.vaddr, &start, &end) || begin.vaddr - start > 4)
@@ -313,7 +315,7 @@ static int plan_usdt(const struct elf_file *file, struct probe_plan *plan, struc
 	add_usdt(file, "hotspot", "vmops__request", SITE_VM_REQUEST, plan);
 	add_usdt(file, "hotspot", "vmops__begin", SITE_VM_BEGIN, plan);
 	add_usdt(file, "hs_private", "safepoint__begin", SITE_SAFEPOINT_BEGIN, plan);
-	plan->hotspot.arguments = true;
+	hotspot_file(plan)->arguments = true;
 	describe(plan, "hs_private:safepoint__begin, _end, hotspot:vmops__request, __begin");
 	return 0;
 }
@@ -325,7 +327,7 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, const str
 	uint64_t addresses[3];
 	int r;
 
-	memset(plan->hotspot.at, 0xff, sizeof(plan->hotspot.at));
+	memset(hotspot_file(plan)->at, 0xff, sizeof(hotspot_file(plan)->at));
 	r = hotspot_counter_addresses(pid, image, plan, addresses, err);
 	if (r)
 		return r;
@@ -334,21 +336,45 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, const str
 		if (plan->site_count == GC_MAX_SITES)
 			return err_set(err, E2BIG, "more than %d probes", GC_MAX_SITES);
 		plan->sites[plan->site_count++] = (struct probe_site){.kind = SITE_PERF_WATCH,
-			.address = addresses[i], .argument = GC_PERF_BEGIN + i};
+			.address = addresses[i], .cookie = GC_COOKIE_OF(GC_PERF_BEGIN + i)};
 	}
 	plan->per_process = true;
 	describe(plan, "writes of the VM Thread to sun.rt.safepoints, .safepointSyncTime, .safepointTime");
 	return 0;
 }
 
-static int plan(pid_t pid, const struct probe_image *image, const struct elf_file *file,
+/* The programs at each site. */
+static void name_programs(struct probe_plan *plan)
+{
+	static const char *const programs[] = {
+		[SITE_SAFEPOINT_BEGIN] = "on_safepoint_begin",
+		[SITE_SAFEPOINT_SYNC] = "on_safepoint_sync",
+		[SITE_SAFEPOINT_END] = "on_safepoint_end",
+		[SITE_SAFEPOINT_BLOCK] = "on_safepoint_block",
+		[SITE_HEAP_SUMMARY] = "on_heap_summary",
+		[SITE_VM_REQUEST] = "on_vm_request",
+		[SITE_VM_BEGIN] = "on_vm_begin",
+		[SITE_WAIT] = "on_wait_begin",
+		[SITE_PHASE_BEGIN] = "on_phase_begin",
+		[SITE_PHASE_END] = "on_phase_end",
+		[SITE_PERF_WATCH] = "on_perf_write",
+	};
+
+	for (size_t i = 0; i < plan->site_count; i++) {
+		struct probe_site *site = &plan->sites[i];
+
+		site->program = programs[site->kind];
+		if (site->kind == SITE_WAIT) {
+			site->end = "on_wait_end";
+			site->session = "on_wait_session";
+		}
+		site->ends = site->kind == SITE_SAFEPOINT_END;
+	}
+}
+
+static int plan_tier(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 	const char *tier, struct probe_plan *ret, struct err *err)
 {
-	ret->site_count = 0;
-	ret->detail[0] = '\0';
-	ret->hotspot = (struct hotspot_file){};
-	if (probe_first_page(file, &image->map, &ret->page_vaddr))
-		return err_set(err, ENOENT, "the load address of %s is unclear", image->map.path);
 	if (!strcmp(tier, "symbol"))
 		return plan_symbols(file, file, ret, err);
 	if (!strcmp(tier, "debugfile"))
@@ -356,6 +382,21 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 	if (!strcmp(tier, "usdt"))
 		return plan_usdt(file, ret, err);
 	return plan_watchpoint(pid, image, file, ret, err);
+}
+
+static int plan(pid_t pid, const struct probe_image *image, const struct elf_file *file,
+	const char *tier, struct probe_plan *ret, struct err *err)
+{
+	int r;
+
+	ret->site_count = 0;
+	ret->detail[0] = '\0';
+	*hotspot_file(ret) = (struct hotspot_file){};
+	if (probe_first_page(file, &image->map, &ret->page_vaddr))
+		return err_set(err, ENOENT, "the load address of %s is unclear", image->map.path);
+	r = plan_tier(pid, image, file, tier, ret, err);
+	name_programs(ret);
+	return r;
 }
 
 static void describe_process(pid_t pid, const struct probe_image *image,
@@ -388,4 +429,7 @@ const struct runtime_ops probe_hotspot = {
 	.match = match,
 	.plan = plan,
 	.describe = describe_process,
+	.strangers = hotspot_strangers,
+	.beside_it = hotspot_finds_image,
+	.capture = &hotspot_capture,
 };

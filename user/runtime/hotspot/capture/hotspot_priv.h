@@ -41,7 +41,7 @@ struct hotspot {
 };
 
 /* Fills .collections and .number; @event's counters become those of before. */
-void hotspot_count(struct hotspot *hotspot, const struct event *event, struct hotspot_safepoint *ret);
+void hotspot_count(struct hotspot *hotspot, const struct hotspot_event *event, struct hotspot_safepoint *ret);
 
 /* While it lives: the operations of its last moments are named once it has gone. */
 void hotspot_read_names(struct hotspot *hotspot);

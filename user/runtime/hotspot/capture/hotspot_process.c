@@ -65,7 +65,7 @@ int hotspot_open(pid_t pid, const struct proc_map *map, const struct probe_plan 
 	if (hotspot->clock_unknown)
 		log_info("%s: when its pauses began is told by probes", why.text);
 	hotspot->bias = map->start - plan->page_vaddr;
-	hotspot->symbols = plan->hotspot;
+	hotspot->symbols = *hotspot_file(plan);
 	fd = proc_map_open(pid, map, path, sizeof(path));
 	if (fd < 0)
 		return err_set(err, -fd, "%s, mapped by process %d, cannot be opened: %s", map->path,

@@ -6,9 +6,9 @@
 
 #include <sys/types.h>
 
-#include "event.h"
+#include "hotspot_event.h"
+#include "hotspot_file.h"
 #include "jvm_plan.h"
-#include "probe.h"
 
 struct hotspot;
 
@@ -46,7 +46,7 @@ struct hotspot_safepoint {
  * @event: EVENT_SAFEPOINT, in the order they come: counters are compared with those of the one before.
  * -ENODATA: no probe saw its begin, and nothing tells when that may have been.
  */
-int hotspot_read(struct hotspot *hotspot, const struct event *event,
+int hotspot_read(struct hotspot *hotspot, const struct hotspot_event *event,
 	struct hotspot_safepoint *ret);
 
 /*
@@ -68,7 +68,7 @@ bool hotspot_was_seen(const struct hotspot *hotspot);
 
 /* What is known of a safepoint that goes on, read from the target as BPF does at its end. */
 struct hotspot_snapshot {
-	struct event event; /* points into the rest: not to be moved */
+	struct hotspot_event event; /* points into the rest: not to be moved */
 	uint8_t statics[GC_STATICS_BYTES], perf[GC_PERF_BYTES];
 };
 
@@ -78,13 +78,13 @@ void hotspot_read_open(struct hotspot *hotspot, const struct hotspot_snapshot *s
 	uint64_t begin_ns, struct hotspot_safepoint *ret);
 
 /* "G1CollectForAllocation"; "" if not known. Valid until the next call. */
-const char *hotspot_operation(struct hotspot *hotspot, const struct event *event);
+const char *hotspot_operation(struct hotspot *hotspot, const struct hotspot_event *event);
 
 /*
  * "G1 Evacuation Pause": HotSpot's words for why it collected last, or, if @current, for why it does
  * now; "" if not known. Valid until the next call.
  */
-const char *hotspot_cause(struct hotspot *hotspot, const struct event *event, bool current);
+const char *hotspot_cause(struct hotspot *hotspot, const struct hotspot_event *event, bool current);
 
 /* Safepoints so far, by the JVM's own counter. -errno. */
 int hotspot_safepoints(const struct hotspot *hotspot, uint64_t *ret);

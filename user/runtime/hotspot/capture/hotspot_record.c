@@ -11,7 +11,7 @@
 #define FIRST_COUNTED_APART 13
 #define MOST_LATE_NS	    1000000000ull /* a probe, after what it tells of */
 
-static int counter(const struct hotspot *hotspot, const struct event *event,
+static int counter(const struct hotspot *hotspot, const struct hotspot_event *event,
 	enum jvm_counter which, uint64_t *ret)
 {
 	if (!(event->safepoint.flags & EVENT_SAFEPOINT_PERF))
@@ -21,7 +21,7 @@ static int counter(const struct hotspot *hotspot, const struct event *event,
 }
 
 /* A time among SafepointTracing's variables, by the kernel's clock. False: not there. */
-static bool read_static(const struct hotspot *hotspot, const struct event *event,
+static bool read_static(const struct hotspot *hotspot, const struct hotspot_event *event,
 	enum hotspot_static which, uint64_t *ret)
 {
 	uint8_t at = hotspot->symbols.at[which];
@@ -39,7 +39,7 @@ static bool read_static(const struct hotspot *hotspot, const struct event *event
  * SafepointTracing::end() of 17 to 27: reaching = sync − begin; cleanup (17, 21) = cleanup − sync; at
  * = (leave or end) − (cleanup or sync); leaving (21+) = end − leave.
  */
-static bool times_by_statics(const struct hotspot *hotspot, const struct event *event,
+static bool times_by_statics(const struct hotspot *hotspot, const struct hotspot_event *event,
 	struct hotspot_times *ret)
 {
 	uint64_t begin, sync, end, cleanup, leave;
@@ -79,14 +79,14 @@ static int64_t to_ns(const struct hotspot *hotspot, uint64_t ticks)
 }
 
 /* The record's counters, or those of the target now if @event is NULL. */
-static int take(const struct hotspot *hotspot, const struct event *event, enum jvm_counter which,
+static int take(const struct hotspot *hotspot, const struct hotspot_event *event, enum jvm_counter which,
 	uint64_t *ret)
 {
 	return event ? counter(hotspot, event, which, ret)
 		     : jvm_counter_now(hotspot->jvm, &hotspot->plan, which, ret);
 }
 
-static void take_all(const struct hotspot *hotspot, const struct event *event,
+static void take_all(const struct hotspot *hotspot, const struct hotspot_event *event,
 	struct hotspot_counters *ret)
 {
 	*ret = (struct hotspot_counters){};
@@ -120,7 +120,7 @@ void hotspot_counters_now(struct hotspot *hotspot)
 
 /* The safepoint before @event ended when @before had been taken, and moved counters after that. */
 static bool straddles(const struct hotspot *hotspot, const struct hotspot_counters *before,
-	const struct event *event)
+	const struct hotspot_event *event)
 {
 	return before->taken_ns && event->safepoint.begin_ns && hotspot->symbols.arguments &&
 		event->safepoint.begin_ns - event->safepoint.begin_argument > before->taken_ns;
@@ -141,7 +141,7 @@ static bool counts_apart(const struct hotspot *hotspot)
  * log's total; the counter moves by as much. The begin's probe may come late, as may the end's: the
  * earlier of what the two say is the start.
  */
-static void times_by_counters(const struct hotspot *hotspot, const struct event *event,
+static void times_by_counters(const struct hotspot *hotspot, const struct hotspot_event *event,
 	int64_t sync_ns, int64_t moved_ns, struct hotspot_times *ret)
 {
 	uint64_t begin_ns = event->safepoint.begin_ns, total_ns;
@@ -172,7 +172,7 @@ struct moved {
 	int64_t sync_ns, total_ns;
 };
 
-static struct moved count(struct hotspot *hotspot, const struct event *event, struct hotspot_safepoint *ret)
+static struct moved count(struct hotspot *hotspot, const struct hotspot_event *event, struct hotspot_safepoint *ret)
 {
 	const struct hotspot_counters *before = &hotspot->before;
 	struct moved moved = {HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN};
@@ -205,7 +205,7 @@ static struct moved count(struct hotspot *hotspot, const struct event *event, st
 	return moved;
 }
 
-void hotspot_count(struct hotspot *hotspot, const struct event *event, struct hotspot_safepoint *ret)
+void hotspot_count(struct hotspot *hotspot, const struct hotspot_event *event, struct hotspot_safepoint *ret)
 {
 	count(hotspot, event, ret);
 }
@@ -214,7 +214,7 @@ void hotspot_count(struct hotspot *hotspot, const struct event *event, struct ho
  * No probe saw its begin, and there are no statics: it was under way when the JVM became a target. What
  * the end's argument tells of may reach further back.
  */
-static int times_from_first(const struct hotspot *hotspot, const struct event *event,
+static int times_from_first(const struct hotspot *hotspot, const struct hotspot_event *event,
 	struct hotspot_times *ret)
 {
 	uint64_t argument = hotspot->symbols.arguments ? event->safepoint.end_argument : 0;
@@ -229,7 +229,7 @@ static int times_from_first(const struct hotspot *hotspot, const struct event *e
 	return 0;
 }
 
-int hotspot_read(struct hotspot *hotspot, const struct event *event,
+int hotspot_read(struct hotspot *hotspot, const struct hotspot_event *event,
 	struct hotspot_safepoint *ret)
 {
 	struct moved moved = count(hotspot, event, ret);
@@ -373,7 +373,7 @@ static const char *name_by_vtable(struct hotspot *hotspot, uint64_t vtable)
 	return class->name;
 }
 
-const char *hotspot_operation(struct hotspot *hotspot, const struct event *event)
+const char *hotspot_operation(struct hotspot *hotspot, const struct hotspot_event *event)
 {
 	size_t len = event->safepoint.name_bytes;
 	uint8_t at = hotspot->symbols.at[HOTSPOT_TYPE];
@@ -394,7 +394,7 @@ const char *hotspot_operation(struct hotspot *hotspot, const struct event *event
 	return event->safepoint.op_vtable ? name_by_vtable(hotspot, event->safepoint.op_vtable) : "";
 }
 
-const char *hotspot_cause(struct hotspot *hotspot, const struct event *event, bool current)
+const char *hotspot_cause(struct hotspot *hotspot, const struct hotspot_event *event, bool current)
 {
 	static const enum jvm_counter order[] = {JVM_CAUSE, JVM_LAST_CAUSE};
 

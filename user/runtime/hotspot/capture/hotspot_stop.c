@@ -161,7 +161,7 @@ static uint64_t operation_now(const struct hotspot *hotspot)
 
 void hotspot_look(struct hotspot *hotspot, struct hotspot_snapshot *ret)
 {
-	struct event *event = &ret->event;
+	struct hotspot_event *event = &ret->event;
 
 	*ret = (struct hotspot_snapshot){.event = {.type = EVENT_SAFEPOINT, .pid = (uint32_t)hotspot->pid,
 		.time_ns = now_ns()}};

@@ -1,7 +1,7 @@
 /* Java stacks. In: physical frames as BPF walked them. Out: nodes of the stack table. */
 #pragma once
 
-#include "event.h"
+#include "hotspot_event.h"
 #include "jvm.h"
 #include "stack_table.h"
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "gc_wire.h"
+#include "hotspot_wire.h"
 #include "jvm.h"
 
 /* Counters copied at each safepoint's end, by their place in gc_safepoint.perf; bytes 0: not there. */

@@ -1,12 +1,13 @@
 /* Records of JVMs → pauses, stalls and phases for the sink. */
+#include <errno.h>
 #include <string.h>
 
 #include "cleanup.h"
-#include "jvm_instance.h"
+#include "hotspot_session.h"
 
-static uint32_t intern(struct trace *trace, const char *text, size_t len)
+static uint32_t intern(struct jvms *jvms, const char *text, size_t len)
 {
-	uint32_t id = len ? strtab_add(trace->stacks.strings, text, len) : 0;
+	uint32_t id = len ? strtab_add(trace_stack_table(jvms->trace)->strings, text, len) : 0;
 
 	return id == STRTAB_NONE ? 0 : id;
 }
@@ -24,7 +25,7 @@ static uint64_t unloaded_now(void *arg)
 	return own + shared;
 }
 
-static uint32_t name_stack(struct trace *trace, struct jvm_instance *instance,
+static uint32_t name_stack(struct jvms *jvms, struct jvm_instance *instance,
 	const struct event_java_stack *stack, uint64_t unloaded)
 {
 	const struct jvm *jvm = hotspot_jvm(instance->hotspot);
@@ -32,10 +33,10 @@ static uint32_t name_stack(struct trace *trace, struct jvm_instance *instance,
 	if (!jvm || !stack->count)
 		return STACK_NONE;
 	return java_stack(instance->stacks, jvm, stack, unloaded, unloaded_now, instance,
-		&trace->stacks, &trace->unnamed_frames);
+		trace_stack_table(jvms->trace), &jvms->unnamed_frames);
 }
 
-static uint64_t unloaded_then(const struct jvm_instance *instance, const struct event *event)
+static uint64_t unloaded_then(const struct jvm_instance *instance, const struct hotspot_event *event)
 {
 	const struct jvm_plan *plan = hotspot_plan(instance->hotspot);
 	uint64_t own, shared = 0;
@@ -49,7 +50,7 @@ static uint64_t unloaded_then(const struct jvm_instance *instance, const struct 
 }
 
 /* Who asked for it, as the host counts; the VM Thread itself where that is not known. */
-static uint32_t requester(struct jvm_instance *instance, const struct event *event)
+static uint32_t requester(struct jvm_instance *instance, const struct hotspot_event *event)
 {
 	uint32_t tid = event->safepoint.requester_host_tid;
 
@@ -128,7 +129,7 @@ static bool is_step(const char *operation, const struct runtime *runtime,
 }
 
 /* Serial, Parallel and G1 sum up their heap before and after each collection: all of it was seen, and no sum. */
-static bool none_by_summaries(const struct event *event, const struct runtime *runtime, bool sums_up)
+static bool none_by_summaries(const struct hotspot_event *event, const struct runtime *runtime, bool sums_up)
 {
 	return sums_up && event->safepoint.begin_ns && !event->safepoint.summaries &&
 		counts_collections(runtime);
@@ -139,7 +140,7 @@ static bool none_by_summaries(const struct event *event, const struct runtime *r
  * @merges: 8 and 11 run all operations that wait in one safepoint, which bears the name of the first: that
  * it did not collect says nothing of the others.
  */
-static void judge(struct pause *pause, const char *operation, const struct event *event,
+static void judge(struct pause *pause, const char *operation, const struct hotspot_event *event,
 	const struct runtime *runtime, const int64_t collections[EVENT_COLLECTORS], bool merges,
 	bool sums_up)
 {
@@ -190,7 +191,7 @@ static bool shares_cause(const char *operation, const struct runtime *runtime)
 }
 
 static void take_heap(struct pause *pause, const struct runtime *runtime,
-	const struct event *event)
+	const struct hotspot_event *event)
 {
 	if (event->safepoint.summaries < 2 || !pause_collects(pause) || !counts_collections(runtime))
 		return;
@@ -198,8 +199,8 @@ static void take_heap(struct pause *pause, const struct runtime *runtime,
 	pause->safepoint.heap_after = (int64_t)event->safepoint.heap_after;
 }
 
-static void take_late(struct trace *trace, struct jvm_instance *instance, struct pause *pause,
-	const struct event *event)
+static void take_late(struct jvms *jvms, struct jvm_instance *instance, struct pause *pause,
+	const struct hotspot_event *event)
 {
 	if (instance->late.begin_ns && instance->late.begin_ns == event->safepoint.begin_ns) {
 		pause->safepoint.late_tid = instance->late.tid;
@@ -209,15 +210,8 @@ static void take_late(struct trace *trace, struct jvm_instance *instance, struct
 	}
 	instance->late.begin_ns = 0;
 	if (pause->safepoint.late_tid > 0)
-		trace_thread(trace, instance->process, instance->pid,
+		trace_thread(jvms->trace, instance->process, instance->pid,
 			(uint32_t)pause->safepoint.late_tid);
-}
-
-static void put_pause(struct trace *trace, const struct pause *pause)
-{
-	int r = trace->sink.pause(trace->sink.arg, pause);
-
-	trace_note_sink(trace, r);
 }
 
 /* What the times say; the rest is not known yet. */
@@ -252,19 +246,18 @@ static struct pause begin_pause(const struct hotspot_times *times)
 	};
 }
 
-void trace_put_unknown(struct trace *trace, struct jvm_instance *instance,
-	const struct runtime *runtime, uint64_t start_ns, uint64_t end_ns, uint32_t flags, uint32_t tid)
+void jvms_put_unknown(struct jvms *jvms, const struct runtime *runtime, uint64_t start_ns,
+	uint64_t end_ns, uint32_t flags, uint32_t tid)
 {
 	const struct hotspot_times times = {start_ns, end_ns, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN};
 	struct pause pause = begin_pause(&times);
 
 	if (end_ns <= start_ns)
 		return;
-	pause.id = ++trace->pauses;
 	pause.runtime = runtime->id;
 	pause.tid = tid;
 	pause.flags |= flags;
-	put_pause(trace, &pause);
+	trace_put_pause(jvms->trace, &pause);
 }
 
 /* Whether it collected, and not only: may have. */
@@ -275,16 +268,16 @@ static bool collects_for_sure(const struct pause *pause, const char *operation)
 }
 
 /* Its operation, and what that collected and why. */
-static void take_operation(struct trace *trace, struct jvm_instance *instance,
-	const struct runtime *runtime, const struct event *event,
+static void take_operation(struct jvms *jvms, struct jvm_instance *instance,
+	const struct runtime *runtime, const struct hotspot_event *event,
 	const struct hotspot_safepoint *read, struct pause *pause)
 {
 	const char *operation = hotspot_operation(instance->hotspot, event), *cause;
 	bool sure;
 
-	pause->safepoint.operation = intern(trace, operation, strlen(operation));
+	pause->safepoint.operation = intern(jvms, operation, strlen(operation));
 	judge(pause, operation, event, runtime, read->collections,
-		!trace->images[instance->image].plan.hotspot.arguments, instance->sums_up);
+		!hotspot_file(trace_plan(jvms->trace, instance->image))->arguments, instance->sums_up);
 	sure = collects_for_sure(pause, operation);
 	if (sure)
 		instance->collected_ns = pause->end_ns;
@@ -292,90 +285,87 @@ static void take_operation(struct trace *trace, struct jvm_instance *instance,
 		instance->unsure_ns = pause->end_ns;
 	if (sure && !shares_cause(operation, runtime)) {
 		cause = hotspot_cause(instance->hotspot, event, pause->flags & PAUSE_CONCURRENT);
-		pause->safepoint.cause = intern(trace, cause, strlen(cause));
+		pause->safepoint.cause = intern(jvms, cause, strlen(cause));
 		pause->cause = pause->safepoint.cause ? CAUSE_RUNTIME : CAUSE_UNKNOWN;
 	}
 }
 
-/* The JVM that @event is from and its row; NULL, and a bad record, if it is not one of ours. */
-static struct jvm_instance *instance_of(struct trace *trace, const struct event *event,
+/* The JVM that @event is from and its row; NULL if it is not one of ours. */
+static struct jvm_instance *instance_of(struct jvms *jvms, const struct hotspot_event *event,
 	struct runtime **ret)
 {
-	struct jvm_instance *instance = trace_jvm_find(trace, (pid_t)event->pid);
+	struct jvm_instance *instance = jvms_find(jvms, (pid_t)event->pid);
 
-	*ret = instance ? trace_runtime(trace, instance->process, instance->image) : NULL;
-	if (*ret)
-		return instance;
-	trace->bad_records++;
-	return NULL;
+	*ret = instance ? trace_runtime(jvms->trace, instance->process, instance->image) : NULL;
+	return *ret ? instance : NULL;
 }
 
-void trace_put_safepoint(struct trace *trace, struct jvm_instance *instance, struct runtime *runtime,
-	const struct event *event, const struct hotspot_safepoint *read, uint32_t flags)
+void jvms_put_safepoint(struct jvms *jvms, struct jvm_instance *instance, struct runtime *runtime,
+	const struct hotspot_event *event, const struct hotspot_safepoint *read, uint32_t flags)
 {
 	struct pause pause = begin_pause(&read->times);
 
 	pause.flags |= flags;
-	pause.id = ++trace->pauses;
 	pause.runtime = runtime->id;
 	pause.tid = requester(instance, event);
-	trace_thread(trace, instance->process, instance->pid, pause.tid);
-	take_operation(trace, instance, runtime, event, read, &pause);
+	trace_thread(jvms->trace, instance->process, instance->pid, pause.tid);
+	take_operation(jvms, instance, runtime, event, read, &pause);
 	take_heap(&pause, runtime, event);
-	take_late(trace, instance, &pause, event);
-	pause.stack = name_stack(trace, instance, &event->safepoint.stack,
+	take_late(jvms, instance, &pause, event);
+	pause.stack = name_stack(jvms, instance, &event->safepoint.stack,
 		unloaded_then(instance, event));
 	if (pause.start_ns < runtime->attached_ns) /* it was under way then */
 		runtime->attached_ns = pause.start_ns;
 	if (read->number != UNKNOWN) {
 		uint64_t counts[3] = {(uint64_t)read->number};
 
-		runtime->missed += books_pause(&trace->books, instance->process, 0, 0, counts);
+		runtime->missed += books_pause(trace_books(jvms->trace), instance->process, 0, 0, counts);
 	} else if (instance->born) {
-		books_count(&trace->books, instance->process, 0, 0);
+		books_count(trace_books(jvms->trace), instance->process, 0, 0);
 	}
-	put_pause(trace, &pause);
+	trace_put_pause(jvms->trace, &pause);
 }
 
-void trace_on_safepoint(struct trace *trace, const struct event *event)
+static int on_safepoint(struct jvms *jvms, const struct hotspot_event *event)
 {
 	struct runtime *runtime;
-	struct jvm_instance *instance = instance_of(trace, event, &runtime);
+	struct jvm_instance *instance = instance_of(jvms, event, &runtime);
 	struct hotspot_safepoint read;
 
 	if (!instance)
-		return;
+		return -EBADMSG;
 	instance->record_ns = event->time_ns;
 	if (!hotspot_read(instance->hotspot, event, &read))
-		trace_put_safepoint(trace, instance, runtime, event, &read, 0);
+		jvms_put_safepoint(jvms, instance, runtime, event, &read, 0);
+	return 0;
 }
 
 /* Killed inside a safepoint: of what it was for nothing is left to read. */
-void trace_on_killed(struct trace *trace, const struct event *event)
+static int on_killed(struct jvms *jvms, const struct hotspot_event *event)
 {
 	struct runtime *runtime;
-	struct jvm_instance *instance = instance_of(trace, event, &runtime);
+	struct jvm_instance *instance = instance_of(jvms, event, &runtime);
 
 	if (!instance)
-		return;
+		return -EBADMSG;
 	instance->record_ns = event->time_ns;
-	trace->killed_jvms++;
-	trace_put_unknown(trace, instance, runtime, event->process.start_ns, event->time_ns,
+	jvms->killed++;
+	jvms_put_unknown(jvms, runtime, event->killed.start_ns, event->time_ns,
 		PAUSE_UNFINISHED | PAUSE_INEXACT, event->tid);
+	return 0;
 }
 
-void trace_on_late(struct trace *trace, const struct event *event)
+static int on_late(struct jvms *jvms, const struct hotspot_event *event)
 {
-	struct jvm_instance *instance = trace_jvm_find(trace, (pid_t)event->pid);
+	struct jvm_instance *instance = jvms_find(jvms, (pid_t)event->pid);
 
-	if (!instance) {
-		trace->bad_records++;
-		return;
-	}
+	if (!instance)
+		return -EBADMSG;
 	instance->late.begin_ns = event->late.begin_ns;
 	instance->late.tid = event->late.tid;
 	instance->late.stack =
-		name_stack(trace, instance, &event->late.stack, unloaded_now(instance));
+		name_stack(jvms, instance, &event->late.stack, unloaded_now(instance));
+	return 0;
 }
 
 /*
@@ -383,7 +373,7 @@ void trace_on_late(struct trace *trace, const struct event *event)
  * only the pauses of a cycle are seen.
  */
 static int64_t count_collections(const struct jvm_instance *instance, const struct runtime *runtime,
-	const struct event *event)
+	const struct hotspot_event *event)
 {
 	int64_t sum = 0;
 
@@ -399,58 +389,77 @@ static int64_t count_collections(const struct jvm_instance *instance, const stru
 	return event->stall.collectors ? sum : UNKNOWN;
 }
 
-void trace_on_stall(struct trace *trace, const struct event *event)
+static int on_stall(struct jvms *jvms, const struct hotspot_event *event)
 {
 	struct runtime *runtime;
-	struct jvm_instance *instance = instance_of(trace, event, &runtime);
+	struct jvm_instance *instance = instance_of(jvms, event, &runtime);
 	struct stall stall;
-	int r;
 
 	if (!instance)
-		return;
-	trace_thread(trace, instance->process, instance->pid, event->tid);
+		return -EBADMSG;
+	trace_thread(jvms->trace, instance->process, instance->pid, event->tid);
 	stall = (struct stall){
-		.id = ++trace->stalls,
 		.start_ns = event->stall.start_ns,
 		.end_ns = event->time_ns,
 		.runtime = runtime->id,
 		.tid = event->tid,
 		.kind = event->stall.kind,
 		.collections = count_collections(instance, runtime, event),
-		.stack = name_stack(trace, instance, &event->stall.stack, event->stall.unloaded),
+		.stack = name_stack(jvms, instance, &event->stall.stack, event->stall.unloaded),
 	};
-	r = trace->sink.stall ? trace->sink.stall(trace->sink.arg, &stall) : 0;
-	trace_note_sink(trace, r);
+	trace_put_stall(jvms->trace, &stall);
+	return 0;
 }
 
-static void end_phase(struct trace *trace, struct jvm_instance *instance,
-	const struct runtime *runtime, const struct event *event)
+static void end_phase(struct jvms *jvms, struct jvm_instance *instance,
+	const struct runtime *runtime, const struct hotspot_event *event)
 {
 	struct open_phase open;
 	struct phase phase;
-	int r;
 
 	if (phases_end(&instance->phases, event->tid, &open))
 		return; /* its begin was before us */
-	trace_thread(trace, instance->process, instance->pid, event->tid);
-	phase = (struct phase){++trace->phases, open.start_ns, event->time_ns, runtime->id, event->tid,
+	trace_thread(jvms->trace, instance->process, instance->pid, event->tid);
+	phase = (struct phase){0, open.start_ns, event->time_ns, runtime->id, event->tid,
 		open.name};
-	r = trace->sink.phase ? trace->sink.phase(trace->sink.arg, &phase) : 0;
-	trace_note_sink(trace, r);
+	trace_put_phase(jvms->trace, &phase);
 }
 
-void trace_on_phase(struct trace *trace, const struct event *event)
+static int on_phase(struct jvms *jvms, const struct hotspot_event *event)
 {
 	struct runtime *runtime;
-	struct jvm_instance *instance = instance_of(trace, event, &runtime);
+	struct jvm_instance *instance = instance_of(jvms, event, &runtime);
 
 	if (!instance)
-		return;
+		return -EBADMSG;
 	if (!event->phase.begins) {
-		end_phase(trace, instance, runtime, event);
-		return;
+		end_phase(jvms, instance, runtime, event);
+		return 0;
 	}
 	phases_begin(&instance->phases, (struct open_phase){event->tid,
-		intern(trace, (const char *)event->phase.name, event->phase.name_bytes),
+		intern(jvms, (const char *)event->phase.name, event->phase.name_bytes),
 		event->time_ns});
+	return 0;
+}
+
+int jvms_record(void *state, const void *bytes, size_t size)
+{
+	struct hotspot_event event;
+	int r = hotspot_decode(bytes, size, &event);
+
+	if (r)
+		return r;
+	switch (event.type) {
+	case EVENT_SAFEPOINT:
+		return on_safepoint(state, &event);
+	case EVENT_LATE:
+		return on_late(state, &event);
+	case EVENT_STALL:
+		return on_stall(state, &event);
+	case EVENT_PHASE:
+		return on_phase(state, &event);
+	case EVENT_KILLED:
+		return on_killed(state, &event);
+	}
+	return -EBADMSG;
 }

@@ -1,10 +1,11 @@
-/* Wire bytes of a JVM's safepoints, late threads, stalls and phases → struct event. */
+/* Wire bytes of a JVM's safepoints, late threads, stalls and phases → struct hotspot_event. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "decode_jvm.h"
-#include "gc_wire.h"
+#include "event.h"
+#include "hotspot_event.h"
+#include "hotspot_wire.h"
 
 _Static_assert(sizeof(struct event_java_frame) == sizeof(struct gc_java_frame) &&
 		offsetof(struct event_java_frame, check) == offsetof(struct gc_java_frame, check) &&
@@ -44,7 +45,7 @@ static int decode_stack(const struct gc_java_frame *frames, uint32_t count, uint
 	return 0;
 }
 
-static void decode_facts(const struct gc_safepoint *wire, struct event *event)
+static void decode_facts(const struct gc_safepoint *wire, struct hotspot_event *event)
 {
 	event->safepoint.begin_argument = wire->begin_argument;
 	event->safepoint.sync_argument = wire->sync_argument;
@@ -69,7 +70,7 @@ static size_t safepoint_size(const struct gc_safepoint *wire)
 	return wire->frame_count ? GC_SAFEPOINT_SIZE(0) : GC_SAFEPOINT_SHORT_SIZE(wire->perf_bytes);
 }
 
-static int decode_safepoint(const void *bytes, size_t size, struct event *event)
+static int decode_safepoint(const void *bytes, size_t size, struct hotspot_event *event)
 {
 	const struct gc_safepoint *wire = bytes;
 
@@ -98,7 +99,7 @@ static int decode_safepoint(const void *bytes, size_t size, struct event *event)
 	return 0;
 }
 
-static int decode_late(const void *bytes, size_t size, struct event *event)
+static int decode_late(const void *bytes, size_t size, struct hotspot_event *event)
 {
 	const struct gc_late *wire = bytes;
 
@@ -114,7 +115,7 @@ static int decode_late(const void *bytes, size_t size, struct event *event)
 	return 0;
 }
 
-static int decode_stall(const void *bytes, size_t size, struct event *event)
+static int decode_stall(const void *bytes, size_t size, struct hotspot_event *event)
 {
 	const struct gc_stall *wire = bytes;
 
@@ -137,7 +138,7 @@ static int decode_stall(const void *bytes, size_t size, struct event *event)
 	return 0;
 }
 
-static int decode_phase(const void *bytes, size_t size, struct event *event)
+static int decode_phase(const void *bytes, size_t size, struct hotspot_event *event)
 {
 	const struct gc_phase *wire = bytes;
 
@@ -150,7 +151,18 @@ static int decode_phase(const void *bytes, size_t size, struct event *event)
 	return 0;
 }
 
-int decode_jvm(const void *bytes, size_t size, uint32_t type, struct event *event)
+static int decode_killed(const void *bytes, size_t size, struct hotspot_event *event)
+{
+	const struct gc_killed *wire = bytes;
+
+	if (size < sizeof(*wire))
+		return -EBADMSG;
+	event->type = EVENT_KILLED;
+	event->killed.start_ns = wire->start_ns;
+	return 0;
+}
+
+static int decode_body(const void *bytes, size_t size, uint32_t type, struct hotspot_event *event)
 {
 	switch (type) {
 	case GC_EVENT_SAFEPOINT:
@@ -161,6 +173,24 @@ int decode_jvm(const void *bytes, size_t size, uint32_t type, struct event *even
 		return decode_stall(bytes, size, event);
 	case GC_EVENT_PHASE:
 		return decode_phase(bytes, size, event);
+	case GC_EVENT_KILLED:
+		return decode_killed(bytes, size, event);
 	}
 	return -EBADMSG;
+}
+
+int hotspot_decode(const void *bytes, size_t size, struct hotspot_event *ret)
+{
+	const struct gc_header *header = bytes;
+	struct hotspot_event event;
+
+	if (event_check(bytes, size))
+		return -EBADMSG;
+	event.pid = header->pid;
+	event.tid = header->tid;
+	event.time_ns = header->time_ns;
+	if (decode_body(bytes, header->size, header->type, &event))
+		return -EBADMSG;
+	*ret = event;
+	return 0;
 }

@@ -3,7 +3,7 @@
  * the slots shared with BPF. Out: pauses of at least some length; how many JVMs tell nothing.
  */
 #include "cleanup.h"
-#include "jvm_instance.h"
+#include "hotspot_session.h"
 
 /* When a probe saw the safepoint begin that goes on; 0: none. */
 static uint64_t open_since(const struct trace *trace, pid_t pid)
@@ -21,9 +21,9 @@ static uint64_t open_since(const struct trace *trace, pid_t pid)
  * What goes on in @instance: .start_ns 0: nothing. By the JVM's own word, by a probe's, or since it
  * became a target at least.
  */
-static struct jvm_stop find_stop(const struct trace *trace, const struct jvm_instance *instance)
+static struct jvm_stop find_stop(const struct jvms *jvms, const struct jvm_instance *instance)
 {
-	uint64_t seen_ns = open_since(trace, instance->pid), begin_ns, first_ns;
+	uint64_t seen_ns = open_since(jvms->trace, instance->pid), begin_ns, first_ns;
 	int r = hotspot_stopped(instance->hotspot, &begin_ns);
 	bool known;
 
@@ -38,46 +38,50 @@ static struct jvm_stop find_stop(const struct trace *trace, const struct jvm_ins
 	return (struct jvm_stop){.unsure = r < 0 && !hotspot_was_seen(instance->hotspot)};
 }
 
-void trace_jvms_look(struct trace *trace)
+void jvms_look(void *state)
 {
-	for (size_t i = 0; i < trace->jvms.count; i++) {
-		struct jvm_instance *instance = trace->jvms.items[i];
+	struct jvms *jvms = state;
 
-		instance->stop = find_stop(trace, instance);
+	for (size_t i = 0; i < jvms->list.count; i++) {
+		struct jvm_instance *instance = jvms->list.items[i];
+
+		instance->stop = find_stop(jvms, instance);
 		if (instance->stop.start_ns)
 			hotspot_look(instance->hotspot, &instance->snapshot);
 	}
 }
 
-void trace_jvms_finish(struct trace *trace)
+void jvms_finish(void *state)
 {
-	for (size_t i = 0; i < trace->jvms.count; i++) {
-		struct jvm_instance *instance = trace->jvms.items[i];
-		struct runtime *runtime = trace_runtime(trace, instance->process, instance->image);
-		const struct event *event = &instance->snapshot.event;
+	struct jvms *jvms = state;
+
+	for (size_t i = 0; i < jvms->list.count; i++) {
+		struct jvm_instance *instance = jvms->list.items[i];
+		struct runtime *runtime = trace_runtime(jvms->trace, instance->process, instance->image);
+		const struct hotspot_event *event = &instance->snapshot.event;
 		struct hotspot_safepoint read;
 
-		trace->unsure_jvms += instance->stop.unsure && !instance->record_ns;
+		jvms->unsure += instance->stop.unsure && !instance->record_ns;
 		if (!runtime || !instance->stop.start_ns || instance->record_ns >= event->time_ns ||
 			instance->stop.start_ns >= event->time_ns)
 			continue; /* none, or its end has come after all */
 		hotspot_read_open(instance->hotspot, &instance->snapshot, instance->stop.start_ns, &read);
-		trace_put_safepoint(trace, instance, runtime, event, &read,
+		jvms_put_safepoint(jvms, instance, runtime, event, &read,
 			PAUSE_UNFINISHED | instance->stop.flags);
 	}
 }
 
-void trace_jvm_over(struct trace *trace, pid_t pid, uint64_t end_ns)
+void jvms_over(struct jvms *jvms, pid_t pid, uint64_t end_ns)
 {
-	struct jvm_instance *instance = trace_jvm_find(trace, pid);
+	struct jvm_instance *instance = jvms_find(jvms, pid);
 	struct runtime *runtime =
-		instance ? trace_runtime(trace, instance->process, instance->image) : NULL;
+		instance ? trace_runtime(jvms->trace, instance->process, instance->image) : NULL;
 	uint64_t start_ns;
 	bool known;
 
 	if (!runtime || instance->record_ns || hotspot_first(instance->hotspot, &start_ns, &known))
 		return;
-	trace->killed_jvms++;
-	trace_put_unknown(trace, instance, runtime, start_ns, end_ns,
+	jvms->killed++;
+	jvms_put_unknown(jvms, runtime, start_ns, end_ns,
 		PAUSE_UNFINISHED | PAUSE_INEXACT | (known ? 0 : PAUSE_BEGUN_BEFORE), 0);
 }

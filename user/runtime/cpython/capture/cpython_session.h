@@ -1,0 +1,6 @@
+/* CPython in a session: its records → pauses for the sink. See trace/trace_runtime.h. */
+#pragma once
+
+#include "trace_runtime.h"
+
+extern const struct capture_ops cpython_capture;
