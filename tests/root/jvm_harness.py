@@ -246,19 +246,43 @@ class Jvm(harness.Process):
         return said
 
     def threads(self):
-        """tid and name, as the kernel has it (15 characters), of each thread."""
-        found = {}
-        for task in Path("/proc/%d/task" % self.pid).iterdir():
-            try:
-                found[int(task.name)] = (task / "comm").read_text().rstrip("\n")
-            except FileNotFoundError:
-                pass
-        return found
+        return threads_of(self.pid)
 
     def tid_of(self, name):
-        found = [tid for tid, comm in self.threads().items() if comm == name[:15]]
-        assert len(found) == 1, "%d threads are named %s" % (len(found), name)
-        return found[0]
+        return tid_of(self.pid, name)
+
+
+def threads_of(pid):
+    """tid and name, as the kernel has it (15 characters), of each thread."""
+    found = {}
+    for task in Path("/proc/%d/task" % pid).iterdir():
+        try:
+            found[int(task.name)] = (task / "comm").read_text().rstrip("\n")
+        except FileNotFoundError:
+            pass
+    return found
+
+
+def tid_of(pid, name):
+    found = [tid for tid, comm in threads_of(pid).items() if comm == name[:15]]
+    assert len(found) == 1, "%d threads are named %s" % (len(found), name)
+    return found[0]
+
+
+def prefer(pid, first, last):
+    """From now on no thread waits for a processor but for these: @last for all, all for @first."""
+    priorities = {tid_of(pid, first): 3, tid_of(pid, last): 1}
+    for tid in threads_of(pid):
+        os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(priorities.get(tid, 2)))
+
+
+def hold_loop(jvm, pid):
+    """Loop --hold 1 before its next go(), in which its thread alone will keep the VM Thread waiting,
+    whatever else the machine does; that thread's tid. @pid: the JVM's out here."""
+    jvm.go()
+    harness.wait_until(lambda: "counted-loop" in threads_of(pid).values(), what="the thread")
+    prefer(pid, "VM Thread", "counted-loop")
+    return tid_of(pid, "counted-loop")
 
 
 def _folder(runtime, scratch):

@@ -10,6 +10,7 @@ import pytest
 
 import harness
 import jvm_check
+import jvm_harness
 from harness import descendants, wait_until
 from jvm_check import Watched, check_clean
 from jvm_harness import JavaRuntime
@@ -61,13 +62,10 @@ def contain(bench, jdk, program, args):
 @jvm_check.each("jdk", jvm_check.newest() if jvm_check.QUICK else jvm_check.spread((11, 17, 25)))
 def test_pid_namespace(bench, jdk):
     """Threads are told by their numbers out here, whatever they are in there."""
-    args = ["--rounds", 11, "--iterations", 10000000]
-    jvm = contain(bench, jdk, "Loop", args)
+    jvm = contain(bench, jdk, "Loop", ["--rounds", 11, "--hold", 1])
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
-    jvm.start()
-    wait_until(lambda: "counted-loop" in jvm.threads().values(), what="the thread")
-    late, threads = jvm.tid_of("counted-loop"), set(jvm.threads())
-    jvm.done()
+    late, threads = jvm_harness.hold_loop(jvm, jvm.pid), set(jvm.threads())
+    jvm.go()
     assert jvm.quit() == 0
     tracer.finish()
     watched.take(bench.report())

@@ -1,30 +1,26 @@
 """Who was late for a safepoint, and who waited for the collector outside of any."""
 
 import time
-from collections import Counter
 
 import pytest
 
 import jvm_check
 import jvm_harness
-from harness import wait_until
 from jvm_check import check_clean
 
 ROUNDS = 23
 LATE_NS = 1_000_000
 # The shortest wait that cannot have been without sleep, seen on this and other machines.
 SLEPT_NS = 100_000
-LOOPS = {
-    ("Loop." + function, "Loop.java", jvm_harness.line_of("Loop.java", mark))
-    for function, mark in (
-        ("count", "counted-loop"),
-        ("count", "loop-body"),
-        ("loops", "loop-call"),
-        ("loops", "loops"),
-    )
-}
+
+
+def lines(function, *marks):
+    return {("Loop." + function, "Loop.java", jvm_harness.line_of("Loop.java", m)) for m in marks}
+
+
 # It sees the poll as it returns, for which compiled code keeps no line; its caller has one.
-LOOPS.add(("Loop.count", "Loop.java", None))
+LOOPS = lines("count", "counted-loop", "loop-body") | {("Loop.count", "Loop.java", None)}
+LOOPS |= lines("loops", "loop-call")
 # Names of the last moments before an exit cannot be read any more: the JVM lives a little longer.
 LINGER_S = 0.3
 
@@ -32,13 +28,11 @@ LINGER_S = 0.3
 def loop(bench, jdk, collector, *args):
     """Traces counted loops; returns what was seen and the tid of the thread that ran them."""
     jvm = jvm_check.start(
-        bench, jdk, "Loop", collector=collector, heap="64m", args=["--rounds", ROUNDS]
+        bench, jdk, "Loop", collector=collector, heap="64m", args=["--rounds", ROUNDS, "--hold", 1]
     )
     tracer, (watched,) = jvm_check.trace(bench, [jvm], *args)
-    jvm.start()
-    wait_until(lambda: "counted-loop" in jvm.threads().values(), what="the thread")
-    tid = jvm.tid_of("counted-loop")
-    jvm.done()
+    tid = jvm_harness.hold_loop(jvm, jvm.pid)
+    jvm.go()
     time.sleep(LINGER_S)
     assert jvm.quit() == 0
     tracer.finish()
@@ -60,19 +54,16 @@ def own_frame(stack):
 def test_counted_loop(bench, jdk, collector):
     """A loop without a poll in it keeps all others waiting; it is named, with its line."""
     watched, tid = loop(bench, jdk, collector)
-    late = [p for p in watched.pauses if p["ttsp_ns"] >= LATE_NS]
-    blamed = [p for p in late if p["late_tid"] == tid]
-    assert len(blamed) >= 5
-    # a thread that lost its processor may be the last now and then
-    assert len(late) - len(blamed) <= len(late) // 4
-    median = sorted(p["ttsp_ns"] for p in blamed)[len(blamed) // 2]
-    assert median >= 2 * LATE_NS, median
-    # now and then it comes from reading the clock between two loops
-    own = [own_frame(p["late_stack"]) for p in blamed]
-    assert {function for function, _, _ in own} <= {"Loop.count", "Loop.loops"}
-    assert sum(frame in LOOPS for frame in own) >= len(own) * 3 // 4, own
-    for pause in blamed:
+    asked = [p for p in watched.pauses if p["cause"] == "System.gc()"]
+    assert len(asked) == ROUNDS
+    assert [p for p in asked if p["ttsp_ns"] < LATE_NS] == []
+    late = [p for p in asked if p["late_tid"] == tid]
+    # a thread that was safe may wake up in the ms in which the VM Thread naps, and come last
+    assert {p["late_thread"] for p in asked if p not in late} <= {"Service Thread"}
+    assert len(late) >= ROUNDS - 2
+    for pause in late:
         assert pause["late_thread"] == "counted-loop"
+        assert own_frame(pause["late_stack"]) in LOOPS
     for pause in watched.pauses:
         assert pause["ttsp_ns"] >= LATE_NS or pause["late_tid"] is None
 
@@ -80,28 +71,28 @@ def test_counted_loop(bench, jdk, collector):
 @jvm_check.full_only
 @jvm_check.each("jdk", jvm_check.spread((17, 25)))
 def test_polled_loop(bench, jdk):
-    """G1 has polls in such loops."""
-    watched, _ = loop(bench, jdk, "g1")
-    times = sorted(p["ttsp_ns"] for p in watched.pauses)
-    assert times[len(times) // 2] < LATE_NS, times
+    """G1 has polls in such loops: whoever lets it wait, one of its own threads, is not the loop."""
+    watched, tid = loop(bench, jdk, "g1")
+    asked = [p for p in watched.pauses if p["cause"] == "System.gc()"]
+    assert len(asked) == ROUNDS
+    assert tid not in {p["late_tid"] for p in watched.pauses}
 
 
 @jvm_check.full_only
 @jvm_check.each("jdk", jvm_check.newest())
 def test_late_threshold(bench, jdk):
     watched, _ = loop(bench, jdk, "serial", "--late-min", "10s")
-    assert max(p["ttsp_ns"] for p in watched.pauses) >= LATE_NS
+    assert sum(p["ttsp_ns"] >= LATE_NS for p in watched.pauses) >= ROUNDS
     assert {p["late_tid"] for p in watched.pauses} == {None}
 
 
 def allocate(bench, jdk, collector, program, *args, heap="96m", until=None):
-    """Rounds of @program, traced to its end: until its log holds such a stall, if one is named."""
+    """Rounds of @program, traced to its end: until until(its log's stalls) holds, if there is one."""
     jvm = jvm_check.start(bench, jdk, program, collector=collector, heap=heap, args=args)
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
-    for _ in range(5):
+    jvm.go()
+    while until and not until(jvm.log().stalls):
         jvm.go()
-        if not until or [s for s in jvm.log().stalls if s.kind == until]:
-            break
     time.sleep(LINGER_S)
     assert jvm.quit() == 0
     tracer.finish()
@@ -115,8 +106,9 @@ def allocate(bench, jdk, collector, program, *args, heap="96m", until=None):
 NAME_BYTES = 15  # of a thread's name that the kernel keeps: TASK_COMM_LEN - 1, sched.h
 
 
-def per_thread(stalls):
-    return Counter(s["thread"] for s in stalls)
+def kernel_name(thread):
+    """To the kernel, the thread that Java calls main has its program's name."""
+    return "java" if thread == "main" else thread[:NAME_BYTES]
 
 
 def of_allocators(stalls):
@@ -138,35 +130,48 @@ def zgcs():
     return cases
 
 
+def long_ones(stalls):
+    return [s for s in stalls if s.kind == "allocation" and s.duration_ns >= SLEPT_NS]
+
+
+def enough_stalls(stalls):
+    return len(long_ones(stalls)) >= 23
+
+
+def enclosed(stalls, logged):
+    """Each stall with the one line that its thread logged meanwhile; none has two, no line is in two."""
+    pairs = []
+    for stall in stalls:
+        within = [
+            s for s in logged
+            if s.tid == stall["tid"] and stall["start_ns"] <= s.logged_ns <= stall["end_ns"]
+        ]
+        assert len(within) <= 1, (stall, within)
+        assert {kernel_name(s.thread) for s in within} <= {stall["thread"]}
+        pairs += [(stall, point) for point in within]
+    assert len({id(point) for _, point in pairs}) == len(pairs)
+    return pairs
+
+
 @jvm_check.full_only
 @pytest.mark.parametrize("case", zgcs(), ids=lambda case: "%s-%s" % case)
 def test_allocation_stall(bench, case):
     """Each thread's stalls, as the log counts and times them; one without sleep is none."""
-    watched = allocate(bench, *case, "AllocStall", "--ms", 500, until="allocation")
+    watched = allocate(bench, *case, "AllocStall", "--ms", 500, until=enough_stalls)
     stalls = watched.of_kind("allocation stall")
-    logged = [s for s in watched.log.stalls if s.kind == "allocation" and s.thread != "main"]
-    long = [s for s in logged if s.duration_ns >= SLEPT_NS]
-    assert len(long) >= 23
-    ours = per_thread(s for s in stalls if s["thread"] != "java")
-    missing = Counter(s.thread[:NAME_BYTES] for s in long) - ours
-    # one that found its page at once may have lost its processor
-    assert sum(missing.values()) <= 1 + len(long) // 100, missing
-    if case[0].feature > 11:
-        # 11 stalls in a function that also waits for a lock
-        assert not ours - Counter(s.thread[:NAME_BYTES] for s in logged)
-    differences = []
-    for stall in long:
-        start_ns = stall.logged_ns - stall.duration_ns
-        within = [
-            s
-            for s in stalls
-            if s["thread"] == stall.thread
-            and start_ns < s["end_ns"]
-            and s["start_ns"] < stall.logged_ns
-        ]
-        differences.append(
-            min(abs(s["duration_ns"] - stall.duration_ns) for s in within) if within else 1e9
-        )
+    logged = [s for s in watched.log.stalls if s.kind == "allocation"]
+    found = {id(point): stall for stall, point in enclosed(stalls, logged)}
+    # 11 stalls in a function that also waits for a lock
+    assert len(found) == len(stalls) or case[0].feature == 11
+    # what found its page at once did not sleep, and is long if it lost its processor
+    missing = [s for s in long_ones(logged) if id(s) not in found]
+    assert len(missing) <= 1 + len(logged) // 100, missing
+    for point in logged:
+        # the JVM's clock runs within the function, and its log says so before the end
+        stall = found.get(id(point))
+        least_ns = point.duration_ns - point.resolution_ns
+        assert not stall or point.logged_ns - stall["start_ns"] >= least_ns, (stall, point)
+    differences = [found[id(s)]["duration_ns"] - s.duration_ns for s in logged if id(s) in found]
     jvm_check.check_usual(differences, "stalls", 200_000)
     check_line(of_allocators(stalls), "Allocators.java", "Allocators.allocate", "stalled")
     for stall in stalls:
@@ -194,6 +199,16 @@ def test_pacing(bench, jdk):
             assert len(within) == 1, stall
 
 
+# 25 rounds down to ms: one that took this long was asleep for more than 1 ms.
+WHILE_NS = 2_000_000
+
+
+def enough_locked(stalls):
+    """25 also logs what did not wait; those before say no time, for they log before they wait."""
+    waits = [s for s in stalls if s.kind == "gclocker-gc" and s.thread != "main"]
+    return sum((s.duration_ns or WHILE_NS) >= WHILE_NS for s in waits) >= 7
+
+
 def critical():
     cases = [(r, "parallel") for r in jvm_check.spread((11, 17, 21, 25))]
     return cases + [(r, "g1") for r in jvm_check.spread((17, 21))]
@@ -204,23 +219,26 @@ def critical():
 def test_critical(bench, case):
     """A JNI critical section keeps the collector away, or from 25 on, waits for it."""
     args = ["--rounds", 29, "--hold-kb", 1024]
-    watched = allocate(bench, *case, "Critical", *args, heap="64m", until="gclocker-gc")
+    watched = allocate(bench, *case, "Critical", *args, heap="64m", until=enough_locked)
     stalls = watched.of_kind("GC locker")
-    waits = [s for s in watched.log.stalls if s.kind == "gclocker-gc" and s.thread != "main"]
-    assert waits
+    logged = [
+        s
+        for s in watched.log.stalls
+        if s.kind.startswith("gclocker") and s.logged_ns - (s.duration_ns or 0) > watched.ready_ns
+    ]
+    found = {id(point): stall for stall, point in enclosed(stalls, logged)}
+    alone = len(stalls) - len(found)
     if case[0].feature < 25:
+        # each line is of one that goes to sleep
+        assert len(found) == len(logged)
         # one that comes when the wait is over may still sleep for the lock, and logs nothing
-        logged, ours = Counter(s.thread for s in waits), per_thread(stalls)
-        assert not logged - ours
-        assert sum((ours - logged).values()) <= 1 + len(waits) // 20, (ours, logged)
+        assert alone <= 1 + len(logged) // 20, alone
         check_line(of_allocators(stalls), "Allocators.java", "Allocators.allocate", "stalled")
         return
-    # 25 logs every collection and every slow entry, mostly 0 ms: what took a while is a stall
-    entered = [s for s in watched.log.stalls if s.kind == "gclocker-enter"]
-    long = Counter(s.thread for s in waits + entered if s.duration_ns > 1_000_000)
-    assert long and not long - per_thread(stalls)
-    # to the kernel, the thread that Java calls main has its program's name
-    assert not per_thread(stalls) - Counter(
-        "java" if s.thread == "main" else s.thread
-        for s in watched.log.stalls if s.kind.startswith("gclocker")
-    )
+    # 25 logs every collection and every slow entry, mostly 0 ms. It spins and yields its processor
+    # before it sleeps, on a busy machine for ms: then no sleep is seen, and no stall.
+    assert not alone
+    assert [s for s in found.values() if s["duration_ns"] >= WHILE_NS]
+    for point in logged:
+        stall = found.get(id(point))
+        assert not stall or stall["duration_ns"] >= point.duration_ns, (stall, point)

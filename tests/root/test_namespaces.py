@@ -12,6 +12,7 @@ import pytest
 import conftest
 import harness
 import jvm_check
+import jvm_harness
 import test_children
 import test_counts
 import test_hotspot_places
@@ -215,33 +216,20 @@ def test_stranger(space, some_runtime, where):
     assert [p["pid"] for p in records.processes] == [target.pid]
 
 
-def thread_inside(pid, name):
-    """What a thread of the process is called in the namespace, once there is one of that name."""
-    for task in Path("/proc/%d/task" % pid).iterdir():
-        try:
-            if (task / "comm").read_text() == name + "\n":
-                return numbers(task.name)[1]
-        except FileNotFoundError:
-            pass
-    return None
-
-
 @by_each_way
 @pytest.mark.parametrize("nested", [False, True], ids=["same", "below"])
 @jvm_check.each("jdk", jvm_check.newest([r for r in jvm_check.PLAIN if r.feature == 17]))
 def test_jvm(space, jdk, nested):
     """Safepoints as -Xlog has them, with the threads of the JVM by their numbers in here."""
     prefix = space.enter + (UNSHARE if nested else [])
-    args = ["--rounds", 53, "--iterations", 10000000]
+    args = ["--rounds", 23, "--hold", 1]
     start = test_hotspot_places.train
     jvm = start(space, jdk, "serial", args, "Loop", prefix=prefix, heap="16m")
     outer = harness.descendants(jvm.popen.pid)[-1]
     jvm.pid = numbers(outer)[1]
     tracer, (watched,) = jvm_check.trace(space, [jvm])
-    jvm.start()
-    wait_until(lambda: thread_inside(outer, "counted-loop"), what="the thread")
-    late = thread_inside(outer, "counted-loop")
-    jvm.done()
+    late = numbers(jvm_harness.hold_loop(jvm, outer))[1]
+    jvm.go()
     assert jvm.quit() == 0
     tracer.finish()
     watched.take(space.report())

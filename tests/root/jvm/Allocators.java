@@ -1,9 +1,13 @@
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Threads "allocator-N" that allocate until stopped and note each allocation of 1 ms or more. */
+/**
+ * Threads "allocator-N" that allocate until stopped and note each allocation of 1 ms or more. What was
+ * stopped stays until the next start, or the JVM's end: of a thread that is gone nobody can read the name.
+ */
 final class Allocators {
 	private static final long SLOW_NS = 1000000;
 
@@ -12,6 +16,7 @@ final class Allocators {
 	private final List<Spans> spans = new ArrayList<>();
 	private final List<Thread> threads = new ArrayList<>();
 	private final AtomicInteger failed = new AtomicInteger();
+	private CountDownLatch stopped, released;
 	private volatile boolean running;
 	static volatile byte[] garbage;
 
@@ -39,21 +44,38 @@ final class Allocators {
 		}
 	}
 
-	void start() {
+	private void work(int n, CountDownLatch stopped, CountDownLatch released) {
+		allocate(live[n], spans.get(n));
+		stopped.countDown();
+		try {
+			released.await();
+		} catch (InterruptedException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	void start() throws InterruptedException {
+		if (released != null)
+			released.countDown();
+		for (Thread thread : threads)
+			thread.join();
+		threads.clear();
+		CountDownLatch stopped = new CountDownLatch(live.length), released = new CountDownLatch(1);
+		this.stopped = stopped;
+		this.released = released;
 		running = true;
 		for (int i = 0; i < live.length; i++) {
 			int n = i;
-			threads.add(new Thread(() -> allocate(live[n], spans.get(n)), "allocator-" + n));
+			threads.add(new Thread(() -> work(n, stopped, released), "allocator-" + n));
+			threads.get(n).setDaemon(true);
 			threads.get(n).start();
 		}
 	}
 
-	/** Ends the threads and appends what they noted. */
+	/** Lets the threads stand still and appends what they noted. */
 	void stop(StringBuilder lines) throws InterruptedException {
 		running = false;
-		for (Thread thread : threads)
-			thread.join();
-		threads.clear();
+		stopped.await();
 		for (Spans slow : spans)
 			slow.tell(lines);
 		if (failed.get() > 0)
