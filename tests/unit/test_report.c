@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "json.h"
+#include "json_stack.h"
 #include "report_fixture.h"
 #include "text.h"
 #include "utf8.h"

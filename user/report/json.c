@@ -5,11 +5,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "json.h"
 #include "json_jvm.h"
 #include "json_line.h"
+#include "json_stack.h"
 #include "json_steps.h"
+#include "json_table.h"
+#include "model_tables.h"
 #include "report.h"
+#include "safepoint_words.h"
 #include "store.h"
 #include "verdict.h"
 
@@ -37,19 +42,6 @@ void json_recording(FILE *out, const struct recording *recording)
 	line_end(out);
 }
 
-/* How long @text is in JSON, roughly. */
-static size_t json_bytes(const char *text, size_t len)
-{
-	size_t bytes = len;
-
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		bytes += c < ' ' || c == 0x7f || c == 0xc2 ? 5 : c == '"' || c == '\\';
-	}
-	return bytes;
-}
-
 static void put_cmdline(FILE *out, const struct process *process, struct report_room *room)
 {
 	size_t left = report_room_left(room), bytes;
@@ -67,7 +59,7 @@ static void put_cmdline(FILE *out, const struct process *process, struct report_
 
 		if (at > process->cmdline)
 			putc_unlocked(',', out);
-		bytes = 3 + json_bytes(at, len);
+		bytes = 3 + line_bytes(at, len);
 		if (bytes > left) {
 			fputs_unlocked("\"[truncated]\"", out);
 			break;
@@ -120,76 +112,6 @@ void json_runtime(FILE *out, const struct recording *recording, const struct run
 
 	if (process)
 		put_process(out, process, runtime, room);
-}
-
-static void put_frame(FILE *out, const struct stack_table *stacks, const struct frame *frame)
-{
-	fputs_unlocked("{\"function\":", out);
-	line_string(out, strtab_get(stacks->strings, frame->function),
-		strtab_len(stacks->strings, frame->function));
-	line_field(out, "file", strtab_get(stacks->strings, frame->file),
-		strtab_len(stacks->strings, frame->file));
-	line_known(out, "line", frame->line ? (int64_t)frame->line : UNKNOWN);
-	line_text(out, "lang", frame_lang_name(frame->lang));
-	putc_unlocked('}', out);
-}
-
-void json_frame(FILE *out, const char *key, const struct stack_table *stacks, uint32_t frame)
-{
-	if (!frame || frame >= stacks->frame_count) {
-		line_null(out, key);
-		return;
-	}
-	line_key(out, key);
-	put_frame(out, stacks, &stacks->frames[frame]);
-}
-
-#define STACK_BYTES 32768 /* of JSON: 127 frames of 250 each */
-
-static size_t frame_bytes(const struct stack_table *stacks, uint32_t frame)
-{
-	const struct frame *f = &stacks->frames[frame];
-	const struct strtab *strings = stacks->strings;
-
-	return 64 + json_bytes(strtab_get(strings, f->function), strtab_len(strings, f->function)) +
-		json_bytes(strtab_get(strings, f->file), strtab_len(strings, f->file));
-}
-
-void json_stack(FILE *out, const char *key, const struct stack_table *stacks, uint32_t node,
-	struct report_room *room)
-{
-	size_t most = report_room_left(room), left, bytes;
-
-	if (!node || node >= stacks->node_count) {
-		line_null(out, key);
-		return;
-	}
-	most = left = most < STACK_BYTES ? most : STACK_BYTES;
-	line_key(out, key);
-	for (char before = '['; node; node = stacks->nodes[node].parent, before = ',') {
-		putc_unlocked(before, out);
-		bytes = frame_bytes(stacks, stacks->nodes[node].frame);
-		if (bytes > left) {
-			if (room)
-				room->cut += most < STACK_BYTES;
-			fputs_unlocked("{\"function\":\"[truncated]\",\"file\":null,\"line\":null,"
-				       "\"lang\":\"mark\"}", out);
-			break;
-		}
-		left -= bytes;
-		put_frame(out, stacks, &stacks->frames[stacks->nodes[node].frame]);
-	}
-	report_room_take(room, most - left);
-	putc_unlocked(']', out);
-}
-
-#define WORD_BYTES 192 /* of 64 that are recorded, each of which may have been replaced by three */
-
-void json_word(FILE *out, const char *key, const struct stack_table *stacks, uint32_t id)
-{
-	size_t len = strtab_len(stacks->strings, id);
-
-	line_field(out, key, strtab_get(stacks->strings, id), len < WORD_BYTES ? len : WORD_BYTES);
 }
 
 /* Which generations were collected, and why. */
@@ -258,65 +180,8 @@ void json_drop(FILE *out, const struct drop *drop)
 	line_end(out);
 }
 
-static void put_generations(FILE *out, const struct summary *summary)
-{
-	char before = '[';
-
-	line_key(out, "generations");
-	for (int i = 0; i < SUMMARY_GENERATIONS; i++) {
-		const struct summary_class *class = &summary->generations[i];
-
-		if (!class->count)
-			continue;
-		putc_unlocked(before, out);
-		before = ',';
-		fputs_unlocked("{\"generation\":", out);
-		if (i < SUMMARY_GENERATIONS - 1)
-			line_number(out, i);
-		else
-			fputs_unlocked("null", out);
-		line_unsigned(out, "pauses", class->count);
-		line_unsigned(out, "pause_ns", class->total_ns);
-		line_unsigned(out, "p50_ns", summary_quantile(class, 0.5));
-		line_unsigned(out, "p99_ns", summary_quantile(class, 0.99));
-		line_unsigned(out, "max_ns", class->max_ns);
-		line_known(out, "collected", class->collected);
-		line_known(out, "uncollectable", class->uncollectable);
-		putc_unlocked('}', out);
-	}
-	fputs_unlocked(before == '[' ? "[]" : "]", out);
-}
-
-static void put_causes(FILE *out, const struct stack_table *stacks, struct summary *summary)
-{
-	char before = '[';
-
-	line_key(out, "causes");
-	for (uint32_t i = 0; i < SUMMARY_CAUSES; i++) {
-		const struct summary_sum *sum = &summary->causes[i];
-
-		if (!sum->count)
-			continue;
-		putc_unlocked(before, out);
-		before = ',';
-		fputs_unlocked("{\"cause\":", out);
-		if (i)
-			line_string(out, pause_cause_name(i), strlen(pause_cause_name(i)));
-		else
-			fputs_unlocked("null", out);
-		line_unsigned(out, "pauses", sum->count);
-		line_unsigned(out, "pause_ns", sum->total_ns);
-		line_unsigned(out, "max_ns", sum->max_ns);
-		putc_unlocked('}', out);
-	}
-	if (before == '[')
-		putc_unlocked('[', out);
-	json_jvm_causes(out, stacks, summary, before == '[');
-	putc_unlocked(']', out);
-}
-
-void json_summary(FILE *out, const struct report_input *input, struct summary *summary,
-	const struct report_room *room)
+static void put_summary(FILE *out, const struct report_input *input, const struct summary *summary,
+	const struct model *model, const struct report_room *room)
 {
 	const struct recording *recording = input->recording;
 	bool any = summary->count > 0, blind = !recording->runtimes.count && !any;
@@ -341,10 +206,9 @@ void json_summary(FILE *out, const struct report_input *input, struct summary *s
 	line_known(out, "p50_ns", any ? (int64_t)summary_quantile_all(summary, 0.5) : UNKNOWN);
 	line_known(out, "p99_ns", any ? (int64_t)summary_quantile_all(summary, 0.99) : UNKNOWN);
 	line_known(out, "max_ns", any ? (int64_t)summary->max_ns : UNKNOWN);
-	put_generations(out, summary);
-	safepoints_sort(&summary->safepoints);
-	put_causes(out, input->stacks, summary);
-	json_jvm_summary(out, input, summary);
+	json_tables(out, input->stacks, model);
+	if (input->left_out && model_stops(input, summary))
+		line_unsigned(out, "left_out", *input->left_out);
 	if (room->cut)
 		line_unsigned(out, "stacks_cut", room->cut);
 	line_end(out);
@@ -416,6 +280,20 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 	return r;
 }
 
+/* What the pauses add up to. 0 or -ENOMEM. */
+static int put_sums(FILE *out, const struct report_input *input, struct summary *summary,
+	const struct report_room *room)
+{
+	_cleanup_(model_release) struct model model = {0};
+	int r = model_build(&model, input, summary);
+
+	if (!r) {
+		json_advice(out, input);
+		put_summary(out, input, summary, &model, room);
+	}
+	return r;
+}
+
 static int put_report(const struct report_input *input, FILE *out, bool quiet, struct report_room *room,
 	struct err *err)
 {
@@ -423,12 +301,8 @@ static int put_report(const struct report_input *input, FILE *out, bool quiet, s
 	struct summary summary = {0};
 	int r = put_pauses(input, out, quiet, &steps, &summary, room, err);
 
-	if (r == -ENOMEM) {
-		err_set(err, ENOMEM, "out of memory while adding up the pauses");
-	} else {
-		json_advice(out, input);
-		json_summary(out, input, &summary, room);
-	}
+	if (r == -ENOMEM || put_sums(out, input, &summary, room))
+		r = err_set(err, ENOMEM, "out of memory while adding up the pauses");
 	json_steps_release(&steps);
 	summary_release(&summary);
 	return cannot_write(out, r > 0 ? 0 : r, err);

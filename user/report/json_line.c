@@ -113,6 +113,18 @@ static void put_escaped(FILE *out, const char *json)
 	}
 }
 
+size_t line_bytes(const char *text, size_t len)
+{
+	size_t bytes = len;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		bytes += c < ' ' || c == 0x7f || c == 0xc2 ? 5 : c == '"' || c == '\\';
+	}
+	return bytes;
+}
+
 void line_string(FILE *out, const char *text, size_t len)
 {
 	_cleanup_free_ char *clean = NULL;

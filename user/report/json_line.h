@@ -24,3 +24,5 @@ void line_field(
 /* Values alone, for arrays. */
 void line_number(FILE *out, int64_t value);
 void line_string(FILE *out, const char *text, size_t len);
+/* How long line_string() makes it, roughly. */
+size_t line_bytes(const char *text, size_t len);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "safepoints.h"
-#include "summary.h"
 
 void safepoints_release(struct safepoints *safepoints)
 {

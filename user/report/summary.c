@@ -5,13 +5,6 @@
 
 #include "summary.h"
 
-int64_t summary_add_known(int64_t sum, int64_t value)
-{
-	if (sum < 0 || value < 0)
-		return sum < 0 ? value : sum;
-	return __builtin_add_overflow(sum, value, &sum) ? INT64_MAX : sum;
-}
-
 void summary_release(struct summary *summary)
 {
 	if (!summary)

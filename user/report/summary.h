@@ -51,6 +51,3 @@ uint64_t summary_quantile_safepoints(const struct summary *summary, double q);
 struct summary_sum summary_of_generations(const struct summary *summary);
 /* All zero when none. */
 struct summary_sum summary_of_runtime(const struct summary *summary, uint32_t runtime);
-
-/* Adds two counts of which either may be UNKNOWN; the sum sticks at the top. */
-int64_t summary_add_known(int64_t sum, int64_t value);

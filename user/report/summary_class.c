@@ -4,6 +4,13 @@
 
 #include "summary_class.h"
 
+int64_t summary_add_known(int64_t sum, int64_t value)
+{
+	if (sum < 0 || value < 0)
+		return sum < 0 ? value : sum;
+	return __builtin_add_overflow(sum, value, &sum) ? INT64_MAX : sum;
+}
+
 void summary_sum_add(struct summary_sum *sum, uint64_t duration_ns)
 {
 	sum->count++;

@@ -23,6 +23,9 @@ static inline void summary_add_to(uint64_t *sum, uint64_t value)
 		*sum = UINT64_MAX;
 }
 
+/* Adds two counts of which either may be UNKNOWN; the sum sticks at the top. */
+int64_t summary_add_known(int64_t sum, int64_t value);
+
 void summary_sum_add(struct summary_sum *sum, uint64_t duration_ns);
 int summary_class_add(struct summary_class *class, uint64_t duration_ns); /* 0 or -ENOMEM */
 

@@ -2,9 +2,22 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cleanup.h"
+#include "model_tables.h"
 #include "report.h"
 #include "terminal.h"
 #include "text.h"
+
+/* 0 or -ENOMEM. */
+static int put_summary(FILE *out, const struct report_input *input, struct summary *summary)
+{
+	_cleanup_(model_release) struct model model = {0};
+	int r = model_build(&model, input, summary);
+
+	if (!r)
+		text_summary(out, input, summary, &model);
+	return r;
+}
 
 static int write_text(const struct report_input *input, FILE *out, struct err *err)
 {
@@ -16,10 +29,8 @@ static int write_text(const struct report_input *input, FILE *out, struct err *e
 	while ((r = input->next(input->source, &pause, err)) > 0 &&
 		!(r = summary_add(&summary, &pause)))
 		;
-	if (r == -ENOMEM)
-		err_set(err, ENOMEM, "out of memory while adding up the pauses");
-	else /* of a damaged file, what could be read is reported */
-		text_summary(shown, input, &summary);
+	if (r == -ENOMEM || put_summary(shown, input, &summary)) /* of a damaged file, what could be read is reported */
+		r = err_set(err, ENOMEM, "out of memory while adding up the pauses");
 	terminal_close(shown, out);
 	summary_release(&summary);
 	if (!r && (fflush(out) || ferror(out)))

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "model.h"
 #include "pause.h"
 #include "report.h"
 #include "stack_table.h"
@@ -31,7 +32,8 @@ void text_stall_line(FILE *out, const struct recording *recording,
 /* Whether a stall is worth a line: System.gc() is, and what is not over within a millisecond. */
 bool text_stall_shown(const struct stall *stall);
 /*
- * The whole report: verdict, steps and advice where there are any, processes and tiers, drops, totals, generations,
- * histogram, worst with stacks.
+ * The whole report: verdict, steps and advice where there are any, processes and tiers, drops, the tables of the
+ * model, histogram, worst with stacks.
  */
-void text_summary(FILE *out, const struct report_input *input, struct summary *summary);
+void text_summary(FILE *out, const struct report_input *input, const struct summary *summary,
+	const struct model *model);

@@ -1,19 +1,10 @@
-/* Summary and stacks in; the worst pauses and the lines that triggered the most, as text, out. */
-#include <stdlib.h>
+/* Frames and stacks in; text out. */
 #include <string.h>
 
-#include "attrib.h"
-#include "cleanup.h"
-#include "parse.h"
-#include "terminal.h"
-#include "text_cell.h"
-#include "text_safepoints.h"
 #include "text_stack.h"
 #include "utf8.h"
-#include "verdict.h"
 
 #define FRAMES_SHOWN	 24
-#define TRIGGERS_SHOWN	 10
 #define FUNCTION_COLUMNS 40
 #define FILE_COLUMNS	 60
 
@@ -103,8 +94,7 @@ void text_frame_short(FILE *out, const struct stack_table *stacks, uint32_t inde
 		fprintf(out, ":%u", frame->line);
 }
 
-/* @width, or more if the function name of frame @index needs it. */
-static int widen(const struct stack_table *stacks, uint32_t index, int width)
+int text_frame_widen(const struct stack_table *stacks, uint32_t index, int width)
 {
 	char text[4 * FUNCTION_COLUMNS + 1];
 	int columns = stacks->frames[index].file ? show_function(stacks, index, text) : 0;
@@ -119,7 +109,7 @@ void text_stack(FILE *out, const struct stack_table *stacks, uint32_t node)
 
 	node = node < stacks->node_count ? node : STACK_NONE;
 	for (uint32_t n = node, i = 0; n && i < FRAMES_SHOWN; n = stacks->nodes[n].parent, i++)
-		width = widen(stacks, stacks->nodes[n].frame, width);
+		width = text_frame_widen(stacks, stacks->nodes[n].frame, width);
 	for (; node; node = stacks->nodes[node].parent) {
 		if (shown++ >= FRAMES_SHOWN) {
 			more++;
@@ -131,143 +121,4 @@ void text_stack(FILE *out, const struct stack_table *stacks, uint32_t node)
 	}
 	if (more)
 		fprintf(out, "      … and %u more frame%s\n", more, more == 1 ? "" : "s");
-}
-
-/* "12:00:02.000 (+2.000 s)  python3 (4711)" */
-static void put_moment(FILE *out, const struct recording *recording, const struct pause *pause)
-{
-	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
-	const struct process *process =
-		runtime ? recording_process(recording, runtime->process) : NULL;
-	uint64_t start_ns = pause->start_ns;
-
-	cell_time(out, recording, start_ns);
-	start_ns = start_ns > recording->start_ns ? start_ns - recording->start_ns : 0;
-	fprintf(out, " (+%.3f s)  %s", (double)start_ns / 1e9, VERDICT_NAME(process));
-}
-
-static void worst_pauses(FILE *out, const struct recording *recording,
-	const struct stack_table *stacks, const struct summary *summary)
-{
-	fprintf(out, "\nLongest pauses (stacks innermost first)\n"
-		     "    DURATION  GEN  CAUSE       COLLECTED  AT\n");
-	for (uint32_t i = 0; i < summary->worst_count; i++) {
-		const struct pause *pause = &summary->worst[i];
-
-		if (pause_is_safepoint(pause))
-			continue;
-		terminal_style(out, TERMINAL_STRONG);
-		fputs("  ", out);
-		cell_pause(out, pause, 10);
-		cell_known(out, pause->generation, 5);
-		fputs("  ", out);
-		cell_text(out, pause_cause_name(pause->cause), -9);
-		cell_known(out, pause->collected, 12);
-		fputs("  ", out);
-		put_moment(out, recording, pause);
-		fputs(pause->flags & PAUSE_SLEPT ? "; the thread slept in it" : "", out);
-		fputs(pause->flags & PAUSE_BEGUN_BEFORE ? "; it had begun before" : "", out);
-		fputs(pause->flags & PAUSE_UNFINISHED ? "; it had not ended\n" : "\n", out);
-		terminal_style(out, TERMINAL_PLAIN);
-		text_stack(out, stacks, pause->stack);
-	}
-}
-
-void text_worst(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct summary *summary)
-{
-	uint32_t safepoints = 0;
-
-	for (uint32_t i = 0; i < summary->worst_count; i++)
-		safepoints += pause_is_safepoint(&summary->worst[i]);
-	if (safepoints < summary->worst_count)
-		worst_pauses(out, recording, stacks, summary);
-	if (safepoints)
-		text_worst_safepoints(out, recording, stacks, summary);
-}
-
-static struct trigger {
-	uint32_t frame;
-	struct summary_sum sum;
-} *add_up(const struct stack_table *stacks, const struct summary *summary, uint32_t count)
-{
-	_cleanup_free_ uint32_t *triggers = attrib_triggers(stacks);
-	struct trigger *sums = calloc(stacks->frame_count, sizeof(*sums));
-
-	if (!triggers || !sums) {
-		free(sums);
-		return NULL;
-	}
-	for (uint32_t i = 1; i < count; i++) {
-		const struct summary_sum *from = &summary->stacks.items[i];
-		struct trigger *to = &sums[triggers[i]];
-
-		if (!from->count)
-			continue;
-		to->frame = triggers[i];
-		to->sum.count += from->count;
-		if (__builtin_add_overflow(to->sum.total_ns, from->total_ns, &to->sum.total_ns))
-			to->sum.total_ns = UINT64_MAX;
-		if (from->max_ns > to->sum.max_ns)
-			to->sum.max_ns = from->max_ns;
-	}
-	return sums;
-}
-
-static int costliest_first(const void *a, const void *b)
-{
-	const struct trigger *one = a, *other = b;
-
-	if (one->sum.total_ns != other->sum.total_ns)
-		return one->sum.total_ns < other->sum.total_ns ? 1 : -1;
-	if (one->sum.count != other->sum.count)
-		return one->sum.count < other->sum.count ? 1 : -1;
-	return (one->frame > other->frame) - (one->frame < other->frame);
-}
-
-static void put_triggers(FILE *out, const struct stack_table *stacks,
-	const struct summary *summary, const struct trigger *triggers, uint32_t count)
-{
-	uint32_t shown = count < TRIGGERS_SHOWN ? count : TRIGGERS_SHOWN;
-	int width = 0;
-
-	for (uint32_t i = 0; i < shown; i++)
-		width = widen(stacks, triggers[i].frame, width);
-	fprintf(out,
-		"\nWhere the pauses were triggered (innermost line outside installed libraries)\n"
-		"       TOTAL     SHARE    PAUSES     LONGEST  LINE\n");
-	for (uint32_t i = 0; i < shown; i++) {
-		fputs("  ", out);
-		cell_duration(out, triggers[i].sum.total_ns, 10);
-		cell_text(out, VERDICT_SHARE(triggers[i].sum.total_ns, summary->total_ns), 10);
-		cell_count(out, triggers[i].sum.count, 10);
-		cell_duration(out, triggers[i].sum.max_ns, 12);
-		fputs("  ", out);
-		text_frame(out, stacks, triggers[i].frame, width);
-		fputc('\n', out);
-	}
-	if (count > shown)
-		fprintf(out, "  … and %u more line%s\n", count - shown,
-			count - shown == 1 ? "" : "s");
-}
-
-void text_triggers(FILE *out, const struct stack_table *stacks, const struct summary *summary)
-{
-	uint32_t count = stacks->node_count, lines = 0;
-	_cleanup_free_ struct trigger *sums = NULL;
-
-	if (count > summary->stacks.count)
-		count = (uint32_t)summary->stacks.count;
-	if (count < 2) {
-		fprintf(out, "\nNo stacks were recorded.\n");
-		return;
-	}
-	sums = add_up(stacks, summary, count);
-	if (!sums)
-		return;
-	for (uint32_t i = 0; i < stacks->frame_count; i++)
-		if (sums[i].sum.count)
-			sums[lines++] = sums[i];
-	qsort(sums, lines, sizeof(*sums), costliest_first);
-	put_triggers(out, stacks, summary, sums, lines);
 }

@@ -1,24 +1,18 @@
-/* The parts of the text report that need call stacks. */
+/* Frames and call stacks as text. */
 #pragma once
 
 #include <stdio.h>
 
-#include "pause.h"
 #include "stack_table.h"
-#include "summary.h"
-
-/* The longest pauses, each with its stack. */
-void text_worst(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct summary *summary);
-
-/* Which lines triggered the most pause time. */
-void text_triggers(FILE *out, const struct stack_table *stacks, const struct summary *summary);
 
 /*
  * "function  file:line" of frame @index, the function padded to @width columns, both cut where very
  * long.
  */
 void text_frame(FILE *out, const struct stack_table *stacks, uint32_t index, int width);
+
+/* @width, or more if the function's name of frame @index needs it. */
+int text_frame_widen(const struct stack_table *stacks, uint32_t index, int width);
 
 /* The same in little room, for the live view: "Trainer.step:41" of Java's "org.example.Trainer.step". */
 void text_frame_short(FILE *out, const struct stack_table *stacks, uint32_t index);

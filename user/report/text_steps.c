@@ -13,7 +13,6 @@
 
 #define TRACKS_SHOWN	8
 #define WORST_SHOWN	8
-#define TRIGGERS_SHOWN	10
 #define FUNCTION_COLUMNS 36
 
 static void put_shown(FILE *out, const char *text, size_t columns)
@@ -237,49 +236,6 @@ void text_steps(FILE *out, const struct report_input *input)
 			(unsigned long long)attribution->elsewhere,
 			attribution->elsewhere == 1 ? "" : "s",
 			FORMAT_DURATION(attribution->elsewhere_ns));
-}
-
-static const char *no_stack(enum runtime_kinds kinds)
-{
-	switch (kinds) {
-	case RUNTIMES_JVM:
-		return "no Java stack: short safepoints, or asked for by a thread of the JVM itself";
-	case RUNTIMES_BOTH:
-		return "no stack: short pauses, a thread of the JVM itself, or an interpreter's exit";
-	default:
-		return "no Python stack: short pauses, or the interpreter was exiting";
-	}
-}
-
-void text_costs(FILE *out, const struct report_input *input)
-{
-	const struct attribution *attribution = input->attribution;
-	size_t count = attribution && attribution->tracks.count ? attribution->triggers.count : 0;
-
-	enum runtime_kinds kinds = recording_kinds(input->recording);
-
-	if (!count)
-		return;
-	fprintf(out, "\nCost by the line that %s (innermost outside installed libraries)\n"
-		     "        COST     PAUSED    PAUSES  COLLECTED  LINE\n",
-		kinds == RUNTIMES_JVM ? "asked for the safepoints" : "triggered the collections");
-	for (size_t i = 0; i < count && i < TRIGGERS_SHOWN; i++) {
-		const struct trigger_cost *trigger = &attribution->triggers.items[i];
-
-		fputs("  ", out);
-		cell_duration(out, trigger->cost_ns, 10);
-		cell_duration(out, trigger->pause_ns, 11);
-		cell_count(out, trigger->pauses, 10);
-		cell_known(out, trigger->collected, 11);
-		fputs("  ", out);
-		if (trigger->frame)
-			text_frame(out, input->stacks, trigger->frame, FUNCTION_COLUMNS);
-		else
-			fputs(no_stack(kinds), out);
-		fputc('\n', out);
-	}
-	if (count > TRIGGERS_SHOWN)
-		fprintf(out, "  … and %zu more\n", count - TRIGGERS_SHOWN);
 }
 
 void text_advice(FILE *out, const struct report_input *input)

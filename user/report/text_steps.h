@@ -8,7 +8,4 @@
 /* For each process that trains: its steps with and without pauses, what they cost, the worst steps. */
 void text_steps(FILE *out, const struct report_input *input);
 
-/* Cost by the line that triggered the collections. */
-void text_costs(FILE *out, const struct report_input *input);
-
 void text_advice(FILE *out, const struct report_input *input);

@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "model_tables.h"
 #include "parse.h"
 #include "terminal.h"
 #include "text.h"
 #include "text_cell.h"
-#include "text_safepoints.h"
-#include "text_stack.h"
 #include "text_steps.h"
+#include "text_table.h"
+#include "text_worst.h"
 #include "utf8.h"
 #include "verdict.h"
 
@@ -210,75 +211,6 @@ static void put_processes(FILE *out, const struct recording *recording,
 		fprintf(out, "  … and %u more\n", count - PROCESSES_SHOWN);
 }
 
-static void put_class(FILE *out, const char *name, const struct summary_class *class,
-	uint64_t traced_ns, uint64_t p50, uint64_t p99)
-{
-	fputs("  ", out);
-	cell_text(out, name, -10);
-	cell_count(out, class->count, 8);
-	cell_duration(out, class->total_ns, 11);
-	cell_text(out, VERDICT_SHARE(class->total_ns, traced_ns), 8);
-	cell_duration(out, p50, 11);
-	cell_duration(out, p99, 11);
-	cell_duration(out, class->max_ns, 11);
-	cell_known(out, class->collected, 11);
-	cell_known(out, class->uncollectable, 15);
-	fputc('\n', out);
-}
-
-static void put_generations(FILE *out, const struct summary *summary, uint64_t traced_ns)
-{
-	static const char *const names[SUMMARY_GENERATIONS] = {"0", "1", "2", "unknown"};
-	struct summary_sum sum = summary_of_generations(summary);
-	struct summary_class all = {
-		.count = sum.count,
-		.total_ns = sum.total_ns,
-		.max_ns = sum.max_ns,
-		.collected = UNKNOWN,
-		.uncollectable = UNKNOWN,
-	};
-
-	fprintf(out, "\nGeneration    PAUSES      TOTAL   SHARE        P50        P99    LONGEST  "
-		     "COLLECTED  "
-		     "UNCOLLECTABLE\n");
-	for (size_t i = 0; i < SUMMARY_GENERATIONS; i++) {
-		const struct summary_class *class = &summary->generations[i];
-
-		if (!class->count)
-			continue;
-		put_class(out, names[i], class, traced_ns, summary_quantile(class, 0.5),
-			summary_quantile(class, 0.99));
-		all.collected = summary_add_known(all.collected, class->collected);
-		all.uncollectable = summary_add_known(all.uncollectable, class->uncollectable);
-	}
-	put_class(out, "all", &all, traced_ns, summary_quantile_generations(summary, 0.5),
-		summary_quantile_generations(summary, 0.99));
-}
-
-static void put_causes(FILE *out, const struct summary *summary, uint64_t traced_ns)
-{
-	fprintf(out, "\nCause         PAUSES      TOTAL   SHARE    LONGEST\n");
-	for (uint32_t cause = 0; cause < SUMMARY_CAUSES; cause++) {
-		const struct summary_sum *sum = &summary->causes[cause];
-
-		if (!sum->count)
-			continue;
-		fputs("  ", out);
-		cell_text(out, pause_cause_name(cause), -10);
-		cell_count(out, sum->count, 8);
-		cell_duration(out, sum->total_ns, 11);
-		cell_text(out, VERDICT_SHARE(sum->total_ns, traced_ns), 8);
-		cell_duration(out, sum->max_ns, 11);
-		fputc('\n', out);
-	}
-	if (summary->slept)
-		fprintf(out, "  In %llu of them the thread slept: a finalizer waited or did I/O, or memory was paged in.\n",
-			(unsigned long long)summary->slept);
-	if (summary->open)
-		fprintf(out, "  %llu of them had begun before the recording or had not ended with it: at least so long (≥).\n",
-			(unsigned long long)summary->open);
-}
-
 static void put_histogram(FILE *out, const struct summary *summary)
 {
 	static const char bar[] = "########################################";
@@ -307,10 +239,38 @@ static void put_histogram(FILE *out, const struct summary *summary)
 	}
 }
 
-void text_summary(FILE *out, const struct report_input *input, struct summary *summary)
+static void put_tables(FILE *out, const struct stack_table *stacks, const struct model *model)
+{
+	for (size_t i = 0; i < model->tables.count; i++)
+		text_table(out, stacks, model->tables.items[i]);
+}
+
+/* Each returns quietly when memory is out: the report is whole but for them. */
+static void put_costs(FILE *out, const struct report_input *input)
+{
+	_cleanup_(model_release) struct model model = {0};
+
+	model_costs(&model, input);
+	put_tables(out, input->stacks, &model);
+}
+
+static void put_lines(FILE *out, const struct stack_table *stacks, const struct summary *summary)
+{
+	_cleanup_(model_release) struct model model = {0};
+
+	if (stacks->node_count < 2 || summary->stacks.count < 2) {
+		fprintf(out, "\nNo stacks were recorded.\n");
+		return;
+	}
+	model_lines(&model, stacks, summary);
+	put_tables(out, stacks, &model);
+}
+
+void text_summary(FILE *out, const struct report_input *input, const struct summary *summary,
+	const struct model *model)
 {
 	const struct recording *recording = input->recording;
-	uint64_t traced_ns = verdict_traced_ns(recording, summary);
+	bool stepped = input->attribution && input->attribution->tracks.count;
 	char paragraph[VERDICT_PARAGRAPH_BYTES];
 
 	terminal_style(out, TERMINAL_STRONG);
@@ -323,19 +283,15 @@ void text_summary(FILE *out, const struct report_input *input, struct summary *s
 		fprintf(out, "Left out everywhere (--gc-only): %llu safepoint%s in which nothing was collected.\n",
 			(unsigned long long)*input->left_out, *input->left_out == 1 ? "" : "s");
 	text_steps(out, input);
-	text_costs(out, input);
+	if (stepped)
+		put_costs(out, input);
 	text_advice(out, input);
 	put_processes(out, recording, summary);
-	if (summary->count > summary->safepoints.count) {
-		put_generations(out, summary, traced_ns);
-		put_causes(out, summary, traced_ns);
-	}
-	text_safepoints(out, input, summary, traced_ns);
-	text_stalls(out, input);
+	put_tables(out, input->stacks, model);
 	if (!summary->count)
 		return;
 	put_histogram(out, summary);
 	text_worst(out, recording, input->stacks, summary);
-	if (!input->attribution || !input->attribution->tracks.count)
-		text_triggers(out, input->stacks, summary);
+	if (!stepped)
+		put_lines(out, input->stacks, summary);
 }

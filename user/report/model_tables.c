@@ -1,0 +1,14 @@
+/* A report's figures in; its tables in the order in which text and page show them out. */
+#include <errno.h>
+
+#include "model_tables.h"
+
+int model_build(struct model *model, const struct report_input *input, struct summary *summary)
+{
+	model_pauses(model, input, summary);
+	if (model_stops(input, summary)) {
+		model_safepoints(model, input, summary);
+		model_waits(model, input);
+	}
+	return model->failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,25 @@
+/*
+ * The tables of a report. In: a recording, its attribution and summary. Out: tables of the model. A new table is a layout
+ * and a builder in a model_*.c, and a line in model_build().
+ */
+#pragma once
+
+#include "model.h"
+#include "report.h"
+#include "summary.h"
+
+/* All tables of the summary. 0 or -ENOMEM. Sorts what is in @summary. */
+int model_build(struct model *model, const struct report_input *input, struct summary *summary);
+
+/* What each line cost the steps: no rows without steps. */
+void model_costs(struct model *model, const struct report_input *input);
+/* What pauses each line triggered, for a recording without steps: no rows without stacks. */
+void model_lines(struct model *model, const struct stack_table *stacks, const struct summary *summary);
+
+/* Whether it has tables of safepoints. */
+bool model_stops(const struct report_input *input, const struct summary *summary);
+
+/* The builders, for model_build(). */
+void model_pauses(struct model *model, const struct report_input *input, const struct summary *summary);
+void model_safepoints(struct model *model, const struct report_input *input, struct summary *summary);
+void model_waits(struct model *model, const struct report_input *input);

@@ -1,0 +1,155 @@
+/* Costs by line, and where there are no steps the pauses by line, in; a table of lines out. */
+#include <stdlib.h>
+
+#include "attrib.h"
+#include "cleanup.h"
+#include "model_tables.h"
+#include "safepoint_words.h"
+
+static const struct model_column cost_columns[] = {
+	{"cost_ns", "Cost", UNIT_NS, .width = 10},
+	{"share", "of training", UNIT_SHARE},
+	{"pause_ns", "Paused", UNIT_NS},
+	{"pauses", "Pauses", UNIT_COUNT, .width = 10, .spare = true},
+	{"collected", "Collected", UNIT_COUNT, .width = 11, .spare = true, .help = "Objects freed"},
+	{"frame", "Line", UNIT_FRAME, .width = -36, .wide = true,
+		.none_in_page = "no stack taken: the pauses were short"},
+};
+
+static const struct model_layout costs = {
+	.key = "triggers",
+	.columns = cost_columns,
+	.column_count = ARRAY_SIZE(cost_columns),
+	.text = "cost_ns pause_ns pauses collected frame",
+	.json = "",
+	.page = "frame cost_ns share pause_ns pauses collected",
+	.text_rows = 10,
+	.page_rows = 10,
+	.sort = "cost_ns",
+};
+
+static const char *no_stack(enum runtime_kinds kinds)
+{
+	switch (kinds) {
+	case RUNTIMES_JVM:
+		return "no Java stack: short safepoints, or asked for by a thread of the JVM itself";
+	case RUNTIMES_BOTH:
+		return "no stack: short pauses, a thread of the JVM itself, or an interpreter's exit";
+	default:
+		return "no Python stack: short pauses, or the interpreter was exiting";
+	}
+}
+
+/* Of all processes with steps. */
+static uint64_t training_ns(const struct attribution *attribution)
+{
+	uint64_t sum_ns = 0;
+
+	for (size_t i = 0; i < attribution->tracks.count; i++)
+		summary_add_to(&sum_ns, attribution->tracks.items[i].time_ns);
+	return sum_ns;
+}
+
+void model_costs(struct model *model, const struct report_input *input)
+{
+	const struct attribution *attribution = input->attribution;
+	enum runtime_kinds kinds = recording_kinds(input->recording);
+	struct model_table *table = model_add(model, &costs);
+	uint64_t whole_ns = attribution ? training_ns(attribution) : 0;
+	bool only = kinds == RUNTIMES_JVM, cost = false;
+
+	table->title = only ? "Cost by the line that asked for the safepoints (innermost outside installed libraries)"
+		: "Cost by the line that triggered the collections (innermost outside installed libraries)";
+	table->caption = only ? "Cost by the line that asked for the safepoint"
+		: "Cost by the line that triggered the collection";
+	for (size_t i = 0; attribution && i < attribution->triggers.count; i++) {
+		const struct trigger_cost *trigger = &attribution->triggers.items[i];
+
+		MODEL_ROW(table, model_number(trigger->cost_ns), model_share(trigger->cost_ns, whole_ns),
+			model_number(trigger->pause_ns), model_number(trigger->pauses),
+			model_known(trigger->collected), model_frame(trigger->frame, no_stack(kinds)));
+		cost |= trigger->cost_ns;
+	}
+	if (!cost)
+		table->sort = "pause_ns";
+}
+
+static const struct model_column line_columns[] = {
+	{"pause_ns", "Total", UNIT_NS, .width = 10},
+	{"share", "Share", UNIT_SHARE, .width = 10},
+	{"pauses", "Pauses", UNIT_COUNT, .width = 10},
+	{"max_ns", "Longest", UNIT_NS, .width = 12},
+	{"frame", "Line", UNIT_FRAME},
+};
+
+static const struct model_layout lines = {
+	.key = "lines",
+	.title = "Where the pauses were triggered (innermost line outside installed libraries)",
+	.columns = line_columns,
+	.column_count = ARRAY_SIZE(line_columns),
+	.json = "",
+	.page = "",
+	.text_rows = 10,
+	.more = "line",
+};
+
+struct line {
+	uint32_t frame;
+	struct summary_sum sum;
+};
+
+/* By frame, zeroed where no pause was triggered. The caller frees it; NULL: no memory. */
+static struct line *add_up(const struct stack_table *stacks, const struct summary *summary, size_t count)
+{
+	_cleanup_free_ uint32_t *triggers = attrib_triggers(stacks);
+	struct line *sums = calloc(stacks->frame_count, sizeof(*sums));
+
+	if (!triggers || !sums) {
+		free(sums);
+		return NULL;
+	}
+	for (size_t i = 1; i < count; i++) {
+		const struct summary_sum *from = &summary->stacks.items[i];
+		struct line *to = &sums[triggers[i]];
+
+		if (!from->count)
+			continue;
+		to->frame = triggers[i];
+		to->sum.count += from->count;
+		summary_add_to(&to->sum.total_ns, from->total_ns);
+		if (from->max_ns > to->sum.max_ns)
+			to->sum.max_ns = from->max_ns;
+	}
+	return sums;
+}
+
+static int costliest_first(const void *a, const void *b)
+{
+	const struct line *one = a, *other = b;
+
+	if (one->sum.total_ns != other->sum.total_ns)
+		return one->sum.total_ns < other->sum.total_ns ? 1 : -1;
+	if (one->sum.count != other->sum.count)
+		return one->sum.count < other->sum.count ? 1 : -1;
+	return (one->frame > other->frame) - (one->frame < other->frame);
+}
+
+void model_lines(struct model *model, const struct stack_table *stacks, const struct summary *summary)
+{
+	size_t count = stacks->node_count < summary->stacks.count ? stacks->node_count : summary->stacks.count;
+	_cleanup_free_ struct line *sums = count > 1 ? add_up(stacks, summary, count) : NULL;
+	struct model_table *table = model_add(model, &lines);
+	size_t found = 0;
+
+	for (uint32_t i = 0; sums && i < stacks->frame_count; i++)
+		if (sums[i].sum.count)
+			sums[found++] = sums[i];
+	if (found)
+		qsort(sums, found, sizeof(*sums), costliest_first);
+	for (size_t i = 0; i < found; i++)
+		MODEL_ROW(table, model_number(sums[i].sum.total_ns),
+			model_share(sums[i].sum.total_ns, summary->total_ns),
+			model_number(sums[i].sum.count), model_number(sums[i].sum.max_ns),
+			model_frame(sums[i].frame, NULL));
+	model->failed |= count > 1 && !sums;
+}

@@ -1,0 +1,120 @@
+/* The longest pauses of a summary in; a line and the stack of each out. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "parse.h"
+#include "safepoint_words.h"
+#include "terminal.h"
+#include "text_cell.h"
+#include "text_stack.h"
+#include "text_worst.h"
+#include "utf8.h"
+#include "verdict.h"
+
+/* "12:00:02.000 (+2.000 s)  python3 (4711)" */
+static void put_moment(FILE *out, const struct recording *recording, const struct pause *pause)
+{
+	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
+	const struct process *process =
+		runtime ? recording_process(recording, runtime->process) : NULL;
+	uint64_t start_ns = pause->start_ns;
+
+	cell_time(out, recording, start_ns);
+	start_ns = start_ns > recording->start_ns ? start_ns - recording->start_ns : 0;
+	fprintf(out, " (+%.3f s)  %s", (double)start_ns / 1e9, VERDICT_NAME(process));
+}
+
+static void worst_pauses(FILE *out, const struct recording *recording,
+	const struct stack_table *stacks, const struct summary *summary)
+{
+	fprintf(out, "\nLongest pauses (stacks innermost first)\n"
+		     "    DURATION  GEN  CAUSE       COLLECTED  AT\n");
+	for (uint32_t i = 0; i < summary->worst_count; i++) {
+		const struct pause *pause = &summary->worst[i];
+
+		if (pause_is_safepoint(pause))
+			continue;
+		terminal_style(out, TERMINAL_STRONG);
+		fputs("  ", out);
+		cell_pause(out, pause, 10);
+		cell_known(out, pause->generation, 5);
+		fputs("  ", out);
+		cell_text(out, pause_cause_name(pause->cause), -9);
+		cell_known(out, pause->collected, 12);
+		fputs("  ", out);
+		put_moment(out, recording, pause);
+		fputs(pause->flags & PAUSE_SLEPT ? "; the thread slept in it" : "", out);
+		fputs(pause->flags & PAUSE_BEGUN_BEFORE ? "; it had begun before" : "", out);
+		fputs(pause->flags & PAUSE_UNFINISHED ? "; it had not ended\n" : "\n", out);
+		terminal_style(out, TERMINAL_PLAIN);
+		text_stack(out, stacks, pause->stack);
+	}
+}
+
+static void put_thread(FILE *out, const struct recording *recording, uint32_t runtime, int64_t tid)
+{
+	const char *name = runtime_thread(recording, runtime, tid);
+	char shown[64];
+
+	utf8_show(shown, sizeof(shown), name ? name : "", name ? strlen(name) : 0, 16);
+	if (name)
+		fprintf(out, "%s (%" PRId64 ")", shown, tid);
+	else
+		fprintf(out, "thread %" PRId64, tid);
+}
+
+static void put_safepoint(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct pause *pause)
+{
+	const struct safepoint *facts = &pause->safepoint;
+
+	terminal_style(out, TERMINAL_STRONG);
+	fputs("  ", out);
+	cell_pause(out, pause, 10);
+	fputs("  ", out);
+	cell_text(out, safepoint_kind_cell(safepoint_kind(pause)), -5);
+	cell_text(out, facts->ttsp_ns < 0 ? "-" : FORMAT_DURATION((uint64_t)facts->ttsp_ns), 11);
+	cell_text(out, SAFEPOINT_BYTES(facts->heap_before), 7);
+	cell_text(out, SAFEPOINT_BYTES(facts->heap_after), 7);
+	fputs("  ", out);
+	cell_string(out, stacks->strings, safepoint_reason(pause), -26);
+	fputs("  ", out);
+	put_moment(out, recording, pause);
+	fputs(pause->flags & PAUSE_INEXACT ? "; timed by probes\n" : "\n", out);
+	terminal_style(out, TERMINAL_PLAIN);
+	if (pause->tid) {
+		fputs("      asked for by ", out);
+		put_thread(out, recording, pause->runtime, pause->tid);
+		fputc('\n', out);
+	}
+	text_stack(out, stacks, pause->stack);
+	if (facts->late_tid <= 0)
+		return;
+	fputs("      late: ", out);
+	put_thread(out, recording, pause->runtime, facts->late_tid);
+	fputc('\n', out);
+	text_stack(out, stacks, facts->late_stack);
+}
+
+static void worst_safepoints(FILE *out, const struct recording *recording,
+	const struct stack_table *stacks, const struct summary *summary)
+{
+	fprintf(out, "\nLongest safepoints (stacks innermost first)\n"
+		     "    DURATION  GC          REACH BEFORE  AFTER  %-26s  AT\n", "REASON");
+	for (uint32_t i = 0; i < summary->worst_count; i++)
+		if (pause_is_safepoint(&summary->worst[i]))
+			put_safepoint(out, recording, stacks, &summary->worst[i]);
+}
+
+void text_worst(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct summary *summary)
+{
+	uint32_t safepoints = 0;
+
+	for (uint32_t i = 0; i < summary->worst_count; i++)
+		safepoints += pause_is_safepoint(&summary->worst[i]);
+	if (safepoints < summary->worst_count)
+		worst_pauses(out, recording, stacks, summary);
+	if (safepoints)
+		worst_safepoints(out, recording, stacks, summary);
+}
