@@ -70,13 +70,13 @@ def test_every_step_is_in_the_page_to_the_microsecond(show):
 def test_every_pause_is_in_the_page_to_the_microsecond(show):
     recording = recordings.training(steps=503)
     page = show(recording)
-    got = page.run("""const p = readPauses(page.data.tracks[0].kept, 1234), a = x => Array.from(x);
-        return [a(p.start), a(p.end), a(p.bits), a(p.collected), a(p.cost), p.count];""")
+    got = page.run("""const p = readPauses(page.data.tracks[0].kept), a = x => Array.from(x);
+        return [a(p.start), a(p.end), a(p.class), a(p.collected), a(p.cost), p.count];""")
     pauses = sorted(recording.pauses)
     assert got[5] == len(pauses)
     assert got[0] == [us(p[0] - START) for p in pauses]
     assert [end - start for start, end in zip(got[0], got[1])] == [us(p[1] - p[0]) for p in pauses]
-    assert [bits & 3 for bits in got[2]] == [p[3] for p in pauses]
+    assert got[2] == [p[3] for p in pauses]
     assert got[3] == [p[6] for p in pauses]
     assert got[4] == [us(p[13]) for p in pauses]
 
@@ -242,7 +242,7 @@ def test_by_time_there_are_gaps_between_steps(show):
     low, high = page.span()
     assert low == 0 and high == us(recording.tracks[0].steps[-1][1] - START)
     shown = page.run("""const t = new TimeLine(document.createElement('div'), readSteps(page.data.tracks[0]),
-        readPauses(page.data.tracks[0].kept, 1), {}); t.setAxis('time');
+        readPauses(page.data.tracks[0].kept), {}); t.setAxis('time');
         return [t.binAt(arguments[0]), t.binAt(arguments[1]), t.place(503)]""",
         us(recording.tracks[0].steps[502][1] - START) + 400_000, us(recording.tracks[0].steps[503][0] - START))
     assert shown[0] == 502 and shown[1] == 503
@@ -263,7 +263,7 @@ def test_linear_and_logarithmic(show):
     page.settle()
     assert page.texts(pressed)[1] == "Linear"
     assert page.run("return new TimeLine(document.createElement('div'), readSteps({...page.data.tracks[0],"
-                    "with: {...page.data.tracks[0].with, p50_ns: 1e9}}), readPauses(page.data.tracks[0].kept, 1), {})"
+                    "with: {...page.data.tracks[0].with, p50_ns: 1e9}}), readPauses(page.data.tracks[0].kept), {})"
                     ".scale") == "linear"
 
 

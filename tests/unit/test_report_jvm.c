@@ -149,13 +149,15 @@ static void test_html(void **state)
 	_cleanup_free_ char *text = make_report("jvm", "html"), *plain = make_report("busy", "html");
 
 	assert_true(utf8_valid(text, strlen(text)));
-	assert_has(text, "\"jvm\":1,\"kinds\":[\"young\",\"concurrent step\",\"full\",\"not GC, or not known\"]");
-	assert_has(text, "\"explicit\":[[4711,\"DeallocatorServ\",");
-	assert_has(text, "\"stalls\":[[\"System.gc\",5,");
+	assert_has(text, "\"jvm\":1,\"classes\":[\"young\",\"concurrent step\",\"full\",\"not GC, or not known\"]");
+	assert_has(text, "{\"key\":\"explicit_gc\",\"caption\":\"Who called System.gc()\"");
+	assert_has(text, "\"whose\":\"DeallocatorServ\",\"calls\":4,\"collected\":1,");
+	assert_has(text, "{\"kind\":\"System.gc\",\"count\":5,\"stall_ns\":231331000,");
 	assert_has(text, "Concurrent Mark From Roots");
 	assert_has(text, "\"evil\\u005cx1b[2J;\\u0022\\u003c\"");
-	assert_has_not(plain, "\"jvm\":");
-	assert_has_not(plain, "\"safepoints\":{");
+	assert_has(plain, "\"jvm\":0,\"classes\":[\"gen 0\",\"gen 1\",\"gen 2 (full)\",\"gen ?\"]");
+	assert_has_not(plain, "\"safepoint\":{");
+	assert_has_not(plain, "{\"key\":\"operations\"");
 }
 
 static void test_steps(void **state)
@@ -184,7 +186,7 @@ static void test_gc_only(void **state)
 	assert_has(text, "Left out everywhere (--gc-only): 3 safepoints in which nothing was collected.\n");
 	assert_has_not(text, "ThreadDump");
 	assert_has(json, "\"left_out\":3}");
-	assert_has(html, "\"gc_only\":3");
+	assert_has(html, "\"notes\":[\"Left out everywhere (--gc-only): 3 safepoints in which nothing was collected.\"]");
 }
 
 /* Stalls keep the verdict from looking elsewhere. */

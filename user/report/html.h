@@ -35,10 +35,6 @@ size_t html_tracks(const struct html_page *page);
 
 /* {…}: everything that the script draws. 0, or -ENOMEM with a sentence. */
 int html_data_write(struct html_page *page, struct err *err);
-/* What only JVMs have, nothing without one: members of that object. 0 or -ENOMEM. */
-int html_jvm_write(struct html_page *page);
-/* ,[…]: the facts of a safepoint as an element of an array; html_jvm.js reads them. 0 or -ENOMEM. */
-int html_safepoint_write(struct html_page *page, const struct html_pause *pause);
 /* Processes, signals, candidates, drops: members of that object. */
 void html_recorded_write(struct html_page *page);
 

@@ -4,23 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "html.h"
+#include "html_kept.h"
 #include "html_pack.h"
 #include "html_steps.h"
+#include "html_table.h"
+#include "model_tables.h"
 #include "verdict.h"
 
 #define TRACKS_MOST   64
 #define BINS_MOST     110000 /* up to so many steps each is held by itself */
 #define BINS_COARSE   60000  /* else at most so many bins; each takes more room then */
-#define TRIGGERS_MOST 200
 #define CHANGES_MOST  32
-
-enum {
-	PAUSE_BY_WORKER = 1 << 4,
-	PAUSE_DID_SLEEP = 1 << 5,
-	PAUSE_FOREIGN = 1 << 6,
-	PAUSE_OF_JVM = 1 << 7,
-};
 
 size_t html_tracks(const struct html_page *page)
 {
@@ -64,22 +60,8 @@ static void put_recording(struct html_page *page)
 	putc_unlocked('}', out);
 }
 
-static void put_class(FILE *out, const char *name, const struct summary_class *class)
-{
-	fprintf(out, "{\"name\":\"%s\"", name);
-	html_uint(out, "count", class->count);
-	html_uint(out, "total_ns", class->total_ns);
-	html_uint(out, "p50_ns", summary_quantile(class, 0.5));
-	html_uint(out, "p99_ns", summary_quantile(class, 0.99));
-	html_uint(out, "max_ns", class->max_ns);
-	html_known(out, "collected", class->collected);
-	html_known(out, "uncollectable", class->uncollectable);
-	putc_unlocked('}', out);
-}
-
 static void put_summary(struct html_page *page)
 {
-	static const char *const names[SUMMARY_GENERATIONS] = {"0", "1", "2", "unknown"};
 	const struct summary *summary = &page->summary;
 	FILE *out = page->out;
 
@@ -90,21 +72,43 @@ static void put_summary(struct html_page *page)
 	html_uint(out, "p50_ns", summary_quantile_all(summary, 0.5));
 	html_uint(out, "p99_ns", summary_quantile_all(summary, 0.99));
 	html_uint(out, "slept", summary->slept);
-	html_key(out, false, "generations");
-	for (size_t i = 0; i < SUMMARY_GENERATIONS; i++) {
-		putc_unlocked(i ? ',' : '[', out);
-		put_class(out, names[i], &summary->generations[i]);
-	}
+	putc_unlocked('}', out);
+}
+
+static void put_names(FILE *out, const char *name, const char *const *names, size_t count)
+{
+	html_key(out, false, name);
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%c\"%s\"", i ? ',' : '[', names[i]);
 	putc_unlocked(']', out);
-	html_key(out, false, "causes");
-	for (uint32_t i = 0; i < SUMMARY_CAUSES; i++) {
-		fprintf(out, "%c{\"name\":\"%s\"", i ? ',' : '[', pause_cause_name(i));
-		html_uint(out, "count", summary->causes[i].count);
-		html_uint(out, "total_ns", summary->causes[i].total_ns);
-		html_uint(out, "max_ns", summary->causes[i].max_ns);
-		putc_unlocked('}', out);
-	}
-	fputs("]}", out);
+}
+
+/* What classes and causes, which pauses have as numbers, are called; which kinds of runtimes there are. */
+static void put_words(struct html_page *page)
+{
+	enum runtime_kinds kinds = recording_kinds(page->input->recording);
+	bool jvm = model_stops(page->input, &page->summary), mixed = jvm && kinds != RUNTIMES_JVM;
+	static const char *const generations[HTML_CLASSES] = {"gen 0", "gen 1", "gen 2 (full)", "gen ?"};
+	static const char *const both[HTML_CLASSES] = {"gen 0, young", "gen 1, concurrent step",
+		"gen 2 (full), full", "gen ?, not GC"};
+	const char *const safepoints[HTML_CLASSES] = {"young", "concurrent step", "full",
+		page->summary.safepoints.kinds[SAFEPOINT_UNKNOWN].sum.count
+			? "not GC, or not known" : "not GC"};
+	const char *causes[SUMMARY_CAUSES];
+
+	for (uint32_t i = 0; i < SUMMARY_CAUSES; i++)
+		causes[i] = pause_cause_name(i);
+	html_uint(page->out, "jvm", !jvm ? 0 : mixed ? 2 : 1);
+	put_names(page->out, "classes", !jvm ? generations : mixed ? both : safepoints, HTML_CLASSES);
+	put_names(page->out, "causes", causes, SUMMARY_CAUSES);
+}
+
+static int put_tables(struct html_page *page)
+{
+	_cleanup_(model_release) struct model model = {0};
+	int r = model_build(&model, page->input, &page->summary);
+
+	return r ? r : html_tables_write(page, "tables", &model);
 }
 
 static int pid_of(const struct html_page *page, uint32_t process)
@@ -112,71 +116,6 @@ static int pid_of(const struct html_page *page, uint32_t process)
 	const struct process *found = recording_process(page->input->recording, process);
 
 	return found ? (int)found->pid : 0;
-}
-
-static unsigned int pause_bits(const struct html_pause *pause, uint32_t owner)
-{
-	unsigned int generation = html_class(pause->generation);
-
-	return generation | (pause->cause < 4 ? pause->cause : 0) << 2 |
-		(pause->flags & PAUSE_SAFEPOINT ? PAUSE_OF_JVM : 0) |
-		(pause->worker ? PAUSE_BY_WORKER : 0) |
-		(pause->flags & PAUSE_SLEPT ? PAUSE_DID_SLEEP : 0) |
-		(pause->process != owner ? PAUSE_FOREIGN : 0);
-}
-
-/* The reason of a safepoint and what time it took to reach. 0 or -ENOMEM. */
-static int pack_safepoint(struct html_page *page, struct html_pack *pack, const struct html_pause *kept)
-{
-	const struct pause pause = {.flags = kept->flags, .safepoint = kept->safepoint,
-		.generation = kept->generation};
-	int64_t ttsp_ns = kept->safepoint.ttsp_ns;
-	uint32_t reason = 0;
-	int r = html_stacks_string(&page->stacks, safepoint_reason(&pause), &reason);
-
-	html_pack_uint(pack, reason);
-	html_pack_uint(pack, ttsp_ns < 0 ? 0 : html_us((uint64_t)ttsp_ns) + 1);
-	return r;
-}
-
-/* ,"kept":{"count":…,"data":"…"} of the pauses of @track, or of none; @owner: the process of most of them. */
-static int put_kept(struct html_page *page, uint32_t track, uint32_t owner)
-{
-	uint64_t before_us = 0, origin_ns = page->input->recording->start_ns;
-	struct html_pack pack;
-	size_t count = 0;
-	int r = 0;
-
-	html_key(page->out, false, "kept");
-	fputs("{\"data\":", page->out);
-	html_pack_begin(&pack, page->out);
-	for (size_t i = 0; !r && i < page->keep.pauses.count; i++) {
-		const struct html_pause *pause = &page->keep.pauses.items[i];
-		uint64_t start_us = pause->start_ns > origin_ns ?
-			html_us(pause->start_ns - origin_ns) :
-			0;
-		uint64_t us = html_us(html_pause_ns(pause));
-		unsigned int bits = pause_bits(pause, owner);
-
-		if (pause->track != track)
-			continue;
-		html_pack_uint(&pack, start_us - before_us); /* they are sorted */
-		html_pack_uint(&pack, us);
-		html_pack_uint(&pack, bits);
-		html_pack_int(&pack, (int64_t)us - (int64_t)html_us(pause->cost_ns));
-		html_pack_uint(&pack, pause->stack);
-		html_pack_uint(&pack, pause->collected < 0 ? 0 : (uint64_t)pause->collected + 1);
-		if (bits & PAUSE_FOREIGN)
-			html_pack_uint(&pack, (uint64_t)pid_of(page, pause->process));
-		if (bits & PAUSE_OF_JVM)
-			r = pack_safepoint(page, &pack, pause);
-		before_us = start_us;
-		count++;
-	}
-	html_pack_end(&pack);
-	html_uint(page->out, "count", count);
-	putc_unlocked('}', page->out);
-	return r;
 }
 
 static void put_distribution(FILE *out, const char *name, const struct step_distribution *steps)
@@ -239,8 +178,9 @@ static void put_signal(struct html_page *page, const struct step_track *track)
 	html_key(out, false, "changes");
 	putc_unlocked('[', out);
 	for (size_t i = 0; i < track->changes.count && i < CHANGES_MOST; i++)
-		fprintf(out, "%s[%" PRIu64 ",%u,%u]", i ? "," : "", track->changes.items[i].step,
-			track->changes.items[i].from, track->changes.items[i].to);
+		fprintf(out, "%s{\"step\":%" PRIu64 ",\"from\":%u,\"to\":%u}", i ? "," : "",
+			track->changes.items[i].step, track->changes.items[i].from,
+			track->changes.items[i].to);
 	putc_unlocked(']', out);
 }
 
@@ -264,63 +204,19 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 	html_key(out, false, "data");
 	r = html_steps_write(out, attribution, &classes, index, per_bin);
 	if (!r)
-		r = put_kept(page, index, track->process);
+		r = html_kept_write(page, index);
 	putc_unlocked('}', out);
 	return r;
 }
 
-/* [[frame,pauses,pause_ns,cost_ns,collected],…] */
+/* The line by line costs: a table. */
 static int put_triggers(struct html_page *page)
 {
-	const struct attribution *attribution = page->input->attribution;
-	size_t count = attribution ? attribution->triggers.count : 0;
-	uint32_t frame;
-	int r = 0;
+	_cleanup_(model_release) struct model model = {0};
 
-	html_uint(page->out, "trigger_count", count);
+	model_costs(&model, page->input);
 	html_key(page->out, false, "triggers");
-	putc_unlocked('[', page->out);
-	for (size_t i = 0; !r && i < count && i < TRIGGERS_MOST; i++) {
-		const struct trigger_cost *trigger = &attribution->triggers.items[i];
-
-		r = html_stacks_frame(&page->stacks, trigger->frame, &frame);
-		fprintf(page->out, "%s[%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRId64 "]",
-			i ? "," : "", frame, trigger->pauses, trigger->pause_ns, trigger->cost_ns,
-			trigger->collected);
-	}
-	putc_unlocked(']', page->out);
-	return r;
-}
-
-/*
- * [[start,duration,generation,cause,collected,rss before,rss after,pid,track,step,cost,stack,bits,safepoint],…], the
- * last only of those that are
- */
-static int put_longest(struct html_page *page)
-{
-	int64_t origin_ns = (int64_t)page->input->recording->start_ns;
-	int r = 0;
-
-	html_key(page->out, false, "longest");
-	putc_unlocked('[', page->out);
-	for (size_t i = 0; !r && i < page->longest.count; i++) {
-		const struct html_pause *pause = &page->longest.items[i];
-
-		fprintf(page->out, "%s[%" PRId64 ",%" PRIu64 ",%d,%u", i ? "," : "",
-			(int64_t)pause->start_ns - origin_ns, html_pause_ns(pause),
-			pause->generation, pause->cause);
-		fprintf(page->out, ",%" PRId64 ",%" PRId64 ",%" PRId64, pause->collected,
-			pause->rss_start, pause->rss_end);
-		fprintf(page->out, ",%d,%d,%d,%" PRIu64 ",%u,%u", pid_of(page, pause->process),
-			pause->track == ATTRIB_NONE ? -1 : (int)pause->track,
-			pause->step == ATTRIB_NONE ? -1 : (int)pause->step, pause->cost_ns,
-			pause->stack, pause_bits(pause, pause->process));
-		if (pause->flags & PAUSE_SAFEPOINT)
-			r = html_safepoint_write(page, pause);
-		putc_unlocked(']', page->out);
-	}
-	putc_unlocked(']', page->out);
-	return r;
+	return html_table_write(page, model.tables.items[0]);
 }
 
 static int put_tracks(struct html_page *page)
@@ -349,14 +245,14 @@ int html_data_write(struct html_page *page, struct err *err)
 
 	put_recording(page);
 	put_summary(page);
+	put_words(page);
 	r = put_tracks(page);
 	if (!r)
 		r = put_triggers(page);
 	html_key(out, false, "other");
-	fputs("{\"owner\":0", out);
+	fprintf(out, "{\"elsewhere\":%" PRIu64, attribution ? attribution->elsewhere : 0);
 	if (!r)
-		r = put_kept(page, ATTRIB_NONE, 0);
-	html_uint(out, "elsewhere", attribution ? attribution->elsewhere : 0);
+		r = html_kept_write(page, ATTRIB_NONE);
 	html_uint(out, "elsewhere_ns", attribution ? attribution->elsewhere_ns : 0);
 	fputs("},\"left_out\":{\"stacks\":", out);
 	fprintf(out, "%" PRIu64, page->stacks.refused);
@@ -367,9 +263,9 @@ int html_data_write(struct html_page *page, struct err *err)
 	if (attribution)
 		put_field(page, "note", attribution->steps->note, sizeof(attribution->steps->note));
 	if (!r)
-		r = put_longest(page);
+		r = html_longest_write(page);
 	if (!r)
-		r = html_jvm_write(page);
+		r = put_tables(page);
 	if (r)
 		return err_set(err, -r, "memory ran out while writing the page");
 	html_recorded_write(page);

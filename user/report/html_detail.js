@@ -50,19 +50,20 @@ function makeStack(node, parent) {
 	}
 }
 
+/* Why a pause was: in its runtime's own words, else by the number of its cause. */
+function causeOf(cause, reason) {
+	return reason ? page.data.strings[reason] : page.data.causes[cause];
+}
+
 /* Row @i of what readPauses() gave, as the tables take it. Times in ns. */
 function pauseRow(pauses, i) {
 	return {
 		start: 1000 * pauses.start[i], duration: 1000 * (pauses.end[i] - pauses.start[i]),
 		cost: 1000 * pauses.cost[i], collected: pauses.collected[i], stack: pauses.stack[i],
 		pid: pauses.pid[i], ttsp: pauses.ttsp[i] < 0 ? -1 : 1000 * pauses.ttsp[i],
-		...pauseFacts(pauses.bits[i]), ...reasonOf(pauses.bits[i], pauses.reason[i]),
+		class: pauses.class[i], worker: pauses.worker[i] > 0, slept: pauses.slept[i] > 0,
+		cause: causeOf(pauses.cause[i], pauses.reason[i]), explained: pauses.reason[i] > 0,
 	};
-}
-
-/* HotSpot says in its own words why a pause was. */
-function reasonOf(bits, reason) {
-	return bits & 128 ? {cause: page.data.strings[reason] || "unknown"} : {};
 }
 
 /* The columns that every table of pauses has. */
@@ -70,9 +71,9 @@ function pauseColumns() {
 	return [
 		{title: "Duration", value: row => row.duration,
 			text: row => duration(row.duration)},
-		{title: jvms() === 1 ? "GC" : "Generation", left: true, value: row => row.generation,
-			cell: (row, td) => makeGeneration(row.generation, td,
-				row.safepoint && row.safepoint.kind)},
+		{title: jvms() === 1 ? "GC" : "Generation", left: true,
+			value: row => row.class < GENERATIONS - 1 ? row.class : -1,
+			cell: (row, td) => makeClass(row.class, td, row.safepoint && row.safepoint.kind)},
 		{title: jvms() === 1 ? "Reason" : "Cause", left: true, narrow: true, value: row => row.cause,
 			text: row => row.cause + (row.slept ? ", slept" : "") +
 			(row.worker ? ", in a worker" : "")},
@@ -111,8 +112,8 @@ class PauseDetail {
 			moment(row.start / 1000), head);
 		makeButton("×", "close", head, () => this.root.hidden = true, "Close");
 		const line = make("p", "", null, this.root);
-		makeGeneration(row.generation, line);
-		if (row.jvm)
+		makeClass(row.class, line);
+		if (row.explained)
 			line.append(" · " + row.cause + (row.ttsp < 0 ? "" : " · reached in " + duration(row.ttsp)));
 		makeStack(row.stack, this.root);
 	}
@@ -210,8 +211,7 @@ class StepDetail {
 		const strip = make("div", "strip", null, this.root, {"aria-hidden": "true"});
 		const longest = rows.slice().sort((a, b) => b.duration - a.duration).slice(0, 500);
 		for (const row of longest) {
-			const g = row.generation < 0 ? 3 : row.generation;
-			const piece = make("i", "gen" + g, null, strip);
+			const piece = make("i", "gen" + row.class, null, strip);
 			const left = Math.max(0, (row.start - from) / span);
 			piece.style.left = 100 * left + "%";
 			piece.style.width = 100 * Math.min(1 - left,

@@ -236,7 +236,7 @@ class StepPicture {
 		c.fillRect(area.left, this.lane, area.width, PANEL.lane);
 		const first = Math.max(0, after(from, line.low) - 1);
 		for (let i = first; i < pauses.count && from[i] <= line.high; i++) {
-			const g = pauses.bits[i] & 3;
+			const g = pauses.class[i];
 			const last = Math.min(columns.count - 1,
 				Math.floor((to[i] - line.low) * scale));
 			let x = Math.max(0, Math.floor((from[i] - line.low) * scale));

@@ -59,12 +59,9 @@ function moment(us) {
 		Math.floor(minutes / 60) + ":" + two(minutes % 60) + ":" + rest);
 }
 
-/* Of a JVM's pauses, 0 to 2 are young, steps of a concurrent cycle, full; what did not collect is -1. */
-function generationName(generation) {
-	if (page.data.kinds)
-		return page.data.kinds[generation < 0 || generation > 2 ? 3 : generation];
-	return generation < 0 || generation > 2 ? "gen ?" :
-		"gen " + generation + (generation === 2 ? " (full)" : "");
+/* What a pause of class @place is called; -1 is the last, none of the others. */
+function className(place) {
+	return page.data.classes[place < 0 ? GENERATIONS - 1 : place];
 }
 
 /* An element; @attributes are never from the data. */
@@ -106,11 +103,10 @@ function makeChoice(label, choices, chosen, parent, onChoose) {
 	return {group, choose};
 }
 
-/* The chip that stands for a generation wherever one is named; @name: what it is called otherwise. */
-function makeGeneration(generation, parent, name) {
-	const g = generation < 0 || generation > 2 ? 3 : generation;
+/* The chip that stands for a class wherever one is named; @name: what it is called otherwise. */
+function makeClass(place, parent, name) {
 	const chip = make("span", "generation", null, parent);
-	make("i", "swatch gen" + g, null, chip, {"aria-hidden": "true"});
-	make("span", "", name || generationName(generation), chip);
+	make("i", "swatch gen" + (place < 0 ? GENERATIONS - 1 : place), null, chip, {"aria-hidden": "true"});
+	make("span", "", name || className(place), chip);
 	return chip;
 }

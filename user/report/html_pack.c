@@ -59,6 +59,68 @@ void html_pack_end(struct html_pack *pack)
 	putc_unlocked('"', pack->out);
 }
 
+static uint64_t column_value(enum html_packing packing, const uint64_t *values, size_t i)
+{
+	return packing == HTML_RISING && i ? values[i] - values[i - 1] : values[i];
+}
+
+/* How many from @i on are the same. */
+static size_t run_length(enum html_packing packing, const uint64_t *values, size_t count, size_t i)
+{
+	size_t length = 1;
+
+	while (i + length < count &&
+		column_value(packing, values, i + length) == column_value(packing, values, i))
+		length++;
+	return length;
+}
+
+static size_t packed_bytes(uint64_t value)
+{
+	size_t bytes = 1;
+
+	while (value >>= 7)
+		bytes++;
+	return bytes;
+}
+
+static bool runs_are_shorter(enum html_packing packing, const uint64_t *values, size_t count)
+{
+	size_t plain = 0, runs = 0, length;
+
+	for (size_t i = 0; i < count; i += length) {
+		size_t bytes = packed_bytes(column_value(packing, values, i));
+
+		length = run_length(packing, values, count, i);
+		plain += length * bytes;
+		runs += bytes + packed_bytes(length);
+	}
+	return runs < plain;
+}
+
+void html_column(FILE *out, bool first, const char *name, enum html_packing packing, const uint64_t *values,
+	size_t count)
+{
+	bool runs = runs_are_shorter(packing, values, count);
+	struct html_pack pack;
+	size_t length = 1;
+
+	html_key(out, first, name);
+	fputs(runs ? "{\"runs\":" : "{\"plain\":", out);
+	html_pack_begin(&pack, out);
+	for (size_t i = 0; i < count; i += length) {
+		html_pack_uint(&pack, column_value(packing, values, i));
+		if (!runs)
+			continue;
+		length = run_length(packing, values, count, i);
+		html_pack_uint(&pack, length);
+	}
+	html_pack_end(&pack);
+	if (packing != HTML_PLAIN)
+		html_bool(out, packing == HTML_RISING ? "rising" : "known", true);
+	putc_unlocked('}', out);
+}
+
 void html_key(FILE *out, bool first, const char *name)
 {
 	fprintf(out, "%s\"%s\":", first ? "" : ",", name);

@@ -26,6 +26,15 @@ void html_pack_uint(struct html_pack *pack, uint64_t value);
 void html_pack_int(struct html_pack *pack, int64_t value); /* zigzag: small magnitudes are short */
 void html_pack_end(struct html_pack *pack);
 
+/*
+ * A column of numbers: "name":{"plain":"…"}, or where that is shorter {"runs":"…"}: a number, how often it follows, and so
+ * on. What a reader does with the numbers is said beside: "rising": each is the one before and so much more (@values
+ * rise); "known": they are one more than what they stand for, and 0 stands for what is not known.
+ */
+enum html_packing { HTML_PLAIN, HTML_RISING, HTML_KNOWN };
+void html_column(FILE *out, bool first, const char *name, enum html_packing packing, const uint64_t *values,
+	size_t count);
+
 /* Nearest microsecond. */
 static inline uint64_t html_us(uint64_t ns)
 {

@@ -58,7 +58,7 @@ function addSignal(parent, track) {
 		(100 * (track.variation || 0)).toFixed(1) +
 		" %, confidence " + (track.confidence || 0).toFixed(2) + "; " +
 		(track.measured ? "measured." : "inferred."));
-	for (const [step, from, to] of track.changes)
+	for (const {step, from, to} of track.changes)
 		make("p", "note", "From step " + count(step) + " on " + plural(to, "mark") +
 			" a step, before " + from + ".",
 			parent);
@@ -84,7 +84,7 @@ function addLegend(parent, track, steps) {
 	entry("bar", "step without its pauses");
 	for (let g = 0; g < GENERATIONS; g++)
 		if (steps.byGeneration[g].some(value => value > 0))
-			entry("gen" + g, generationName(g === 3 ? -1 : g) + " pauses");
+			entry("gen" + g, className(g) + " pauses");
 	if (steps.overlap.some((value, i) => value > steps.cost[i] + 0.03 * steps.max[i]))
 		entry("absorbed", "pause time that cost nothing");
 	entry("pale", "pale: the slowest step in a pixel; solid: their mean");
@@ -124,7 +124,7 @@ function addTrack(parent, track, index, several) {
 	addTiles(section, track);
 	if (!track.count)
 		return null;
-	const steps = readSteps(track), pauses = readPauses(track.kept, track.pid);
+	const steps = readSteps(track), pauses = readPauses(track.kept);
 	page.held += pauses.count;
 	const detail = new StepDetail(document.createDocumentFragment(), steps, pauses);
 	const line = new TimeLine(section, steps, pauses, detail);
@@ -144,7 +144,7 @@ function addTrack(parent, track, index, several) {
 /* The pauses of processes without steps. */
 function addOthers(parent) {
 	const {other, recording, note, tracks, summary} = page.data;
-	const pauses = readPauses(other.kept, 0);
+	const pauses = readPauses(other.kept);
 	page.held += pauses.count;
 	if (tracks.length && !pauses.count)
 		return;
@@ -165,8 +165,8 @@ function addOthers(parent) {
 	new PauseLine(section, pauses, recording.span_ns / 1000, detail);
 	const legend = make("p", "legend", null, section);
 	for (let g = 0; g < GENERATIONS; g++)
-		if (pauses.bits.some(bits => (bits & 3) === g))
-			makeGeneration(g === 3 ? -1 : g, legend);
+		if (pauses.class.includes(g))
+			makeClass(g, legend);
 	section.appendChild(detail.root);
 }
 
@@ -262,10 +262,9 @@ function start() {
 	const section = make("section", "", null, tables, {"aria-labelledby": "tables-title"});
 	if (page.data.summary.count)
 		make("h2", "", "The pauses", section, {id: "tables-title"});
-	addTriggers(section);
+	addTable(section, page.data.triggers);
 	addLongest(section, lines);
-	addGenerations(section);
-	addSafepoints(section);
+	page.data.tables.forEach(table => addTable(section, table));
 	addRecorded(document.getElementById("recorded"));
 	fitFlame();
 	document.documentElement.dataset.readyMs = performance.now().toFixed(1);

@@ -63,10 +63,9 @@ class PauseLine extends View {
 	}
 
 	facts(i) {
-		const p = this.pauses, {slept} = pauseFacts(p.bits[i]);
-		const {cause, ttsp} = pauseRow(p, i);
+		const p = this.pauses, {cause, slept, ttsp} = pauseRow(p, i);
 		const facts = [["pause", duration(1000 * this.length(i)),
-			pauseFacts(p.bits[i]).generation],
+			p.class[i]],
 			["cause", cause + (slept ? ", slept" : "")]];
 		if (ttsp >= 0)
 			facts.push(["reach", duration(ttsp)]);
@@ -119,7 +118,7 @@ class PauseLine extends View {
 		c.fillStyle = theme.colours["gen" + g];
 		const first = Math.max(0, after(p.start, this.low) - 1);
 		for (let i = first; i < p.count && p.start[i] <= this.high; i++) {
-			if ((p.bits[i] & 3) !== g)
+			if (p.class[i] !== g)
 				continue;
 			const x0 = Math.max(left, this.px(p.start[i]));
 			const x1 = Math.min(left + width, Math.max(this.px(p.end[i]), x0 + least));
@@ -135,7 +134,7 @@ class PauseLine extends View {
 		context.clearRect(0, 0, width, height);
 		for (let i = 0; i < p.count; i++) {
 			const y = scale.y(this.length(i));
-			context.fillStyle = theme.colours["gen" + (p.bits[i] & 3)];
+			context.fillStyle = theme.colours["gen" + p.class[i]];
 			context.fillRect(left + p.start[i] / this.span * inner, y, 1,
 				height - 1 - y);
 		}

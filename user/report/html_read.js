@@ -6,8 +6,7 @@
  */
 "use strict";
 
-const GENERATIONS = 4; /* 0, 1, 2, and "not known" */
-const CAUSES = ["unknown", "automatic", "manual", "shutdown"];
+const GENERATIONS = 4; /* classes, each with a colour; the last: none of the others, or not known */
 
 class Reader {
 	constructor(text) {
@@ -106,40 +105,33 @@ function readSteps(track) {
 	return steps;
 }
 
-/* Pauses one by one, by start. @pid: of those that do not say theirs. */
-function readPauses(kept, pid) {
-	const FOREIGN = 1 << 6, SAFEPOINT = 1 << 7;
-	const array = () => new Float64Array(kept.count);
-	const pauses = {
-		count: kept.count, start: array(), end: array(), cost: array(), collected: array(),
-		bits: new Uint8Array(kept.count), stack: new Uint32Array(kept.count), pid: array(),
-		reason: new Uint32Array(kept.count), ttsp: array().fill(-1),
-	};
-	const reader = new Reader(kept.data);
-	let start = 0;
-	for (let i = 0; i < kept.count; i++) {
-		start += reader.uint();
-		const duration = reader.uint();
-		pauses.start[i] = start;
-		pauses.end[i] = start + duration;
-		pauses.bits[i] = reader.uint();
-		pauses.cost[i] = duration - reader.int();
-		pauses.stack[i] = reader.uint();
-		pauses.collected[i] = reader.uint() - 1;
-		pauses.pid[i] = pauses.bits[i] & FOREIGN ? reader.uint() : pid;
-		if (pauses.bits[i] & SAFEPOINT) {
-			pauses.reason[i] = reader.uint();
-			pauses.ttsp[i] = reader.uint() - 1;
+/* A column as html_column() in html_pack.c wrote it, into @array; -1: not known. */
+function readColumn(column, array) {
+	const reader = new Reader(column.runs || column.plain);
+	let at = 0, before = 0;
+	while (at < array.length) {
+		const value = reader.uint() - (column.known ? 1 : 0);
+		for (let i = column.runs ? reader.uint() : 1; i > 0 && at < array.length; i--) {
+			before = column.rising ? before + value : value;
+			array[at++] = before;
 		}
+		if (reader.at >= reader.bytes.length)
+			break;
 	}
-	return pauses;
+	return array;
 }
 
-/* What the bits of a pause say. */
-function pauseFacts(bits) {
+/* Pauses one by one, by start: an array for each of their facts. */
+function readPauses(kept) {
+	const {columns, count} = kept;
+	const read = (name, Kind = Float64Array) => readColumn(columns[name], new Kind(count));
+	const start = read("start_us"), duration = read("duration_us");
 	return {
-		generation: (bits & 3) === 3 ? -1 : bits & 3, cause: CAUSES[bits >> 2 & 3],
-		worker: (bits & 16) !== 0, slept: (bits & 32) !== 0, jvm: (bits & 128) !== 0,
+		count, start, end: start.map((at, i) => at + duration[i]), cost: read("cost_us"),
+		class: read("class", Uint8Array), cause: read("cause", Uint8Array),
+		worker: read("worker", Uint8Array), slept: read("slept", Uint8Array),
+		collected: read("collected"), pid: read("pid"), stack: read("stack", Uint32Array),
+		reason: read("reason", Uint32Array), ttsp: read("ttsp_us"),
 	};
 }
 

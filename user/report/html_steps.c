@@ -296,20 +296,21 @@ static int put_step(FILE *out, const struct attribution *attribution,
 	struct step_cost cost = {.generation = UNKNOWN, .worst = ATTRIB_NONE};
 	int64_t start_ns = (int64_t)(step->start_ns - attribution->recording->start_ns);
 	uint32_t stack = STACK_NONE, frame;
-	int r, generation;
+	int r;
 
 	if (index < costs->steps.count)
 		cost = costs->steps.items[index];
-	generation = class_of_step(classes, &cost) < HTML_CLASSES - 1
-		? (int)class_of_step(classes, &cost) : UNKNOWN;
 	if (cost.worst < attribution->charges.count)
 		stack = attribution->charges.items[cost.worst].stack;
 	r = html_stacks_frame(stacks, attrib_trigger(attribution->stacks, stack), &frame);
-	fprintf(out, "[%zu,%" PRId64 ",%" PRIu64, index, start_ns, duration_of(step));
-	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, cost.overlap_ns, cost.cost_ns,
-		cost.base_ns);
-	fprintf(out, ",%u,%d,%" PRId64 ",%u]", cost.pauses, generation, step->rss_bytes,
-		frame);
+	fprintf(out, "{\"index\":%zu,\"start_ns\":%" PRId64, index, start_ns);
+	html_uint(out, "duration_ns", duration_of(step));
+	html_uint(out, "overlap_ns", cost.overlap_ns);
+	html_uint(out, "cost_ns", cost.cost_ns);
+	html_uint(out, "pauses", cost.pauses);
+	html_uint(out, "class", class_of_step(classes, &cost));
+	html_uint(out, "frame", frame);
+	putc_unlocked('}', out);
 	return r;
 }
 

@@ -38,8 +38,8 @@ int html_steps_write(FILE *out, const struct attribution *attribution,
 void html_distribution_write(FILE *out, const struct attribution *attribution, uint32_t track);
 
 /*
- * [[index,start,duration,overlap,cost,base,pauses,generation,rss,trigger],…], ns from the recording's start on, bytes,
- * and a frame of @stacks, of the longest steps and of those that pauses cost most, by index. 0 or -ENOMEM.
+ * [{"index":…,"start_ns":…,"duration_ns":…,"overlap_ns":…,"cost_ns":…,"pauses":…,"class":…,"frame":…},…] of the longest
+ * steps and of those that pauses cost most, by index; ns from the recording's start on. 0 or -ENOMEM.
  */
 int html_worst_write(FILE *out, const struct attribution *attribution,
 	const struct html_classes *classes, uint32_t track, struct html_stacks *stacks);

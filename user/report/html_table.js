@@ -110,3 +110,55 @@ class Table {
 		show(this.open.has(row));
 	}
 }
+
+/*
+ * How columns of a unit read what html_table.c wrote. A number may come as {value, words}; null: not known. Of a frame or
+ * a stack a string says why there is none.
+ */
+const UNITS = {
+	count, id: String, ns: duration, bytes, times: n => (n / 1000).toFixed(1) + " ×",
+	bool: n => n ? "yes" : "no",
+};
+
+function frameColumn(column, frame) {
+	const known = row => typeof row[column.key] === "number" ? frame(row[column.key]) : 0;
+	return {
+		left: true, value: row => known(row) ? frameOf(known(row)).name : null,
+		cell: (row, td) => makeFrame(known(row), td,
+			typeof row[column.key] === "string" ? row[column.key] : column.none),
+	};
+}
+
+function numberColumn(column) {
+	const value = row => typeof row[column.key] === "object" && row[column.key] ? row[column.key].value :
+		row[column.key];
+	return {value, text: row => value(row) === null ? column.none || "-" :
+		row[column.key].words || UNITS[column.unit](value(row))};
+}
+
+/* A model's column → one of Table's. */
+function columnOf(column) {
+	const {key, unit, title, help, none, wide, spare} = column;
+	const common = {title, help, wide, narrow: spare};
+	const byUnit = {
+		text: () => ({left: true, value: row => row[key], text: row => row[key] || none || "-"}),
+		share: () => ({value: row => row[key].part / (row[key].whole || 1),
+			text: row => share(row[key].part, row[key].whole)}),
+		class: () => ({left: true, value: row => row[key].order,
+			cell: (row, td) => makeClass(row[key].place, td, row[key].name)}),
+		frame: () => frameColumn(column, id => id),
+		stack: () => frameColumn(column, node => page.nodes.frame[node]),
+	};
+	return {...common, ...(byUnit[unit] || (() => numberColumn(column)))()};
+}
+
+/* A table of the model with its notes; nothing of one without rows. */
+function addTable(parent, table) {
+	const stack = table.columns.find(column => column.unit === "stack");
+	const sort = table.columns.findIndex(column => column.key === table.sort);
+	if (table.rows.length)
+		new Table(parent, table.columns.map(columnOf), table.rows, {caption: table.caption,
+			sort: Math.max(0, sort), ascending: table.ascending, shown: table.shown,
+			unfold: stack && ((row, into) => makeStack(row[stack.key], into))});
+	table.notes.forEach(note => make("p", "note", note, parent));
+}

@@ -1,5 +1,5 @@
 /*
- * The tables below the timelines: what was worst, what triggered it, by generation, and what was
+ * The tables that are more than columns and rows: what was worst, with its way into the timeline, and what was
  * recorded.
  */
 
@@ -20,68 +20,43 @@ function textColumn(title, name, wide) {
 }
 
 function addWorstSteps(parent, track, line) {
-	const rows = track.worst.map(([index, start, took, overlap, cost, base, pauses, generation,
-		rss, trigger]) => ({
-		index, start, took, overlap, cost, base, pauses, generation, rss, trigger}));
 	const median = track.with.p50_ns;
 	new Table(parent, [
 		{title: "Step", value: row => row.index,
 			cell: (row, td) => makeButton(count(row.index), "link", td,
 				() => line.goTo(row.index),
 				"Show step " + count(row.index) + " in the timeline")},
-		timeColumn("Duration", "took"),
-		{title: "× median", narrow: true, value: row => median ? row.took / median : null,
-			text: row => median ? (row.took / median).toFixed(1) : "-"},
-		timeColumn("Paused", "overlap",
+		timeColumn("Duration", "duration_ns"),
+		{title: "× median", narrow: true, value: row => median ? row.duration_ns / median : null,
+			text: row => median ? (row.duration_ns / median).toFixed(1) : "-"},
+		timeColumn("Paused", "overlap_ns",
 			"Pause time within the step: at most so much was GC"),
-		timeColumn("Cost", "cost",
+		timeColumn("Cost", "cost_ns",
 			"What it took longer than the steps around it for its pauses"),
 		{...countColumn("Pauses", "pauses"), narrow: true},
 		{title: "Oldest", left: true, narrow: true,
-			value: row => row.pauses ? row.generation : null,
-			cell: (row, td) => row.pauses ? makeGeneration(row.generation, td) :
+			value: row => !row.pauses ? null : row.class < GENERATIONS - 1 ? row.class : -1,
+			cell: (row, td) => row.pauses ? makeClass(row.class, td) :
 				td.textContent = "-"},
-		{title: "At", narrow: true, value: row => row.start,
-			text: row => moment(row.start / 1000)},
+		{title: "At", narrow: true, value: row => row.start_ns,
+			text: row => moment(row.start_ns / 1000)},
 		{title: "Triggered in", left: true, wide: true,
-			value: row => row.trigger ? frameOf(row.trigger).name : null,
-			cell: (row, td) => makeFrame(row.trigger, td,
-				row.overlap * 10 < row.took ? "not GC" : "no stack taken")},
-	], rows, {caption: "Worst steps", sort: 1, shown: 10});
-}
-
-function addTriggers(parent) {
-	const rows = page.data.triggers.map(([frame, pauses, time, cost, collected]) =>
-		({frame, pauses, time, cost, collected}));
-	const whole = page.data.tracks.reduce((sum, track) => sum + track.time_ns, 0);
-	if (!rows.length)
-		return;
-	new Table(parent, [
-		{title: "Line", left: true, wide: true,
 			value: row => row.frame ? frameOf(row.frame).name : null,
 			cell: (row, td) => makeFrame(row.frame, td,
-				"no stack taken: the pauses were short")},
-		timeColumn("Cost", "cost"),
-		{title: "of training", value: row => row.cost, text: row => share(row.cost, whole)},
-		timeColumn("Paused", "time"),
-		{...countColumn("Pauses", "pauses"), narrow: true},
-		{...countColumn("Collected", "collected", "Objects freed"), narrow: true},
-	], rows, {caption: "Cost by the line that " + (jvms() === 1 ? "asked for the safepoint" :
-		"triggered the collection"), shown: 10,
-		sort: rows.some(row => row.cost) ? 1 : 3});
+				row.overlap_ns * 10 < row.duration_ns ? "not GC" : "no stack taken")},
+	], track.worst, {caption: "Worst steps", sort: 1, shown: 10});
 }
 
-/* Arrays as put_longest() in html_data.c wrote them. */
-function longestRows() {
-	return page.data.longest.map(row => ({
-		start: row[0], duration: row[1], generation: row[2], cause: CAUSES[row[3]] ||
-			CAUSES[0],
-		collected: row[4], before: row[5], behind: row[6], pid: row[7], track: row[8],
-		step: row[9], cost: row[10], stack: row[11],
-		worker: pauseFacts(row[12]).worker, slept: pauseFacts(row[12]).slept,
-		ttsp: row[13] ? row[13][3] : -1, safepoint: safepointOf(row[13]),
-		...row[13] ? {cause: page.data.strings[row[13][2]] || "unknown"} : {},
-	}));
+/* Rows of the page's longest pauses as pauseRow() makes them, with what only these have. */
+function longestRow(pause) {
+	const {safepoint} = pause, known = n => n === null ? -1 : n;
+	return {
+		...pause, start: pause.start_ns, duration: pause.duration_ns, cost: pause.cost_ns,
+		cause: causeOf(pause.cause, pause.reason), collected: known(pause.collected),
+		before: known(pause.rss_start), behind: known(pause.rss_end),
+		track: known(pause.track), step: known(pause.step),
+		ttsp: safepoint ? known(safepoint.ttsp_ns) : -1,
+	};
 }
 
 function stepColumn(lines) {
@@ -98,7 +73,7 @@ function stepColumn(lines) {
 }
 
 function addLongest(parent, lines) {
-	const rows = longestRows(), columns = pauseColumns();
+	const rows = page.data.longest.map(longestRow), columns = pauseColumns();
 	if (!rows.length)
 		return;
 	if (rows.some(row => row.before >= 0 && row.behind >= 0))
@@ -106,11 +81,11 @@ function addLongest(parent, lines) {
 			value: row => row.before < 0 ? null : row.behind - row.before,
 			text: row => row.before < 0 || row.behind < 0 ? "-" :
 				bytes(row.before) + " → " + bytes(row.behind)});
-	if (rows.some(row => row.safepoint && row.safepoint.behind >= 0))
+	if (rows.some(row => row.safepoint && row.safepoint.heap_after !== null))
 		columns.push({title: "Heap", help: "In use before and after", narrow: true,
-			value: row => row.safepoint ? row.safepoint.before - row.safepoint.behind : null,
+			value: row => row.safepoint ? row.safepoint.heap_before - row.safepoint.heap_after : null,
 			text: row => row.safepoint ?
-				heapChange(row.safepoint.before, row.safepoint.behind) : "-"});
+				heapChange(row.safepoint) : "-"});
 	if (new Set(rows.map(row => row.pid)).size > 1)
 		columns.push({title: "Process", narrow: true, value: row => row.pid,
 			text: row => String(row.pid)});
@@ -119,28 +94,6 @@ function addLongest(parent, lines) {
 	columns.push(triggerColumn());
 	new Table(parent, columns, rows, {caption: "Longest pauses", shown: 10,
 		unfold: makePause});
-}
-
-function addGenerations(parent) {
-	const {summary, recording} = page.data;
-	const columns = [countColumn("Pauses", "count"), timeColumn("Total", "total_ns"),
-		{title: "of the time traced", narrow: true, value: row => row.total_ns,
-			text: row => share(row.total_ns, recording.traced_ns)},
-		timeColumn("Longest", "max_ns")];
-	const generations = summary.generations.filter(row => row.count);
-	const causes = summary.causes.filter(row => row.count);
-	if (!generations.length)
-		return;
-	new Table(parent, [
-		{title: "Generation", left: true, value: row => row.name, cell: (row, td) =>
-			makeGeneration(row.name === "unknown" ? -1 : Number(row.name), td)},
-		...columns.slice(0, 3), {...timeColumn("p50", "p50_ns"), narrow: true},
-		timeColumn("p99", "p99_ns"), columns[3],
-		{...countColumn("Collected", "collected", "Objects freed"), narrow: true},
-		{...countColumn("Uncollectable", "uncollectable"), narrow: true},
-	], generations, {caption: "Pauses by generation", sort: 2});
-	new Table(parent, [textColumn("Cause", "name"), ...columns], causes,
-		{caption: "Pauses by cause", sort: 2});
 }
 
 function addProcesses(parent) {

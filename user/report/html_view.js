@@ -163,14 +163,14 @@ class View {
 			make("b", "", figure, fact);
 			fact.append(" ");
 			if (generation !== undefined)
-				makeGeneration(generation, fact);
+				makeClass(generation, fact);
 		}
 	}
 
 	say(item) {
 		return this.facts(item).map(([what, figure, generation]) => what + " " + figure +
 			(generation === undefined ? "" : ", " +
-			generationName(generation))).join("; ");
+			className(generation))).join("; ");
 	}
 
 	placeHair() {
