@@ -16,6 +16,7 @@
 #include "mem.h"
 #include "report.h"
 #include "store.h"
+#include "meaning.h"
 #include "u64map.h"
 
 enum { FUNCTIONS = 1999, CALLEES = 8, COMMON = 4, SHALLOW = 15, DEEP = 25 };
@@ -49,6 +50,7 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 	ret->end_ns = ret->start_ns + typical_ns[generation] / 2 +
 		(mix >> 8) % typical_ns[generation];
 	p->next++;
+	meaning_judge(&p->recording, p->stacks.strings, ret);
 	return 1;
 }
 

@@ -10,6 +10,7 @@
 
 #include "advice.h"
 #include "mem.h"
+#include "meaning.h"
 #include "u64map.h"
 
 #define STACKS	3001
@@ -17,6 +18,7 @@
 
 struct source {
 	uint64_t next, count, steps;
+	const struct recording *recording;
 };
 
 static struct stack_table stacks;
@@ -78,6 +80,7 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 		.stack = leaves[random % STACKS],
 	};
 	ret->end_ns = ret->start_ns + ((20000 + (random >> 40) % 30000) << 4 * generation);
+	meaning_judge(state->recording, stacks.strings, ret);
 	return 1;
 }
 
@@ -118,10 +121,11 @@ static double peak_mb(void)
 
 int main(int argc, char **argv)
 {
+	struct recording recording = {.start_ns = 1000000000};
 	uint64_t steps = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
 	struct source source = {
-		.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000000, .steps = steps};
-	struct recording recording = {.start_ns = 1000000000};
+		.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000000, .steps = steps,
+		.recording = &recording};
 	struct process *process = vec_add(&recording.processes);
 	struct runtime *runtime = vec_add(&recording.runtimes);
 	struct attribution attribution = {};

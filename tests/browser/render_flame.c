@@ -9,11 +9,14 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "meaning.h"
 #include "report.h"
 
 struct memory {
 	VEC(struct pause) pauses;
 	size_t next;
+	const struct recording *recording;
+	const struct stack_table *stacks;
 };
 
 static int next_pause(void *source, struct pause *ret, struct err *err)
@@ -23,6 +26,7 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 	if (memory->next == memory->pauses.count)
 		return 0;
 	*ret = memory->pauses.items[memory->next++];
+	meaning_judge(memory->recording, memory->stacks->strings, ret);
 	return 1;
 }
 
@@ -112,7 +116,7 @@ int main(int argc, char **argv)
 	const struct report_ops *const formats[] = {&report_flamegraph, &report_folded};
 	struct recording recording = {.start_ns = 1000, .end_ns = 1000, .complete = true};
 	struct stack_table stacks;
-	struct memory memory = {};
+	struct memory memory = {.recording = &recording, .stacks = &stacks};
 	struct report_input input = {&recording, &stacks, next_pause, rewind_pauses, &memory,
 		argc > 2 ? argv[2] : NULL};
 	struct err err = {};

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "meaning.h"
 #include "report.h"
 
 struct world {
@@ -435,6 +436,7 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 	if (w->next == w->pauses.count)
 		return w->fails ? err_set(err, 74, "page 23 is <b>malformed</b>") : 0;
 	*ret = w->pauses.items[w->next++];
+	meaning_judge(&w->recording, w->stacks.strings, ret);
 	return 1;
 }
 

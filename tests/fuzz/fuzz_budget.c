@@ -10,11 +10,14 @@
 #include "advice.h"
 #include "budget.h"
 #include "compare.h"
+#include "meaning.h"
 
 /* Pauses from bytes: 8 each. */
 struct source {
 	const uint8_t *data;
 	size_t size, at;
+	const struct recording *recording;
+	const struct stack_table *stacks;
 };
 
 static void make_safepoint(const uint8_t *bytes, struct pause *ret)
@@ -59,6 +62,7 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 	ret->end_ns = ret->start_ns + ((uint64_t)bytes[6] << (bytes[7] & 63));
 	if (state->size & 16)
 		make_safepoint(bytes, ret);
+	meaning_judge(state->recording, state->stacks->strings, ret);
 	return 1;
 }
 
@@ -149,7 +153,7 @@ static void analyse(const char *text, const uint8_t *data, size_t size)
 	struct recording recording = {};
 	struct stack_table stacks = {};
 	struct steps steps = {};
-	struct source source = {data, size, 0};
+	struct source source = {data, size, 0, &recording, &stacks};
 	struct attribution attribution = {};
 	struct comparisons comparisons = {};
 	struct advices advices = {};

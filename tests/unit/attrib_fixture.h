@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "attrib.h"
+#include "meaning.h"
 #include "u64map.h"
 
 #define MS 1000000ull
@@ -203,6 +204,7 @@ static inline int world_next(void *source, struct pause *ret, struct err *err)
 	if (world->next == world->pauses.count)
 		return world->ends_with;
 	*ret = world->pauses.items[world->next++];
+	meaning_judge(&world->recording, world->stacks.strings, ret);
 	return 1;
 }
 

@@ -72,6 +72,12 @@ static void test_any_requester_stops_the_track(void **state)
 	tear_down(&world, &attribution);
 }
 
+static int full(const struct world *world, struct pause *pause)
+{
+	meaning_judge(&world->recording, world->stacks.strings, pause);
+	return pause->class->full;
+}
+
 /* A generation of 2 is full for CPython, and for the JVM only what says so. */
 static void test_full(void **state)
 {
@@ -80,12 +86,18 @@ static void test_full(void **state)
 
 	world_init(&world, 1);
 	pause = world_pause(&world, 0, 1);
-	assert_true(attrib_full(&world.recording, pause));
+	assert_int_equal(full(&world, pause), 1);
 	world_jvm(&world, 1, "21", "G1");
-	assert_false(attrib_full(&world.recording, pause));
+	assert_int_equal(full(&world, pause), UNKNOWN);
 	pause->flags |= PAUSE_FULL;
 	pause->generation = 0;
-	assert_true(attrib_full(&world.recording, pause));
+	assert_int_equal(full(&world, pause), 1);
+	pause->flags = PAUSE_SAFEPOINT | PAUSE_CONCURRENT; /* the first operation's name, and a collection in its stop */
+	assert_int_equal(full(&world, pause), 0);
+	assert_string_equal(pause->class->name, "concurrent step");
+	pause->safepoint.young = 1;
+	assert_int_equal(full(&world, pause), 0);
+	assert_string_equal(pause->class->name, "young");
 	world_release(&world);
 }
 

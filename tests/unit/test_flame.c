@@ -13,6 +13,7 @@
 #include "flame_leaves.h"
 #include "flame_tree.h"
 #include "report.h"
+#include "meaning.h"
 #include "u64map.h"
 
 /* A recording in memory: two processes, the second with two runtimes. */
@@ -34,6 +35,7 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 	if (f->next == f->pauses.count)
 		return 0;
 	*ret = f->pauses.items[f->next++];
+	meaning_judge(&f->recording, f->stacks.strings, ret);
 	return 1;
 }
 

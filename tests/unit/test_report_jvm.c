@@ -15,6 +15,7 @@
 #include "text.h"
 #include "utf8.h"
 #include "verdict.h"
+#include "meaning.h"
 
 #define SAFEPOINTS 101
 
@@ -214,7 +215,7 @@ static void test_stalls_are_no_clean_verdict(void **state)
 	recording_release(&recording);
 }
 
-static struct pause make_safepoint(uint64_t i)
+static struct pause make_safepoint(const struct strtab *strings, uint64_t i)
 {
 	struct pause pause = {
 		.id = i + 1,
@@ -231,18 +232,20 @@ static struct pause make_safepoint(uint64_t i)
 			.young = i % 7 ? 1 : 0, .full = i % 13 ? 0 : 1, .late_tid = i % 17 ? UNKNOWN : 90},
 	};
 
+	meaning_of("hotspot")->judge(strings, &pause);
 	return pause;
 }
 
 static void test_sums(void **state)
 {
+	struct strtab *strings = strtab_new();
 	struct summary summary = {0};
 	struct safepoints *safepoints = &summary.safepoints;
 	uint64_t total = 0, by_operation[3] = {0}, inexact = 0, reached = 0, collecting = 0, late = 0;
 	int64_t freed = 0;
 
 	for (uint64_t i = 0; i < SAFEPOINTS; i++) {
-		struct pause pause = make_safepoint(i);
+		struct pause pause = make_safepoint(strings, i);
 		uint64_t ns = pause_duration(&pause);
 
 		assert_int_equal(summary_add(&summary, &pause), 0);
@@ -278,11 +281,13 @@ static void test_sums(void **state)
 	for (size_t i = 1; i < 3; i++)
 		assert_true(safepoints->operations.items[i - 1].class.total_ns >=
 			safepoints->operations.items[i].class.total_ns);
+	strtab_free(strings);
 	summary_release(&summary);
 }
 
 static void test_words(void **state)
 {
+	const struct runtime_meaning *meaning = meaning_of("hotspot");
 	static const struct {
 		int64_t bytes;
 		const char *text;
@@ -294,18 +299,23 @@ static void test_words(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 		assert_string_equal(SAFEPOINT_BYTES(sizes[i].bytes), sizes[i].text);
+	meaning->judge(NULL, &pause);
 	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_UNKNOWN);
-	assert_int_equal(safepoint_collects(&pause), UNKNOWN);
+	assert_int_equal(pause.collects, UNKNOWN);
 	assert_false(safepoint_reach_matters(&pause));
 	pause.safepoint.ttsp_ns = 10000;
 	assert_true(safepoint_reach_matters(&pause));
 	pause.safepoint.cause = 7;
-	assert_int_equal(safepoint_collects(&pause), 1);
+	meaning->judge(NULL, &pause);
+	assert_int_equal(pause.collects, 1);
 	pause.safepoint.young = 2;
+	meaning->judge(NULL, &pause);
 	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_YOUNG);
 	pause.safepoint.full = 1; /* young and full in one safepoint: full */
+	meaning->judge(NULL, &pause);
 	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_FULL);
 	pause.flags |= PAUSE_NO_COLLECTION;
+	meaning->judge(NULL, &pause);
 	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_OTHER);
 }
 

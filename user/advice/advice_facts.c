@@ -153,7 +153,7 @@ static int take(struct gathering *gathering, const struct pause *pause)
 	uint64_t overlap_ns = pause_duration(pause);
 	struct gc_facts *facts;
 
-	if (!found || attrib_at_exit(attribution->stacks, pause) || pause->interpreter > 0 ||
+	if (!found || pause->at_exit || pause->interpreter > 0 ||
 		pause->end_ns < pause->start_ns || pause->generation > 2)
 		return 0;
 	facts = &gathering->list->items.items[*found];

@@ -101,7 +101,8 @@ static bool young_read(const struct advising *advising, struct young *ret)
 			line_add(&line, (double)(event->heap_before - left),
 				(double)event->duration_ns - ttsp_ns);
 		}
-		if (event->heap_after >= 0 || event->sort != JVM_CONCURRENT)
+		if (event->heap_after >= 0 ||
+			(event->sort != JVM_CONCURRENT && event->sort != JVM_UNKNOWN))
 			left = event->heap_after;
 	}
 	if (line.n < LEAST_YOUNG || line.n * 2 < ret->count)

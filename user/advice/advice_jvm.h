@@ -6,11 +6,13 @@
 
 #include "attrib.h"
 
+/* The order of a HotSpot pause's class. */
 enum jvm_sort {
 	JVM_YOUNG,
-	JVM_FULL,
 	JVM_CONCURRENT, /* a step of a concurrent cycle */
+	JVM_FULL,
 	JVM_OTHER,	/* no collection */
+	JVM_UNKNOWN,
 };
 
 /* Why it collected, as far as advice cares. */

@@ -6,7 +6,7 @@
 
 #include "advice_jvm.h"
 #include "attrib.h"
-#include "origin.h"
+#include "meaning.h"
 #include "stats.h"
 #include "cleanup.h"
 
@@ -93,17 +93,6 @@ static bool has_polls(const char *collector)
 	       strcmp(collector, "CMS");
 }
 
-static enum jvm_sort sort_of(const struct pause *pause)
-{
-	if (!pause_collects(pause))
-		return JVM_OTHER;
-	if (pause->flags & PAUSE_FULL)
-		return JVM_FULL;
-	if (pause->flags & PAUSE_CONCURRENT)
-		return JVM_CONCURRENT;
-	return pause->generation == 0 ? JVM_YOUNG : JVM_CONCURRENT;
-}
-
 /* GCCause::to_string(), 8 to 26. */
 static enum jvm_why why_of(const char *cause)
 {
@@ -170,7 +159,7 @@ int jvm_facts_add(struct jvm_facts *facts, const struct attribution *attribution
 		.heap_after = known ? safepoint->heap_after : UNKNOWN,
 		.ttsp_ns = known ? safepoint->ttsp_ns : UNKNOWN,
 		.late = known ? late_frame(attribution->stacks, safepoint->late_stack) : 0,
-		.sort = (uint8_t)sort_of(pause),
+		.sort = pause->class->order,
 		.uncounted = known && pause_collects(pause) && !(pause->flags & PAUSE_CONCURRENT) &&
 			safepoint->young == UNKNOWN,
 		.why = (uint8_t)(known ? why_of(strtab_get(

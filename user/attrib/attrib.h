@@ -25,7 +25,7 @@ struct charge {
 	uint32_t stack;
 	int8_t generation; /* UNKNOWN if not known */
 	bool worker;	   /* of a child process: only the time its consumer waited is charged */
-	bool full;	   /* attrib_full() */
+	bool full;	   /* of a class that is */
 };
 
 struct step_cost {
@@ -120,7 +120,7 @@ struct process_pauses {
 struct pause_figures {
 	VEC(uint64_t) durations; /* ns, as they came */
 	uint64_t total_ns;
-	uint64_t full, full_ns; /* full collections: attrib_full() */
+	uint64_t full, full_ns; /* pauses of a class that is full */
 	struct pause longest, longest_full;
 	uint64_t safepoints; /* pauses of JVMs */
 	uint64_t others,
@@ -170,13 +170,6 @@ uint32_t attrib_trigger(const struct stack_table *stacks, uint32_t stack);
  * out.
  */
 uint32_t *attrib_triggers(const struct stack_table *stacks);
-
-/* Whether a full collection is in it: of CPython's oldest generation, or of HotSpot's whole heap.
- */
-bool attrib_full(const struct recording *recording, const struct pause *pause);
-
-/* At the runtime's exit: training is over, and no step is stopped. */
-bool attrib_at_exit(const struct stack_table *stacks, const struct pause *pause);
 
 /* What was traced of @process, ns. */
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t process);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "attrib_priv.h"
+#include "meaning.h"
 #include "stats.h"
 #include "cleanup.h"
 
@@ -84,38 +85,13 @@ static void keep_longest(struct pause *longest, const struct pause *pause)
 		*longest = *pause;
 }
 
-static bool is_hotspot(const struct recording *recording, const struct pause *pause)
-{
-	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
-
-	return runtime && !strcmp(runtime->kind, "hotspot");
-}
-
-bool attrib_full(const struct recording *recording, const struct pause *pause)
-{
-	return pause->flags & PAUSE_FULL ||
-	       (pause->generation >= 2 && !is_hotspot(recording, pause));
-}
-
-bool attrib_at_exit(const struct stack_table *stacks, const struct pause *pause)
-{
-	const char *operation;
-
-	if (pause->cause == CAUSE_SHUTDOWN)
-		return true;
-	if (!pause->safepoint.operation)
-		return false;
-	operation = strtab_get(stacks->strings, pause->safepoint.operation);
-	return !strcmp(operation, "Exit") || !strcmp(operation, "Halt");
-}
-
 /* What only safepoints have. 0 or -ENOMEM. */
 static int add_safepoint_figures(
 	const struct recording *recording, const struct pause *pause, struct pause_figures *figures)
 {
 	uint64_t *slot;
 
-	if (!is_hotspot(recording, pause))
+	if (strcmp(meaning_of_runtime(recording, pause->runtime)->kind, "hotspot"))
 		return 0;
 	figures->safepoints++;
 	if (!pause_collects(pause)) {
@@ -142,7 +118,7 @@ static int add_figures(struct reading *reading, const struct pause *pause, long 
 	struct owner *owner = process < 0 ? NULL : &reading->owners[process];
 	uint64_t duration_ns = pause_duration(pause), *slot;
 
-	if (attrib_at_exit(attribution->stacks, pause)) {
+	if (pause->at_exit) {
 		figures->exits++;
 		return 0;
 	}
@@ -152,7 +128,7 @@ static int add_figures(struct reading *reading, const struct pause *pause, long 
 	*slot = duration_ns;
 	stats_add(&figures->total_ns, duration_ns);
 	keep_longest(&figures->longest, pause);
-	if (attrib_full(attribution->recording, pause)) {
+	if (pause->class->full > 0) {
 		figures->full++;
 		stats_add(&figures->full_ns, duration_ns);
 		keep_longest(&figures->longest_full, pause);
@@ -191,22 +167,6 @@ static void add_trigger(struct reading *reading, const struct pause *pause)
 }
 
 /*
- * Each interpreter but the main one has a GIL of its own from 3.12 on, and stops the others no
- * more.
- */
-static bool own_gil(const struct pause *pause, const struct runtime *runtime)
-{
-	char *end;
-	long major, minor;
-
-	if (pause->interpreter <= 0 || strcmp(runtime->kind, "cpython"))
-		return false;
-	major = strtol(runtime->version, &end, 10);
-	minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
-	return major > 3 || (major == 3 && minor >= 12);
-}
-
-/*
  * When the pause kept its track waiting: all along, or, of a worker, at its end and as long as was
  * observed.
  */
@@ -232,6 +192,13 @@ static int add_interval(
 	return 0;
 }
 
+static bool stops_others(const struct runtime *runtime, const struct pause *pause)
+{
+	const struct runtime_meaning *meaning = pause->class->of;
+
+	return !meaning->stops_others || meaning->stops_others(runtime, pause);
+}
+
 /*
  * @owner: the process's, or NULL. A pause at the runtime's exit stops no step: of the last step
  * only the begin is known, and training is over.
@@ -242,7 +209,6 @@ static int add_charge(struct reading *reading, const struct pause *pause, const 
 	struct attribution *attribution = reading->attribution;
 	uint32_t track = owner ? owner->track : ATTRIB_NONE;
 	struct charge *charge = vec_add(&attribution->charges);
-	bool exit = attrib_at_exit(attribution->stacks, pause);
 	struct track_cost *cost;
 
 	if (!charge)
@@ -256,7 +222,7 @@ static int add_charge(struct reading *reading, const struct pause *pause, const 
 					       ? UNKNOWN
 					       : pause->generation),
 		.worker = owner && owner->worker,
-		.full = attrib_full(attribution->recording, pause)};
+		.full = pause->class->full > 0};
 	if (track == ATTRIB_NONE) {
 		attribution->elsewhere++;
 		stats_add(&attribution->elsewhere_ns, pause_duration(pause));
@@ -266,10 +232,10 @@ static int add_charge(struct reading *reading, const struct pause *pause, const 
 	if (owner->worker) {
 		cost->worker_pauses++;
 		stats_add(&cost->worker_ns, pause_duration(pause));
-		return exit ? 0 : add_interval(reading, pause, true, track);
+		return pause->at_exit ? 0 : add_interval(reading, pause, true, track);
 	}
 	cost->pauses++;
-	if (!own_gil(pause, runtime) && !exit)
+	if (stops_others(runtime, pause) && !pause->at_exit)
 		return add_interval(reading, pause, false, track);
 	charge->track = ATTRIB_NONE;
 	stats_add(&cost->pause_ns, pause_duration(pause));

@@ -2,6 +2,7 @@
 #include "capture_priv.h"
 #include "json.h"
 #include "log.h"
+#include "meaning.h"
 #include "text.h"
 
 static int on_process(void *arg, const struct process *process)
@@ -100,8 +101,12 @@ static int on_pause(void *arg, const struct pause *pause)
 
 	capture->paused_from_ns = pause->start_ns;
 	capture->paused_until_ns = pause->end_ns;
-	if (capture->lines && has_line(capture, pause))
-		show_pause(capture, pause);
+	if (capture->lines && has_line(capture, pause)) {
+		struct pause judged = *pause;
+
+		meaning_judge(trace_recording(capture->trace), trace_stacks(capture->trace)->strings, &judged);
+		show_pause(capture, &judged);
+	}
 	if (!capture->store) {
 		capture->unstored++;
 		return 0;

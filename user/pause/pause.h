@@ -31,6 +31,8 @@ enum pause_flag { /* stored: append only */
 	PAUSE_BEGUN_BEFORE = 1 << 9,  /* it lasted at least from start_ns on: the recording began within it */
 };
 
+struct pause_class;
+
 struct pause {
 	uint64_t id; /* from 1, in the order the pauses ended */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, [start, end) */
@@ -53,6 +55,13 @@ struct pause {
 	int64_t waited_ns;
 	uint32_t stack; /* node of the stack table, innermost frame; STACK_NONE if not taken */
 	struct safepoint safepoint; /* of a HotSpot runtime; otherwise .operation is 0, and so is the rest */
+	/*
+	 * What all this means, which the runtime's entry in meaning/ says once the pause is there: never observed, never
+	 * stored.
+	 */
+	const struct pause_class *class;
+	int8_t collects; /* whether anything was collected in it: 1, 0, or UNKNOWN */
+	bool at_exit;	 /* of the runtime: training is over */
 };
 
 /* Whether the runtime collected in this pause: a safepoint need not hold a collection. */

@@ -57,6 +57,7 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 		.runtime = pause->runtime,
 		.tid = pause->tid,
 		.safepoint = pause->safepoint,
+		.class = pause->class,
 	};
 	uint8_t *class = vec_add(&page->classes);
 

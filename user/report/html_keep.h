@@ -25,6 +25,7 @@ struct html_pause {
 	/* Of a safepoint. */
 	uint32_t runtime, tid, kind;
 	struct safepoint safepoint;
+	const struct pause_class *class;
 };
 
 struct html_keep {

@@ -22,7 +22,7 @@ static int pid_of(const struct html_page *page, uint32_t process)
 static uint32_t reason_of(const struct html_pause *kept)
 {
 	const struct pause pause = {.flags = kept->flags, .safepoint = kept->safepoint,
-		.generation = kept->generation};
+		.class = kept->class};
 
 	return kept->flags & PAUSE_SAFEPOINT ? safepoint_reason(&pause) : 0;
 }

@@ -118,13 +118,9 @@ void json_runtime(FILE *out, const struct recording *recording, const struct run
 static void put_collection(FILE *out, const struct stack_table *stacks, const struct pause *pause)
 {
 	bool safepoint = pause_is_safepoint(pause);
-	int full = pause->generation < 0 ? UNKNOWN : pause->generation == 2;
 
-	if (safepoint)
-		full = safepoint_kind(pause) == SAFEPOINT_UNKNOWN ? UNKNOWN
-								  : safepoint_kind(pause) == SAFEPOINT_FULL;
 	line_known(out, "generation", pause->generation);
-	line_bool(out, "full", full);
+	line_bool(out, "full", pause->class->full);
 	if (safepoint)
 		json_word(out, "cause", stacks, pause->safepoint.cause);
 	else

@@ -10,7 +10,7 @@ void json_safepoint(FILE *out, const struct recording *recording, const struct s
 	const struct safepoint *facts = &pause->safepoint;
 	int64_t late_tid = facts->late_tid > 0 ? facts->late_tid : UNKNOWN;
 
-	line_bool(out, "gc", safepoint_collects(pause));
+	line_bool(out, "gc", pause->collects);
 	json_word(out, "operation", stacks, facts->operation);
 	line_bool(out, "concurrent", !!(pause->flags & PAUSE_CONCURRENT));
 	line_known(out, "young_collections", facts->young);

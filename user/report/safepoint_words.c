@@ -5,55 +5,6 @@
 
 #include "safepoint_words.h"
 
-enum safepoint_kind safepoint_kind(const struct pause *pause)
-{
-	if (pause->flags & PAUSE_NO_COLLECTION)
-		return SAFEPOINT_OTHER;
-	if (pause->flags & PAUSE_FULL || pause->safepoint.full > 0)
-		return SAFEPOINT_FULL;
-	if (pause->safepoint.young > 0)
-		return SAFEPOINT_YOUNG;
-	if (pause->flags & PAUSE_CONCURRENT)
-		return SAFEPOINT_STEP;
-	return pause->generation ? SAFEPOINT_UNKNOWN : SAFEPOINT_YOUNG;
-}
-
-const char *safepoint_kind_name(enum safepoint_kind kind)
-{
-	static const char *const names[] = {
-		[SAFEPOINT_YOUNG] = "young",
-		[SAFEPOINT_STEP] = "concurrent step",
-		[SAFEPOINT_FULL] = "full",
-		[SAFEPOINT_OTHER] = "not GC",
-		[SAFEPOINT_UNKNOWN] = "unknown",
-	};
-
-	return kind < SAFEPOINT_KINDS ? names[kind] : "unknown";
-}
-
-const char *safepoint_kind_cell(enum safepoint_kind kind)
-{
-	static const char *const cells[] = {
-		[SAFEPOINT_YOUNG] = "young",
-		[SAFEPOINT_STEP] = "conc",
-		[SAFEPOINT_FULL] = "full",
-		[SAFEPOINT_OTHER] = "-",
-		[SAFEPOINT_UNKNOWN] = "?",
-	};
-
-	return kind < SAFEPOINT_KINDS ? cells[kind] : "?";
-}
-
-int safepoint_collects(const struct pause *pause)
-{
-	enum safepoint_kind kind = safepoint_kind(pause);
-
-	if (kind == SAFEPOINT_UNKNOWN && !pause->safepoint.cause &&
-		pause->safepoint.heap_after < 0)
-		return UNKNOWN;
-	return kind != SAFEPOINT_OTHER;
-}
-
 int64_t safepoint_freed(const struct safepoint *safepoint)
 {
 	if (safepoint->heap_before < 0 || safepoint->heap_after < 0 ||
@@ -65,16 +16,6 @@ int64_t safepoint_freed(const struct safepoint *safepoint)
 const char *safepoint_generation(int generation)
 {
 	return generation < 0 ? "" : generation ? "full" : "young";
-}
-
-uint32_t safepoint_reason(const struct pause *pause)
-{
-	const struct safepoint *safepoint = &pause->safepoint;
-	enum safepoint_kind kind = safepoint_kind(pause);
-
-	if (kind == SAFEPOINT_OTHER || kind == SAFEPOINT_STEP)
-		return safepoint->operation ? safepoint->operation : safepoint->cause;
-	return safepoint->cause ? safepoint->cause : safepoint->operation;
 }
 
 bool safepoint_reach_matters(const struct pause *pause)

@@ -5,10 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "meaning.h"
 #include "pause.h"
 #include "stack_table.h"
 
-/* What a safepoint was for. The first four are the places of HTML's colours. */
+/* The order of a safepoint's class. The first four are the places of HTML's colours. */
 enum safepoint_kind {
 	SAFEPOINT_YOUNG,
 	SAFEPOINT_STEP, /* of a concurrent cycle */
@@ -24,18 +25,27 @@ static inline bool pause_is_safepoint(const struct pause *pause)
 }
 
 /* Of a pause that is a safepoint. */
-enum safepoint_kind safepoint_kind(const struct pause *pause);
-const char *safepoint_kind_name(enum safepoint_kind kind); /* "young", "concurrent step", "not GC", … */
-const char *safepoint_kind_cell(enum safepoint_kind kind); /* at most 5 columns: "young", "conc", "-", … */
-/* Whether it collected: 1, 0, or UNKNOWN. */
-int safepoint_collects(const struct pause *pause);
+static inline enum safepoint_kind safepoint_kind(const struct pause *pause)
+{
+	return pause->class->order;
+}
+
+static inline const char *safepoint_kind_name(enum safepoint_kind kind)
+{
+	return meaning_of("hotspot")->classes[kind].name;
+}
+
 /* Bytes; UNKNOWN also where the heap had grown: what was freed then cannot be told. */
 int64_t safepoint_freed(const struct safepoint *safepoint);
 /* Of a generation's number as charges have it, for a JVM: "young", "full", or "" if not known. */
 const char *safepoint_generation(int generation);
 
-/* The string that says most about why it was: the cause of a collection, else the operation. 0: not known. */
-uint32_t safepoint_reason(const struct pause *pause);
+/* The string that says most about why it was. 0: not known. */
+static inline uint32_t safepoint_reason(const struct pause *pause)
+{
+	return pause->class->of->reason ? pause->class->of->reason(pause) : 0;
+}
+
 /* Whether its time to safepoint is worth a look: 1 ms, or a tenth of it. */
 bool safepoint_reach_matters(const struct pause *pause);
 

@@ -146,7 +146,7 @@ int safepoints_add(struct safepoints *safepoints, const struct pause *pause)
 {
 	uint64_t duration_ns = pause_duration(pause);
 	enum safepoint_kind kind = safepoint_kind(pause);
-	int collects = safepoint_collects(pause);
+	int collects = pause->collects;
 
 	if (operation_add(safepoints, pause) || cause_add(safepoints, pause) ||
 		late_add(safepoints, pause) || heap_add(safepoints, pause, kind))

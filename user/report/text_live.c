@@ -93,7 +93,7 @@ static void put_safepoint(FILE *out, const struct recording *recording,
 
 	put_origin(out, recording, pause->start_ns, pause->runtime, 8);
 	fputc(' ', out);
-	cell_text(out, safepoint_kind_cell(safepoint_kind(pause)), -5);
+	cell_text(out, pause->class->cell, -5);
 	cell_pause(out, pause, 10);
 	if (safepoint_reach_matters(pause))
 		cell_duration(out, (uint64_t)safepoint->ttsp_ns, 10);

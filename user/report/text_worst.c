@@ -72,7 +72,7 @@ static void put_safepoint(FILE *out, const struct recording *recording, const st
 	fputs("  ", out);
 	cell_pause(out, pause, 10);
 	fputs("  ", out);
-	cell_text(out, safepoint_kind_cell(safepoint_kind(pause)), -5);
+	cell_text(out, pause->class->cell, -5);
 	cell_text(out, facts->ttsp_ns < 0 ? "-" : FORMAT_DURATION((uint64_t)facts->ttsp_ns), 11);
 	cell_text(out, SAFEPOINT_BYTES(facts->heap_before), 7);
 	cell_text(out, SAFEPOINT_BYTES(facts->heap_after), 7);

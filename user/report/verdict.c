@@ -211,20 +211,18 @@ static const char *no_pause(const struct recording *recording, const char *who, 
 /* "generation 2, automatic", "full, System.gc()" of the longest pause. */
 static void say_worst(const struct stack_table *stacks, const struct pause *worst, char *text, size_t size)
 {
-	char reason[128] = "", generation[24] = "generation unknown";
+	char reason[128] = "";
 	uint32_t string = safepoint_reason(worst);
 
 	if (!pause_is_safepoint(worst)) {
-		if (worst->generation >= 0)
-			snprintf(generation, sizeof(generation), "generation %d", worst->generation);
-		snprintf(text, size, "%s%s%s", generation, worst->cause ? ", " : "",
+		snprintf(text, size, "%s%s%s", worst->class->words, worst->cause ? ", " : "",
 			worst->cause ? pause_cause_name(worst->cause) : "");
 		return;
 	}
 	if (stacks && string)
 		utf8_show(reason, sizeof(reason), strtab_get(stacks->strings, string),
 			strtab_len(stacks->strings, string), 40);
-	snprintf(text, size, "%s%s%s", safepoint_kind_name(safepoint_kind(worst)), *reason ? ", " : "",
+	snprintf(text, size, "%s%s%s", worst->class->words, *reason ? ", " : "",
 		reason);
 }
 

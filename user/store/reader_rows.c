@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "cleanup.h"
+#include "meaning.h"
 #include "reader.h"
 
 /* Whether the row under the cursor is a pause that can have been. */
@@ -70,8 +71,11 @@ int store_next_pause(struct store_reader *reader, struct pause *ret, struct err 
 	int r = reader->pauses.rows ? 0 : begin_pauses(reader, err);
 
 	r = r ? r : cursor_next(reader, &reader->pauses, read_pause, ret, err);
-	if (r > 0 && ret->flags & PAUSE_SAFEPOINT && reader_join_safepoint(reader, ret))
+	if (r <= 0)
+		return r;
+	if (ret->flags & PAUSE_SAFEPOINT && reader_join_safepoint(reader, ret))
 		return err_set(err, ENOMEM, "cannot read %s: out of memory", reader->path);
+	meaning_judge(&reader->recording, reader->stacks.strings, ret);
 	return r;
 }
 

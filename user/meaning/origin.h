@@ -6,8 +6,9 @@
 /* Whose code a frame is. */
 enum origin {
 	ORIGIN_USER,
-	ORIGIN_FRAMEWORK, /* a library for the JVM that trains, or that it is built on */
+	ORIGIN_FRAMEWORK, /* a library that trains, or that such a one is built on */
 	ORIGIN_RUNTIME,	  /* the language's own; native; of Python, all that is installed; a mark */
 };
 
+/* By the rules of the runtime whose language it is. The rules: docs/steps.md, "Triggers". */
 enum origin frame_origin(const struct stack_table *stacks, uint32_t frame);

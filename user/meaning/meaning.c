@@ -1,0 +1,69 @@
+/* A runtime's kind in; its entry out, or the one that claims nothing. */
+#include <string.h>
+
+#include "meaning.h"
+
+/*
+ * Of a runtime that was not built in, as in a recording of a later gctrace: what every pause has is told, and
+ * nothing is taken to mean what it would mean of another runtime.
+ */
+enum { UNKNOWN_FULL, UNKNOWN_OTHER, UNKNOWN_CLASS, UNKNOWN_CLASSES };
+
+static const struct runtime_meaning unknown;
+
+static const struct pause_class unknown_classes[UNKNOWN_CLASSES] = {
+	[UNKNOWN_FULL] = {&unknown, "full", "full", "full", "full collections", UNKNOWN_FULL, 2, 1},
+	[UNKNOWN_OTHER] = {&unknown, "not GC", "-", "no collection", "pauses", UNKNOWN_OTHER, 3, 0},
+	[UNKNOWN_CLASS] = {&unknown, "unknown", "?", "unknown", "pauses", UNKNOWN_CLASS, 3, UNKNOWN},
+};
+
+static void unknown_judge(const struct strtab *strings, struct pause *pause)
+{
+	pause->class = &unknown_classes[pause->flags & PAUSE_NO_COLLECTION ? UNKNOWN_OTHER
+			: pause->flags & PAUSE_FULL ? UNKNOWN_FULL : UNKNOWN_CLASS];
+	pause->collects = !(pause->flags & PAUSE_NO_COLLECTION);
+	pause->at_exit = pause->cause == CAUSE_SHUTDOWN;
+}
+
+static const struct runtime_meaning unknown = {
+	.kind = "",
+	.label = "an unknown runtime",
+	.subject = "GC",
+	.cause = "GC",
+	.pause = "pause",
+	.pauses = "pauses",
+	.verb = "paused",
+	.process = "a runtime that this gctrace knows",
+	.classes = unknown_classes,
+	.class_count = UNKNOWN_CLASSES,
+	.judge = unknown_judge,
+};
+
+const struct runtime_meaning *meaning_of(const char *kind)
+{
+	for (const struct runtime_meaning *const *at = runtime_meanings; *at; at++)
+		if (!strcmp((*at)->kind, kind))
+			return *at;
+	return &unknown;
+}
+
+const struct runtime_meaning *meaning_of_runtime(const struct recording *recording, uint32_t id)
+{
+	const struct runtime *runtime = recording_runtime(recording, id);
+
+	return runtime ? meaning_of(runtime->kind) : &unknown;
+}
+
+void meaning_judge(const struct recording *recording, const struct strtab *strings, struct pause *pause)
+{
+	meaning_of_runtime(recording, pause->runtime)->judge(strings, pause);
+}
+
+const char *meaning_reason(const struct strtab *strings, const struct pause *pause, size_t *ret_len)
+{
+	uint32_t string = pause->class->of->reason ? pause->class->of->reason(pause) : 0;
+	const char *words = pause_cause_name(pause->cause);
+
+	*ret_len = string ? strtab_len(strings, string) : strlen(words);
+	return string ? strtab_get(strings, string) : words;
+}

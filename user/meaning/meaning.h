@@ -1,0 +1,71 @@
+/*
+ * What a runtime's pauses mean: their classes, the words for them, their facts, whose code a frame is. In: a
+ * runtime's kind, a pause as it was observed. Out: what analysis and reports go by. No runtime is named here: each
+ * has its entry in user/runtime/NAME/meaning.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "origin.h"
+#include "pause.h"
+#include "stack_table.h"
+
+struct runtime_meaning;
+
+/* What a pause was for. A runtime has a handful, in the order in which tables show them. */
+struct pause_class {
+	const struct runtime_meaning *of;
+	const char *name;	 /* in tables and JSON: "young", "concurrent step", "2" */
+	const char *cell;	 /* the same in at most 5 columns: "conc" */
+	const char *words;	 /* in a sentence: "full", "generation 2" */
+	const char *collections; /* several of them, in a sentence: "full collections" */
+	uint8_t order;		 /* its index in the runtime's classes */
+	uint8_t colour;		 /* its place in pictures, 0 … CLASS_COLOURS - 1; the last: nothing, or not known */
+	int8_t full;		 /* whether all of the heap was collected: 1, 0, or UNKNOWN */
+};
+
+#define CLASSES_MOST  8 /* of one runtime */
+#define CLASS_COLOURS 4
+
+/* The entry of one runtime. */
+struct runtime_meaning {
+	const char *kind;	     /* struct runtime.kind: "cpython" */
+	const char *label;	     /* for people: "CPython" */
+	const char *subject;	     /* what costs time, to begin a sentence with: "GC" */
+	const char *cause;	     /* the same within one: "GC" */
+	const char *pause, *pauses;  /* "pause", "pauses" */
+	const char *verb;	     /* what they do to a process: "paused" */
+	const char *process;	     /* what is needed for figures that only such runtimes have: "a JVM" */
+	uint32_t lang;		     /* enum frame_lang of its frames; 0: none of its own */
+	const struct pause_class *classes; /* of all its pauses */
+	uint8_t class_count;
+
+	/* Sets @pause's class, collects and at_exit by what was observed; @strings are those that its facts name. */
+	void (*judge)(const struct strtab *strings, struct pause *pause);
+
+	/* The string that says most about why it was; 0: pause_cause_name() does. NULL: it always does. */
+	uint32_t (*reason)(const struct pause *pause);
+
+	/* Whether it stops the threads of other interpreters of its process too. NULL: always. */
+	bool (*stops_others)(const struct runtime *runtime, const struct pause *pause);
+
+	/* Whose code a frame of .lang is, by its function's name and its file ("" if not known). NULL if there is no .lang. */
+	enum origin (*origin)(const char *function, const char *file);
+};
+
+/* All runtimes that were built in, NULL behind the last: made by user/runtime/meson.build. */
+extern const struct runtime_meaning *const runtime_meanings[];
+
+/* Never NULL: of a kind that was not built in, an entry that claims nothing of it. */
+const struct runtime_meaning *meaning_of(const char *kind);
+
+/* The entry of runtime @id of @recording; that of an unknown one if it is not there. */
+const struct runtime_meaning *meaning_of_runtime(const struct recording *recording, uint32_t id);
+
+/* Sets @pause's class, collects and at_exit: done once, by who makes or reads it. */
+void meaning_judge(const struct recording *recording, const struct strtab *strings, struct pause *pause);
+
+/* "automatic", or the runtime's own words, and how long they are. Not safe to show as they are. */
+const char *meaning_reason(const struct strtab *strings, const struct pause *pause, size_t *ret_len);

@@ -1,0 +1,70 @@
+/* What a pause of CPython means: a generation was collected, and the thread that did it holds the GIL. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "meaning.h"
+
+enum { GENERATION_UNKNOWN = 3, GENERATIONS };
+
+extern const struct runtime_meaning meaning_cpython;
+
+static const struct pause_class classes[GENERATIONS] = {
+	{&meaning_cpython, "0", "0", "generation 0", "generation-0 collections", 0, 0, 0},
+	{&meaning_cpython, "1", "1", "generation 1", "generation-1 collections", 1, 1, 0},
+	{&meaning_cpython, "2", "2", "generation 2", "generation-2 collections", 2, 2, 1},
+	{&meaning_cpython, "unknown", "?", "generation unknown", "collections", GENERATION_UNKNOWN, 3, UNKNOWN},
+};
+
+static void judge(const struct strtab *strings, struct pause *pause)
+{
+	bool known = pause->generation >= 0 && pause->generation < GENERATION_UNKNOWN;
+
+	pause->class = &classes[known ? pause->generation : GENERATION_UNKNOWN];
+	pause->collects = pause_collects(pause);
+	pause->at_exit = pause->cause == CAUSE_SHUTDOWN;
+}
+
+/* Each interpreter but the main one has a GIL of its own from 3.12 on, and stops the others no more. */
+static bool stops_others(const struct runtime *runtime, const struct pause *pause)
+{
+	char *end;
+	long major, minor;
+
+	if (pause->interpreter <= 0)
+		return true;
+	major = strtol(runtime->version, &end, 10);
+	minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+	return major < 3 || (major == 3 && minor < 12);
+}
+
+/* By where the file lies: the standard library, installed packages, frozen modules are not the user's. */
+static enum origin origin(const char *function, const char *file)
+{
+	static const char *const parts[] = {
+		"/site-packages/", "/dist-packages/", "/lib/python2", "/lib/python3"};
+
+	if (!*file || *file == '<')
+		return ORIGIN_RUNTIME;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (strstr(file, parts[i]))
+			return ORIGIN_RUNTIME;
+	return ORIGIN_USER;
+}
+
+const struct runtime_meaning meaning_cpython = {
+	.kind = "cpython",
+	.label = "CPython",
+	.subject = "GC",
+	.cause = "GC",
+	.pause = "pause",
+	.pauses = "pauses",
+	.verb = "paused",
+	.process = "CPython",
+	.lang = LANG_PYTHON,
+	.classes = classes,
+	.class_count = GENERATIONS,
+	.judge = judge,
+	.stops_others = stops_others,
+	.origin = origin,
+};

@@ -1,0 +1,116 @@
+/* What a pause of HotSpot means: a safepoint, in which something was collected or not. */
+#include <string.h>
+
+#include "cleanup.h"
+#include "hotspot_meaning.h"
+
+static const struct pause_class classes[HOTSPOT_CLASSES] = {
+	[HOTSPOT_YOUNG] = {&meaning_hotspot, "young", "young", "young", "young collections", HOTSPOT_YOUNG, 0, 0},
+	[HOTSPOT_STEP] = {&meaning_hotspot, "concurrent step", "conc", "concurrent step", "safepoints",
+		HOTSPOT_STEP, 1, 0},
+	[HOTSPOT_FULL] = {&meaning_hotspot, "full", "full", "full", "full collections", HOTSPOT_FULL, 2, 1},
+	[HOTSPOT_OTHER] = {&meaning_hotspot, "not GC", "-", "not GC", "safepoints", HOTSPOT_OTHER, 3, 0},
+	[HOTSPOT_UNKNOWN] = {&meaning_hotspot, "unknown", "?", "unknown", "safepoints", HOTSPOT_UNKNOWN, 3,
+		UNKNOWN},
+};
+
+/*
+ * A young collection that was counted makes it young, whatever else its operation is: PAUSE_CONCURRENT comes of the
+ * operation's name, and where one safepoint runs several operations (8, 11) that is the name of the first alone.
+ */
+static enum hotspot_class class_of(const struct pause *pause)
+{
+	if (!pause_collects(pause))
+		return HOTSPOT_OTHER;
+	if (pause->flags & PAUSE_FULL || pause->safepoint.full > 0)
+		return HOTSPOT_FULL;
+	if (pause->safepoint.young > 0)
+		return HOTSPOT_YOUNG;
+	if (pause->flags & PAUSE_CONCURRENT)
+		return HOTSPOT_STEP;
+	return pause->generation ? HOTSPOT_UNKNOWN : HOTSPOT_YOUNG;
+}
+
+static bool at_exit(const struct strtab *strings, const struct pause *pause)
+{
+	const char *operation;
+
+	if (pause->cause == CAUSE_SHUTDOWN)
+		return true;
+	if (!pause->safepoint.operation)
+		return false;
+	operation = strtab_get(strings, pause->safepoint.operation);
+	return !strcmp(operation, "Exit") || !strcmp(operation, "Halt");
+}
+
+static void judge(const struct strtab *strings, struct pause *pause)
+{
+	enum hotspot_class class = class_of(pause);
+
+	pause->class = &classes[class];
+	pause->collects = class != HOTSPOT_OTHER;
+	if (class == HOTSPOT_UNKNOWN && !pause->safepoint.cause && pause->safepoint.heap_after < 0)
+		pause->collects = UNKNOWN;
+	pause->at_exit = at_exit(strings, pause);
+}
+
+/* The cause of a collection; of what is none, or a step of one, its operation. */
+static uint32_t reason(const struct pause *pause)
+{
+	const struct safepoint *facts = &pause->safepoint;
+	enum hotspot_class class = hotspot_class(pause);
+
+	if (class == HOTSPOT_OTHER || class == HOTSPOT_STEP)
+		return facts->operation ? facts->operation : facts->cause;
+	return facts->cause ? facts->cause : facts->operation;
+}
+
+static bool starts_with_any(const char *text, const char *const *prefixes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(text, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* By the package; a class without one is the user's. */
+static enum origin origin(const char *function, const char *file)
+{
+	static const char *const jdk[] = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
+	/* Under a framework's name, but what a user runs and changes. */
+	static const char *const examples[] = {"org.apache.spark.examples.",
+		"org.deeplearning4j.examples.", "org.nd4j.examples.", "hex.examples."};
+	static const char *const frameworks[] = {"org.nd4j.", "org.deeplearning4j.", "org.datavec.",
+		"org.bytedeco.", "org.apache.", "hex.", "water.", "ai.h2o.", "ml.dmlc.",
+		"com.microsoft.azure.synapse.", "org.tensorflow.", "ai.djl.", "ai.onnxruntime.",
+		"org.pytorch.", "smile.", "scala.", "kotlin.", "kotlinx.", "clojure.", "groovy.",
+		"io.netty.", "io.grpc.", "com.google.common.", "com.google.protobuf.",
+		"com.fasterxml.", "com.esotericsoftware.", "org.codehaus.", "org.eclipse.",
+		"org.springframework.", "org.slf4j.", "ch.qos.logback.", "it.unimi.dsi.",
+		"net.jpountz.", "com.github.luben.", "org.xerial.", "breeze.", "akka.", "reactor.",
+		"org.junit.", "org.gradle."};
+
+	if (starts_with_any(function, jdk, ARRAY_SIZE(jdk)))
+		return ORIGIN_RUNTIME;
+	if (starts_with_any(function, examples, ARRAY_SIZE(examples)))
+		return ORIGIN_USER;
+	return starts_with_any(function, frameworks, ARRAY_SIZE(frameworks)) ? ORIGIN_FRAMEWORK
+									     : ORIGIN_USER;
+}
+
+const struct runtime_meaning meaning_hotspot = {
+	.kind = "hotspot",
+	.label = "HotSpot",
+	.subject = "Safepoints",
+	.cause = "safepoints",
+	.pause = "safepoint",
+	.pauses = "safepoints",
+	.verb = "stopped",
+	.process = "a JVM",
+	.lang = LANG_JAVA,
+	.classes = classes,
+	.class_count = HOTSPOT_CLASSES,
+	.judge = judge,
+	.reason = reason,
+	.origin = origin,
+};
