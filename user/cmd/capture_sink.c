@@ -112,7 +112,7 @@ static int on_pause(void *arg, const struct pause *pause)
 		return 0;
 	}
 	/* Stack and words before the pause that names them: the store may commit at any time. */
-	if (pause->stack || pause->flags & PAUSE_SAFEPOINT)
+	if (pause->stack || pause->flags & PAUSE_HAS_FACTS)
 		r = store_put_stacks(capture->store, trace_stacks(capture->trace));
 	return r ? r : store_put_pause(capture->store, pause);
 }

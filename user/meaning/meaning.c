@@ -54,6 +54,21 @@ const struct runtime_meaning *meaning_of_runtime(const struct recording *recordi
 	return runtime ? meaning_of(runtime->kind) : &unknown;
 }
 
+int meaning_fact(const struct runtime_meaning *meaning, const char *key)
+{
+	for (int i = 0; i < meaning->fact_count; i++)
+		if (!strcmp(meaning->facts[i].key, key))
+			return i;
+	return -1;
+}
+
+void meaning_forget(const struct runtime_meaning *meaning, struct pause *pause)
+{
+	pause->flags &= ~(uint32_t)PAUSE_HAS_FACTS;
+	for (int i = 0; i < meaning->fact_count; i++)
+		pause->facts[i] = fact_is_id(meaning->facts[i].unit) ? 0 : UNKNOWN;
+}
+
 void meaning_judge(const struct recording *recording, const struct strtab *strings, struct pause *pause)
 {
 	meaning_of_runtime(recording, pause->runtime)->judge(strings, pause);

@@ -29,6 +29,27 @@ struct pause_class {
 #define CLASSES_MOST  8 /* of one runtime */
 #define CLASS_COLOURS 4
 
+enum fact_unit {
+	FACT_NS,
+	FACT_BYTES,
+	FACT_COUNT,
+	FACT_THREAD, /* its number, as the host sees it */
+	FACT_STRING, /* an id in stack_table.strings; 0: not known */
+	FACT_STACK,  /* a node of the stack table; STACK_NONE: not known */
+};
+
+/* What a runtime tells of its pauses and others do not. */
+struct pause_fact {
+	const char *key;  /* in the store, for good; in JSON, unless .json is set */
+	const char *json;
+	const char *name; /* for people: "reaching (time to safepoint)" */
+	enum fact_unit unit;
+	bool part; /* of the pause's duration: all parts together are no longer than that */
+};
+
+/* A fact that rooms for all runtimes look at, whoever has it: the time from asking threads to stop until they had. */
+#define FACT_TTSP "ttsp_ns"
+
 /* The entry of one runtime. */
 struct runtime_meaning {
 	const char *kind;	     /* struct runtime.kind: "cpython" */
@@ -41,6 +62,10 @@ struct runtime_meaning {
 	uint32_t lang;		     /* enum frame_lang of its frames; 0: none of its own */
 	const struct pause_class *classes; /* of all its pauses */
 	uint8_t class_count;
+
+	const struct pause_fact *facts; /* at most PAUSE_FACTS; their places in struct pause.facts are for good, too */
+	uint8_t fact_count;
+	const char *fact_table; /* that holds them in the store, a column each; NULL: the table for all runtimes */
 
 	/* Sets @pause's class, collects and at_exit by what was observed; @strings are those that its facts name. */
 	void (*judge)(const struct strtab *strings, struct pause *pause);
@@ -66,6 +91,17 @@ const struct runtime_meaning *meaning_of_runtime(const struct recording *recordi
 
 /* Sets @pause's class, collects and at_exit: done once, by who makes or reads it. */
 void meaning_judge(const struct recording *recording, const struct strtab *strings, struct pause *pause);
+
+/* The place of the fact called @key; -1: this runtime has none. */
+int meaning_fact(const struct runtime_meaning *meaning, const char *key);
+
+/* Nothing is known of @pause but what every runtime's have. */
+void meaning_forget(const struct runtime_meaning *meaning, struct pause *pause);
+
+static inline bool fact_is_id(enum fact_unit unit)
+{
+	return unit >= FACT_STRING;
+}
 
 /* "automatic", or the runtime's own words, and how long they are. Not safe to show as they are. */
 const char *meaning_reason(const struct strtab *strings, const struct pause *pause, size_t *ret_len);

@@ -25,13 +25,16 @@ enum pause_flag { /* stored: append only */
 	PAUSE_NO_COLLECTION = 1 << 3, /* a safepoint in which nothing was collected */
 	PAUSE_FULL = 1 << 4,	      /* HotSpot: at least one collection in it was full */
 	PAUSE_CONCURRENT = 1 << 5,    /* HotSpot: a step of a concurrent cycle (G1 Remark, ZGC's marks, …) */
-	PAUSE_SAFEPOINT = 1 << 6,     /* .safepoint holds facts */
+	PAUSE_HAS_FACTS = 1 << 6,     /* .facts hold something */
+	PAUSE_SAFEPOINT = PAUSE_HAS_FACTS,
 	PAUSE_INEXACT = 1 << 7,	      /* start or duration are the probes', not the runtime's own */
 	PAUSE_UNFINISHED = 1 << 8,    /* it lasted at least until end_ns: the recording, or its process, ended */
 	PAUSE_BEGUN_BEFORE = 1 << 9,  /* it lasted at least from start_ns on: the recording began within it */
 };
 
 struct pause_class;
+
+#define PAUSE_FACTS 12 /* of one runtime, at most */
 
 struct pause {
 	uint64_t id; /* from 1, in the order the pauses ended */
@@ -54,7 +57,14 @@ struct pause {
 	 */
 	int64_t waited_ns;
 	uint32_t stack; /* node of the stack table, innermost frame; STACK_NONE if not taken */
-	struct safepoint safepoint; /* of a HotSpot runtime; otherwise .operation is 0, and so is the rest */
+	/*
+	 * What its runtime alone knows of it, in the order of the facts in its entry in meaning/: UNKNOWN, or 0 for a string
+	 * or a stack, where not known. Of a runtime without such facts they mean nothing.
+	 */
+	union {
+		int64_t facts[PAUSE_FACTS];
+		struct safepoint safepoint; /* the same, by the names that they have for HotSpot */
+	};
 	/*
 	 * What all this means, which the runtime's entry in meaning/ says once the pause is there: never observed, never
 	 * stored.
@@ -63,6 +73,8 @@ struct pause {
 	int8_t collects; /* whether anything was collected in it: 1, 0, or UNKNOWN */
 	bool at_exit;	 /* of the runtime: training is over */
 };
+
+_Static_assert(sizeof(struct safepoint) == PAUSE_FACTS * sizeof(int64_t), "one place for each fact");
 
 /* Whether the runtime collected in this pause: a safepoint need not hold a collection. */
 static inline bool pause_collects(const struct pause *pause)

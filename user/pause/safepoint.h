@@ -11,8 +11,8 @@
  * where all of them are known. Strings are ids in stack_table.strings (and .gct's table string).
  */
 struct safepoint {
-	uint32_t operation; /* "G1CollectForAllocation": as -Xlog:safepoint calls it */
-	uint32_t cause;	    /* "G1 Evacuation Pause": HotSpot's own words; 0 without a collection */
+	int64_t operation; /* "G1CollectForAllocation": as -Xlog:safepoint calls it */
+	int64_t cause;	   /* "G1 Evacuation Pause": HotSpot's own words; 0 without a collection */
 	int64_t ttsp_ns;    /* from the request until all threads stood still */
 	int64_t cleanup_ns; /* JDK 11 to 23 */
 	int64_t core_ns;    /* "At safepoint": the operation itself */
@@ -20,7 +20,7 @@ struct safepoint {
 	int64_t heap_before, heap_after; /* bytes used, around the collections within */
 	int64_t young, full; /* collections within; UNKNOWN: not counted */
 	int64_t late_tid;    /* the thread that reached the safepoint last, host's number; only after a long ttsp */
-	uint32_t late_stack; /* node of the stack table: where it was; STACK_NONE if not taken */
+	int64_t late_stack;  /* node of the stack table: where it was; STACK_NONE if not taken */
 };
 
 /* A thread's name, as the kernel knows it. */

@@ -175,7 +175,7 @@ static int begin_reading(struct store_reader *reader, struct store_reader **ret,
 	}
 	reader->pauses = (struct cursor){.table = "pause", .things = "pauses"};
 	reader->marks = (struct cursor){.table = "step_mark", .things = "step marks"};
-	reader->safepoints = (struct cursor){.table = "safepoint", .things = "safepoints"};
+	reader_begin_facts(reader);
 	reader->recording.bytes = bytes_of(reader, SQLITE_FCNTL_FILE_POINTER) +
 		bytes_of(reader, SQLITE_FCNTL_JOURNAL_POINTER);
 	*ret = reader;
@@ -226,7 +226,7 @@ void store_reader_free(struct store_reader *reader)
 		return;
 	sqlite3_finalize(reader->pauses.rows);
 	sqlite3_finalize(reader->marks.rows);
-	sqlite3_finalize(reader->safepoints.rows);
+	reader_end_facts(reader);
 	sqlite3_close(reader->db);
 	recording_release(&reader->recording);
 	if (reader->stacks_loaded)

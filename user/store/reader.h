@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include "meaning.h"
 #include "store.h"
 #include "u64map.h"
 
@@ -16,9 +17,30 @@ struct cursor {
 	bool ended;
 };
 
+#define OWN_TABLES 8 /* of runtimes that have one for their facts, at most */
+
 /* Of the stack that ends in a node. */
 struct stack_size {
 	uint32_t depth, bytes;
+};
+
+/* Pauses' facts from a table of one runtime: a row each, a column for each fact. */
+struct own_facts {
+	const struct runtime_meaning *meaning; /* NULL: not begun */
+	struct cursor cursor;
+	struct fact_row {
+		uint64_t pause; /* 0: none */
+		int64_t facts[PAUSE_FACTS];
+	} ahead; /* the last row read: that of this pause or a later one */
+};
+
+/* The same from the table for all runtimes: a row for each fact that is known. */
+struct general_facts {
+	struct cursor cursor;
+	struct general_row {
+		uint64_t pause; /* 0: none */
+		char key[32];
+	} ahead; /* its value is still in the statement's row */
 };
 
 struct store_reader {
@@ -35,11 +57,9 @@ struct store_reader {
 	uint64_t clocks; /* rows of that table read */
 	struct u64map runtimes; /* process → how many */
 	VEC(struct stack_size) sizes; /* by node, while stacks are loaded */
-	struct cursor pauses, marks, safepoints;
-	struct safepoint_row {
-		uint64_t pause; /* 0: none */
-		struct safepoint facts;
-	} ahead; /* of safepoints, the last row read: that of this pause or a later one */
+	struct cursor pauses, marks;
+	struct own_facts own[OWN_TABLES];
+	struct general_facts general;
 };
 
 /* Notes that the file is damaged, in words; the first note stays. */
@@ -91,11 +111,18 @@ int64_t reader_known(sqlite3_stmt *row, int at, int64_t max);
 int reader_read_waits(struct store_reader *reader);
 
 /*
- * Fills in what is known of @pause as a safepoint; pauses are to come by ascending id. The flag
- * PAUSE_SAFEPOINT goes if that is nothing: the file is damaged then. 0 or -ENOMEM.
+ * Fills in the facts of @pause, of a runtime that @meaning is of; pauses are to come by ascending id. The flag
+ * PAUSE_HAS_FACTS goes if there are none. 0 or -ENOMEM.
  */
-int reader_join_safepoint(struct store_reader *reader, struct pause *pause);
-void reader_rewind_safepoints(struct store_reader *reader);
+int reader_join_facts(struct store_reader *reader, const struct runtime_meaning *meaning, struct pause *pause);
+void reader_begin_facts(struct store_reader *reader);
+void reader_rewind_facts(struct store_reader *reader);
+void reader_end_facts(struct store_reader *reader);
+
+/* Column @at, an id of the file's table string, as that of stacks.strings. 0 for NULL, or one not there. */
+uint32_t reader_string_id(struct store_reader *reader, const struct cursor *cursor, int at);
+/* The same for a stack. */
+uint32_t reader_stack_id(struct store_reader *reader, const struct cursor *cursor, int at);
 
 /* Makes @cursor stand before the first row of @sql, whose parameter is the id to begin after. */
 int cursor_begin(

@@ -68,21 +68,23 @@ static int begin_pauses(struct store_reader *reader, struct err *err)
 
 int store_next_pause(struct store_reader *reader, struct pause *ret, struct err *err)
 {
+	const struct runtime_meaning *meaning;
 	int r = reader->pauses.rows ? 0 : begin_pauses(reader, err);
 
 	r = r ? r : cursor_next(reader, &reader->pauses, read_pause, ret, err);
 	if (r <= 0)
 		return r;
-	if (ret->flags & PAUSE_SAFEPOINT && reader_join_safepoint(reader, ret))
+	meaning = meaning_of_runtime(&reader->recording, ret->runtime);
+	if (reader_join_facts(reader, meaning, ret))
 		return err_set(err, ENOMEM, "cannot read %s: out of memory", reader->path);
-	meaning_judge(&reader->recording, reader->stacks.strings, ret);
+	meaning->judge(reader->stacks.strings, ret);
 	return r;
 }
 
 int store_rewind(struct store_reader *reader)
 {
 	cursor_rewind(&reader->pauses);
-	reader_rewind_safepoints(reader);
+	reader_rewind_facts(reader);
 	return 0;
 }
 

@@ -24,6 +24,7 @@ static const struct {
 	{"stall", true},
 	{"phase", true},
 	{"thread", true},
+	{"fact", true},
 };
 
 /* Asks what SQLite itself resolved the name to: rows of sqlite_schema can be forged. */

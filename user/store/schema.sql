@@ -59,7 +59,8 @@ CREATE TABLE pause (
 	generation    INTEGER,
 	cause         INTEGER NOT NULL,    -- 0 unknown, 1 automatic, 2 manual, 3 shutdown, 4 in the runtime's words (safepoint.cause)
 	flags         INTEGER NOT NULL,    -- sum of: 1 the thread slept within, 2 collector called again within, 4 stack truncated,
-	                                   -- 8 no collection, 16 a full one, 32 step of a concurrent cycle, 64 has a row in safepoint,
+	                                   -- 8 no collection, 16 a full one, 32 step of a concurrent cycle, 64 has a row in safepoint
+	                                   -- (of HotSpot) or rows in fact (of others),
 	                                   -- 128 times are the probes', not the runtime's own, 256 lasted at least so long:
 	                                   -- the recording or its process ended in it, 512 likewise: the recording began in it
 	collected     INTEGER,             -- objects
@@ -87,6 +88,14 @@ CREATE TABLE safepoint (
 	full        INTEGER,
 	late_tid    INTEGER,               -- the thread that came last, after a long ttsp_ns
 	late_stack  INTEGER REFERENCES stack (id)
+) STRICT;
+
+-- What is known of the pauses of other runtimes, one row a fact. Which keys there are is the runtime's to say.
+CREATE TABLE fact (
+	id    INTEGER PRIMARY KEY,         -- in the order of pauses
+	pause INTEGER NOT NULL REFERENCES pause (id),
+	key   TEXT NOT NULL,               -- 'ttsp_ns', …
+	value INTEGER NOT NULL             -- ns, bytes, a count, a tid, or a row of string or stack: by its key
 ) STRICT;
 
 -- Times that one thread waited for the collector. Never part of a pause.

@@ -44,7 +44,7 @@ int store_put_thread(struct store_writer *writer, const struct thread *thread);
 /* Writes the strings, frames and nodes that @stacks gained since the last call. */
 int store_put_stacks(struct store_writer *writer, const struct stack_table *stacks);
 /*
- * A pause with PAUSE_SAFEPOINT is written with its .safepoint. Stacks and strings that a pause, stall or
+ * A pause with PAUSE_HAS_FACTS is written with them, if its runtime has been put. Stacks and strings that a pause, stall or
  * phase names must have been put before it. One that ends before it begins is refused with -EINVAL.
  */
 int store_put_pause(struct store_writer *writer, const struct pause *pause);

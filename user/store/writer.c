@@ -12,14 +12,10 @@
 #define FOUR(rows)	 rows "," rows "," rows "," rows
 #define PAUSE_1	     "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 #define PAUSE_16     FOUR(FOUR(PAUSE_1))
-#define SAFEPOINT_1  "(?,?,?,?,?,?,?,?,?,?,?,?,?)"
-#define SAFEPOINT_16 FOUR(FOUR(SAFEPOINT_1))
 #define MARK_1	     "(?,?,?,?)"
 #define MARK_64	     FOUR(FOUR(FOUR(MARK_1)))
 
 _Static_assert(sizeof(PAUSE_16) == PAUSE_BATCH * (2 * PAUSE_COLUMNS + 2), "rows and columns");
-_Static_assert(
-	sizeof(SAFEPOINT_16) == PAUSE_BATCH * (2 * SAFEPOINT_COLUMNS + 2), "rows and columns");
 _Static_assert(sizeof(MARK_64) == MARK_BATCH * (2 * MARK_COLUMNS + 2), "rows and columns");
 
 static const char *const put_sql[PUTS] = {
@@ -38,8 +34,7 @@ static const char *const put_sql[PUTS] = {
 	[STACK] = "INSERT INTO stack VALUES (?,?,?)",
 	[PAUSE] = "INSERT INTO pause VALUES " PAUSE_1,
 	[PAUSES] = "INSERT INTO pause VALUES " PAUSE_16,
-	[SAFEPOINT] = "INSERT INTO safepoint VALUES " SAFEPOINT_1,
-	[SAFEPOINTS] = "INSERT INTO safepoint VALUES " SAFEPOINT_16,
+	[FACT] = "INSERT INTO fact (pause, key, value) VALUES (?,?,?)",
 	[MARK] = "INSERT INTO step_mark VALUES " MARK_1,
 	[MARKS] = "INSERT INTO step_mark VALUES " MARK_64,
 };
@@ -152,6 +147,8 @@ int writer_prepare(struct store_writer *writer)
 		rc = sqlite3_prepare_v3(writer->db, put_sql[i], -1, SQLITE_PREPARE_PERSISTENT,
 			&writer->put[i], NULL);
 	if (rc == SQLITE_OK)
+		rc = writer_prepare_facts(writer);
+	if (rc == SQLITE_OK)
 		rc = sqlite3_prepare_v3(writer->db, "BEGIN", -1, SQLITE_PREPARE_PERSISTENT,
 			&writer->begin, NULL);
 	if (rc == SQLITE_OK)
@@ -173,6 +170,7 @@ static void finalize(struct store_writer *writer)
 		sqlite3_finalize(writer->put[i]);
 		writer->put[i] = NULL;
 	}
+	writer_finalize_facts(writer);
 	sqlite3_finalize(steal_ptr(writer->begin));
 	sqlite3_finalize(steal_ptr(writer->commit));
 }
@@ -235,6 +233,7 @@ static int verify(struct store_writer *writer)
 	static const char sql[] = "SELECT (SELECT count(*) FROM pause), (SELECT count(*) FROM step_mark),"
 				  "(SELECT count(*) FROM stack), (SELECT count(*) FROM frame),"
 				  "(SELECT count(*) FROM string), (SELECT count(*) FROM safepoint),"
+				  "(SELECT count(*) FROM fact),"
 				  "(SELECT count(*) FROM stall), (SELECT count(*) FROM phase)";
 	sqlite3_stmt *counts;
 	int rc = sqlite3_prepare_v2(writer->db, sql, -1, &counts, NULL);
@@ -268,6 +267,7 @@ static void writer_free(struct store_writer *writer)
 {
 	writer_close(writer);
 	store_claim_release(&writer->file);
+	u64map_release(&writer->runtimes);
 	free(writer->path);
 	free(writer);
 }

@@ -3,15 +3,18 @@
 
 #include <sqlite3.h>
 
+#include "meaning.h"
 #include "store.h"
 #include "store_file.h"
+#include "u64map.h"
 
 /* Rows that one INSERT takes: a third cheaper than one each. */
 #define PAUSE_BATCH 16
 #define MARK_BATCH  64
 
+#define OWN_TABLES 8 /* of runtimes that have one for their facts, at most */
+
 #define PAUSE_COLUMNS	  17
-#define SAFEPOINT_COLUMNS 13
 #define MARK_COLUMNS	  4
 
 enum put {
@@ -30,8 +33,7 @@ enum put {
 	STACK,
 	PAUSE,
 	PAUSES, /* PAUSE_BATCH of them */
-	SAFEPOINT,
-	SAFEPOINTS, /* PAUSE_BATCH of them */
+	FACT,
 	MARK,
 	MARKS, /* MARK_BATCH of them */
 	PUTS,
@@ -48,6 +50,12 @@ struct store_writer {
 	/* What its ids are larger by in the file, which holds those of the generations before too. */
 	uint32_t string_base, frame_base, node_base;
 	struct pause pauses[PAUSE_BATCH];
+	const struct runtime_meaning *meanings[PAUSE_BATCH]; /* of them; NULL: one without facts */
+	struct own_puts {
+		const struct runtime_meaning *meaning;
+		sqlite3_stmt *one, *batch; /* PAUSE_BATCH of them */
+	} own[OWN_TABLES]; /* for the facts of runtimes that have a table for theirs */
+	struct u64map runtimes; /* id → its struct runtime_meaning */
 	struct mark marks[MARK_BATCH];
 	unsigned pause_count, mark_count; /* in the batches */
 	int64_t mark_id;		  /* of the last mark written */
@@ -58,6 +66,16 @@ struct store_writer {
 	int failed;	  /* -errno of the first failure, after which nothing is taken */
 	struct err error;
 };
+
+/* The entry of runtime @id, if pauses of such have facts; else NULL. */
+const struct runtime_meaning *writer_meaning(const struct store_writer *writer, uint32_t runtime);
+
+/* Prepares the statements for facts; an SQLite result. Takes them away. */
+int writer_prepare_facts(struct store_writer *writer);
+void writer_finalize_facts(struct store_writer *writer);
+
+/* Writes the facts of the first @count pauses of the batch, whose rows are written. 0 or -errno, with the failure set. */
+int writer_put_facts(struct store_writer *writer, unsigned count);
 
 /* The file's id for one of the stack table's; 0 stays 0. */
 static inline uint32_t in_file(uint32_t id, uint32_t base)
@@ -99,4 +117,10 @@ static inline void bind_known(sqlite3_stmt *statement, int at, int64_t value)
 		sqlite3_bind_null(statement, at);
 	else
 		sqlite3_bind_int64(statement, at, value);
+}
+
+/* A row of another table, from 1; 0 is none. */
+static inline void bind_id(sqlite3_stmt *put, int at, uint32_t id)
+{
+	bind_known(put, at, id ? (int64_t)id : UNKNOWN);
 }

@@ -79,6 +79,8 @@ int store_put_runtime(struct store_writer *writer, const struct runtime *runtime
 
 	if (!put)
 		return writer->failed;
+	if (u64map_put(&writer->runtimes, runtime->id, (uint64_t)(uintptr_t)meaning_of(runtime->kind)))
+		return writer_fail(writer, SQLITE_NOMEM);
 	sqlite3_bind_int64(put, 1, runtime->id);
 	sqlite3_bind_int64(put, 2, runtime->process);
 	bind_field(put, 3, runtime->kind);

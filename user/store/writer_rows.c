@@ -8,12 +8,6 @@
  */
 #define COMMIT_ROWS 16384
 
-/* A row of another table, from 1; 0 is none. */
-static void bind_id(sqlite3_stmt *put, int at, uint32_t id)
-{
-	bind_known(put, at, id ? (int64_t)id : UNKNOWN);
-}
-
 /* Binds @pause to the parameters after the first @at. */
 static void bind_pause(sqlite3_stmt *put, int at, const struct pause *pause)
 {
@@ -36,55 +30,12 @@ static void bind_pause(sqlite3_stmt *put, int at, const struct pause *pause)
 	bind_known(put, at + 17, pause->waited_ns);
 }
 
-/* The same for what is known of @pause as a safepoint. */
-static void bind_safepoint(sqlite3_stmt *put, int at, const struct pause *pause)
-{
-	const struct safepoint *safepoint = &pause->safepoint;
-
-	bind_unsigned(put, at + 1, pause->id);
-	bind_id(put, at + 2, safepoint->operation);
-	bind_id(put, at + 3, safepoint->cause);
-	bind_known(put, at + 4, safepoint->ttsp_ns);
-	bind_known(put, at + 5, safepoint->cleanup_ns);
-	bind_known(put, at + 6, safepoint->core_ns);
-	bind_known(put, at + 7, safepoint->leave_ns);
-	bind_known(put, at + 8, safepoint->heap_before);
-	bind_known(put, at + 9, safepoint->heap_after);
-	bind_known(put, at + 10, safepoint->young);
-	bind_known(put, at + 11, safepoint->full);
-	bind_known(put, at + 12, safepoint->late_tid);
-	bind_id(put, at + 13, safepoint->late_stack);
-}
-
 static void bind_mark(sqlite3_stmt *put, int at, const struct mark *mark, int64_t id)
 {
 	sqlite3_bind_int64(put, at + 1, id);
 	sqlite3_bind_int64(put, at + 2, mark->series);
 	bind_unsigned(put, at + 3, mark->time_ns);
 	bind_known(put, at + 4, mark->rss_bytes);
-}
-
-/* Writes what is known of those of the first @count pauses of the batch that are safepoints. */
-static int put_safepoints(struct store_writer *writer, unsigned count)
-{
-	unsigned safepoints = 0;
-	int r = 0;
-
-	for (unsigned i = 0; i < count; i++)
-		safepoints += !!(writer->pauses[i].flags & PAUSE_SAFEPOINT);
-	if (safepoints == PAUSE_BATCH) {
-		for (unsigned i = 0; i < count; i++)
-			bind_safepoint(writer->put[SAFEPOINTS], (int)i * SAFEPOINT_COLUMNS,
-				&writer->pauses[i]);
-		return writer_step(writer, writer->put[SAFEPOINTS]);
-	}
-	for (unsigned i = 0; i < count && safepoints && !r; i++) {
-		if (!(writer->pauses[i].flags & PAUSE_SAFEPOINT))
-			continue;
-		bind_safepoint(writer->put[SAFEPOINT], 0, &writer->pauses[i]);
-		r = writer_step(writer, writer->put[SAFEPOINT]);
-	}
-	return r;
 }
 
 /* Writes the pauses of the batch, all at once if it is full. */
@@ -99,14 +50,14 @@ static int flush_pauses(struct store_writer *writer)
 			bind_pause(writer->put[PAUSES], (int)i * PAUSE_COLUMNS, &writer->pauses[i]);
 		r = writer_step(writer, writer->put[PAUSES]);
 		writer->written += r ? 0 : count;
-		return r ? r : put_safepoints(writer, count);
+		return r ? r : writer_put_facts(writer, count);
 	}
 	for (unsigned i = 0; i < count && !r; i++) {
 		bind_pause(writer->put[PAUSE], 0, &writer->pauses[i]);
 		r = writer_step(writer, writer->put[PAUSE]);
 		writer->written += !r;
 	}
-	return r ? r : put_safepoints(writer, count);
+	return r ? r : writer_put_facts(writer, count);
 }
 
 static int flush_marks(struct store_writer *writer)
@@ -146,26 +97,34 @@ static int put_event(struct store_writer *writer, sqlite3_stmt *put)
 }
 
 /* Ids of the stack table → those of the file. */
-static void translate(const struct store_writer *writer, struct pause *pause)
+static void translate(
+	const struct store_writer *writer, const struct runtime_meaning *meaning, struct pause *pause)
 {
 	pause->stack = in_file(pause->stack, writer->node_base);
-	if (!(pause->flags & PAUSE_SAFEPOINT))
-		return;
-	pause->safepoint.operation = in_file(pause->safepoint.operation, writer->string_base);
-	pause->safepoint.cause = in_file(pause->safepoint.cause, writer->string_base);
-	pause->safepoint.late_stack = in_file(pause->safepoint.late_stack, writer->node_base);
+	for (int i = 0; meaning && i < meaning->fact_count; i++) {
+		uint32_t id = (uint32_t)pause->facts[i];
+
+		if (meaning->facts[i].unit == FACT_STRING)
+			pause->facts[i] = in_file(id, writer->string_base);
+		else if (meaning->facts[i].unit == FACT_STACK)
+			pause->facts[i] = in_file(id, writer->node_base);
+	}
 }
 
 int store_put_pause(struct store_writer *writer, const struct pause *pause)
 {
+	const struct runtime_meaning *meaning;
+
 	if (!writer_begin(writer, PAUSE)) {
 		writer->lost++;
 		return writer->failed;
 	}
 	if (pause->end_ns < pause->start_ns)
 		return -EINVAL;
+	meaning = pause->flags & PAUSE_HAS_FACTS ? writer_meaning(writer, pause->runtime) : NULL;
 	writer->pauses[writer->pause_count] = *pause;
-	translate(writer, &writer->pauses[writer->pause_count++]);
+	writer->meanings[writer->pause_count] = meaning;
+	translate(writer, meaning, &writer->pauses[writer->pause_count++]);
 	if (++writer->pending >= COMMIT_ROWS)
 		return store_commit(writer);
 	return writer->pause_count == PAUSE_BATCH ? flush_pauses(writer) : 0;

@@ -22,9 +22,9 @@ static enum hotspot_class class_of(const struct pause *pause)
 {
 	if (!pause_collects(pause))
 		return HOTSPOT_OTHER;
-	if (pause->flags & PAUSE_FULL || pause->safepoint.full > 0)
+	if (pause->flags & PAUSE_FULL || pause->facts[HOTSPOT_FULL_COLLECTIONS] > 0)
 		return HOTSPOT_FULL;
-	if (pause->safepoint.young > 0)
+	if (pause->facts[HOTSPOT_YOUNG_COLLECTIONS] > 0)
 		return HOTSPOT_YOUNG;
 	if (pause->flags & PAUSE_CONCURRENT)
 		return HOTSPOT_STEP;
@@ -37,9 +37,9 @@ static bool at_exit(const struct strtab *strings, const struct pause *pause)
 
 	if (pause->cause == CAUSE_SHUTDOWN)
 		return true;
-	if (!pause->safepoint.operation)
+	if (!pause->facts[HOTSPOT_OPERATION])
 		return false;
-	operation = strtab_get(strings, pause->safepoint.operation);
+	operation = strtab_get(strings, (uint32_t)pause->facts[HOTSPOT_OPERATION]);
 	return !strcmp(operation, "Exit") || !strcmp(operation, "Halt");
 }
 
@@ -49,7 +49,7 @@ static void judge(const struct strtab *strings, struct pause *pause)
 
 	pause->class = &classes[class];
 	pause->collects = class != HOTSPOT_OTHER;
-	if (class == HOTSPOT_UNKNOWN && !pause->safepoint.cause && pause->safepoint.heap_after < 0)
+	if (class == HOTSPOT_UNKNOWN && !pause->facts[HOTSPOT_CAUSE] && pause->facts[HOTSPOT_HEAP_AFTER] < 0)
 		pause->collects = UNKNOWN;
 	pause->at_exit = at_exit(strings, pause);
 }
@@ -57,12 +57,13 @@ static void judge(const struct strtab *strings, struct pause *pause)
 /* The cause of a collection; of what is none, or a step of one, its operation. */
 static uint32_t reason(const struct pause *pause)
 {
-	const struct safepoint *facts = &pause->safepoint;
+	uint32_t operation = (uint32_t)pause->facts[HOTSPOT_OPERATION];
+	uint32_t cause = (uint32_t)pause->facts[HOTSPOT_CAUSE];
 	enum hotspot_class class = hotspot_class(pause);
 
 	if (class == HOTSPOT_OTHER || class == HOTSPOT_STEP)
-		return facts->operation ? facts->operation : facts->cause;
-	return facts->cause ? facts->cause : facts->operation;
+		return operation ? operation : cause;
+	return cause ? cause : operation;
 }
 
 static bool starts_with_any(const char *text, const char *const *prefixes, size_t count)
@@ -98,6 +99,23 @@ static enum origin origin(const char *function, const char *file)
 									     : ORIGIN_USER;
 }
 
+static const struct pause_fact facts[HOTSPOT_FACTS] = {
+	[HOTSPOT_OPERATION] = {"operation", NULL, "operation", FACT_STRING, false},
+	[HOTSPOT_CAUSE] = {"cause", NULL, "cause", FACT_STRING, false},
+	[HOTSPOT_TTSP] = {FACT_TTSP, NULL, "reaching (time to safepoint)", FACT_NS, true},
+	[HOTSPOT_CLEANUP] = {"cleanup_ns", NULL, "cleanup", FACT_NS, true},
+	[HOTSPOT_CORE] = {"core_ns", NULL, "at the safepoint", FACT_NS, true},
+	[HOTSPOT_LEAVE] = {"leave_ns", NULL, "leaving", FACT_NS, true},
+	[HOTSPOT_HEAP_BEFORE] = {"heap_before", "heap_before_bytes", "heap before", FACT_BYTES, false},
+	[HOTSPOT_HEAP_AFTER] = {"heap_after", "live_bytes", "heap after", FACT_BYTES, false},
+	[HOTSPOT_YOUNG_COLLECTIONS] = {"young", "young_collections", "young collections", FACT_COUNT, false},
+	[HOTSPOT_FULL_COLLECTIONS] = {"full", "full_collections", "full collections", FACT_COUNT, false},
+	[HOTSPOT_LATE_TID] = {"late_tid", NULL, "late thread", FACT_THREAD, false},
+	[HOTSPOT_LATE_STACK] = {"late_stack", NULL, "where it was", FACT_STACK, false},
+};
+
+_Static_assert(HOTSPOT_FACTS <= PAUSE_FACTS, "struct pause has room for them");
+
 const struct runtime_meaning meaning_hotspot = {
 	.kind = "hotspot",
 	.label = "HotSpot",
@@ -110,6 +128,9 @@ const struct runtime_meaning meaning_hotspot = {
 	.lang = LANG_JAVA,
 	.classes = classes,
 	.class_count = HOTSPOT_CLASSES,
+	.facts = facts,
+	.fact_count = HOTSPOT_FACTS,
+	.fact_table = "safepoint",
 	.judge = judge,
 	.reason = reason,
 	.origin = origin,

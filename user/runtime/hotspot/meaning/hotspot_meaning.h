@@ -1,6 +1,7 @@
 /* What the files of this folder share: the classes of HotSpot's pauses. */
 #pragma once
 
+#include "hotspot_facts.h"
 #include "meaning.h"
 
 /* What a safepoint was for. */

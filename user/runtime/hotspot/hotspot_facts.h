@@ -1,0 +1,19 @@
+/* The places in struct pause.facts of what HotSpot tells of its pauses. Stored: append only. */
+#pragma once
+
+enum hotspot_fact {
+	HOTSPOT_OPERATION, /* string: "G1CollectForAllocation", as -Xlog:safepoint calls it */
+	HOTSPOT_CAUSE,	   /* string: "G1 Evacuation Pause", HotSpot's own words; 0 without a collection */
+	/* ns; where all of them are known, together the pause's duration: */
+	HOTSPOT_TTSP,	 /* from the request until all threads stood still */
+	HOTSPOT_CLEANUP, /* JDK 11 to 23 */
+	HOTSPOT_CORE,	 /* "At safepoint": the operation itself */
+	HOTSPOT_LEAVE,	 /* "Leaving": threads run again one by one; JDK 19+ */
+	HOTSPOT_HEAP_BEFORE, /* bytes used, around the collections within */
+	HOTSPOT_HEAP_AFTER,
+	HOTSPOT_YOUNG_COLLECTIONS, /* within; UNKNOWN: not counted */
+	HOTSPOT_FULL_COLLECTIONS,
+	HOTSPOT_LATE_TID,   /* the thread that reached the safepoint last; only after a long ttsp */
+	HOTSPOT_LATE_STACK, /* where it was */
+	HOTSPOT_FACTS
+};
