@@ -320,11 +320,13 @@ static void take_trigger(struct world *w)
 	trigger->collected = number();
 }
 
+static const struct advice_kind some_kind = {"some", 1};
+
 static void take_advice(struct world *w)
 {
 	struct advice *advice = ADD(&w->advices.items);
 
-	advice->kind = small();
+	advice->kind = small() ? &some_kind : &advice_nothing;
 	advice->process = small();
 	advice->saves_ns = (uint64_t)number();
 	advice->saves_low_ns = (uint64_t)number();

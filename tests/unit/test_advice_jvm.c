@@ -5,6 +5,10 @@
  */
 #include <math.h>
 
+#include "jvm_advice.h"
+
+#define FIXTURE_KINDS	    jvm_advice_kinds
+#define FIXTURE_KINDS_COUNT JVM_ADVICES
 #include "advice_fixture.h"
 
 #define MIB	1048576.0
@@ -189,7 +193,7 @@ static struct program follow(const struct program *program, const struct advice 
 {
 	struct program after = *program;
 
-	switch (advice->kind) {
+	switch (kind_of(advice)) {
 	case ADVICE_YOUNG:
 		after.eden = number_after(advice->line,
 				     strstr(advice->line, "-Xmn") ? "-Xmn" : "NewSize=") /
@@ -406,23 +410,22 @@ static void test_promises_are_kept(void **state)
 
 		run(&programs[i].program, &world, &before);
 		advise(&world, &before, &advices);
-		for (int kind = 0; kind < ADVICE_KINDS; kind++) {
-			bool found = find(&advices, (enum advice_kind)kind);
+		for (int kind = 1; kind < JVM_ADVICES; kind++) {
+			bool found = find(&advices, kind);
 
 			if (programs[i].kinds & BIT(kind) && !found) {
 				print_message("# %s: %s is not advised\n", programs[i].program.name,
-					advice_name((enum advice_kind)kind));
+					FIXTURE_KINDS[kind].name);
 				broken++;
 			}
-			if ((kind < ADVICE_YOUNG && kind != ADVICE_NOTHING && found) ||
-				(programs[i].not_kinds & BIT(kind) && found)) {
+			if (programs[i].not_kinds & BIT(kind) && found) {
 				print_message("# %s: %s is advised\n", programs[i].program.name,
-					advice_name((enum advice_kind)kind));
+					FIXTURE_KINDS[kind].name);
 				broken++;
 			}
 		}
 		for (size_t j = 0; j < advices.items.count; j++)
-			if (advices.items.items[j].kind != ADVICE_NOTHING &&
+			if (kind_of(&advices.items.items[j]) != ADVICE_NOTHING &&
 				!try_advice(
 					&programs[i].program, &before, &advices.items.items[j])) {
 				print_message("# that was not kept\n");
@@ -573,7 +576,7 @@ static void test_waits(void **state)
 	static const struct {
 		uint32_t kind;
 		const char *functions, *signal;
-		enum advice_kind advice;
+		enum jvm_advice advice;
 		const char *line, *part;
 	} cases[] = {
 		{STALL_ALLOCATION, "org.example.Trainer.fit", "x", ADVICE_HEAP, "-Xmx768m",
@@ -629,7 +632,7 @@ static void test_little_cost_is_left_alone(void **state)
 	run(&program, &world, &before);
 	advise(&world, &before, &advices);
 	assert_int_equal(advices.items.count, 1);
-	assert_int_equal(advices.items.items[0].kind, ADVICE_NOTHING);
+	assert_int_equal(kind_of(&advices.items.items[0]), ADVICE_NOTHING);
 	assert_non_null(strstr(advices.items.items[0].title, "alone"));
 	advices_release(&advices);
 	attrib_release(&before);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advice_priv.h"
-#include "stats.h"
 #include "cleanup.h"
 #include "describe.h"
+#include "stats.h"
+#include "subjects.h"
 #include "parse.h"
 
 #define LEAST_SAVED 0.1	   /* of the pauses that count: less is not worth a change */
@@ -21,52 +21,28 @@ void advices_release(struct advices *advices)
 		vec_free(&advices->items);
 }
 
-const char *advice_name(enum advice_kind kind)
-{
-	static const char *const names[ADVICE_KINDS] = {
-		[ADVICE_NOTHING] = "nothing",
-		[ADVICE_FREEZE] = "freeze",
-		[ADVICE_THRESHOLD] = "threshold",
-		[ADVICE_MANUAL] = "manual",
-		[ADVICE_REMOVE] = "remove",
-		[ADVICE_CYCLES] = "cycles",
-		[ADVICE_DISABLE] = "disable",
-		[ADVICE_YOUNG] = "young",
-		[ADVICE_EXPLICIT_WINDOW] = "gc-window",
-		[ADVICE_EXPLICIT_OFF] = "explicit-off",
-		[ADVICE_EXPLICIT_CONCURRENT] = "explicit-concurrent",
-		[ADVICE_WORKSPACES] = "workspaces",
-		[ADVICE_MEMORY_LIMIT] = "memory-limit",
-		[ADVICE_TTSP] = "ttsp",
-		[ADVICE_METASPACE] = "metaspace",
-		[ADVICE_HEAP] = "heap",
-	};
+const struct advice_kind advice_nothing = {"nothing", 0};
 
-	return kind < ADVICE_KINDS ? names[kind] : "unknown";
+const char *advice_name(const struct advice_kind *kind)
+{
+	return kind->name;
 }
 
 double advice_share(const struct advising *advising, double ns)
 {
-	return advising->facts->time_ns ? ns / (double)advising->facts->time_ns : 0;
+	return advising->subject->time_ns ? ns / (double)advising->subject->time_ns : 0;
 }
 
 const char *advice_time(const struct advising *advising)
 {
-	return advising->facts->track ? "of training time" : "of the traced time";
-}
-
-bool advice_of_dl4j(const struct advising *advising)
-{
-	const struct step_track *track = advising->facts->track;
-
-	return track && !strncmp(track->signal, "dl4j:", 5);
+	return advising->subject->track ? "of training time" : "of the traced time";
 }
 
 uint64_t advice_most(const struct advising *advising)
 {
-	uint64_t most = advising->facts->overlap_ns;
+	uint64_t most = advising->subject->overlap_ns;
 
-	stats_add(&most, advising->facts->jvm.stall_ns);
+	stats_add(&most, advising->subject->stall_ns);
 	return most;
 }
 
@@ -75,8 +51,8 @@ static uint64_t bounded(double ns, double most)
 	return stats_whole(fmin(ns, most));
 }
 
-struct advice *advice_add(struct advising *advising, enum advice_kind kind, double saves,
-	double low, double high, int *ret_r)
+struct advice *advice_add(
+	struct advising *advising, int kind, double saves, double low, double high, int *ret_r)
 {
 	double most = (double)advice_most(advising);
 	struct advice *advice;
@@ -92,8 +68,8 @@ struct advice *advice_add(struct advising *advising, enum advice_kind kind, doub
 		return NULL;
 	}
 	*advice = (struct advice){
-		.kind = kind,
-		.process = advising->facts->process,
+		.kind = &advising->adviser->kinds[kind],
+		.process = advising->subject->process,
 		.saves_ns = bounded(saves, most),
 		.saves_low_ns = bounded(low, most),
 		.saves_high_ns = bounded(high, most),
@@ -104,141 +80,114 @@ struct advice *advice_add(struct advising *advising, enum advice_kind kind, doub
 	return advice;
 }
 
-/* Why there is nothing to gain. */
-static const char *why_nothing(const struct advising *advising, bool harmless)
+/* "Pauses in steps fall from 6.63 s (57 % of training time) to about 2.9 s (2.1 s … 3.8 s)" */
+void advice_say_fall(const struct advising *advising, struct advice *advice)
 {
-	if (harmless)
-		return "there is nothing to gain";
-	if (advising->facts->incremental)
-		return "this Python collects in increments, for which gctrace has no model";
-	return "the same work would only be done at another time";
-}
+	uint64_t before = advice_most(advising);
 
-/* Of a JVM: what the pauses were, as far as that says where else to look. */
-static void say_parts(const struct advising *advising, struct advice *advice)
-{
-	const struct jvm_facts *jvm = &advising->facts->jvm;
-	double ttsp = 0, others = 0;
-
-	for (size_t i = 0; i < jvm->events.count; i++) {
-		const struct jvm_event *event = &jvm->events.items[i];
-
-		ttsp += event->ttsp_ns > 0 ? (double)event->weight * (double)event->ttsp_ns : 0;
-		others += event->sort == JVM_OTHER ? jvm_event_overlap(event) : 0;
-	}
-	if (others * 2 > (double)jvm->overlap_ns)
-		APPEND_TO(advice->estimate, "; %s of it are safepoints without a collection",
-			FORMAT_DURATION(stats_whole(others)));
-	if (ttsp * 2 > (double)jvm->overlap_ns)
-		APPEND_TO(advice->estimate,
-			"; %s of it is the time until all threads had stopped: look for more "
-			"threads than "
-			"processors",
-			FORMAT_DURATION(stats_whole(ttsp)));
-}
-
-/* A JVM of which it is not known what most of its pauses did. */
-static bool is_unknown(const struct advising *advising)
-{
-	const struct jvm_facts *jvm = &advising->facts->jvm;
-	double unknown = 0;
-
-	/* Their collections are of no generation. */
-	if (strstr(jvm->collector, "Shenandoah") || strstr(jvm->collector, "ZGC"))
-		return false;
-	for (size_t i = 0; i < jvm->events.count; i++)
-		if (jvm->events.items[i].uncounted)
-			unknown += jvm_event_overlap(&jvm->events.items[i]);
-	return unknown * 2 > (double)advising->facts->overlap_ns;
+	snprintf(advice->estimate, sizeof(advice->estimate),
+		"pauses%s fall from %s (%s %s) to about %s (%s to %s)",
+		advising->subject->stall_ns ? " and waits" : "", FORMAT_DURATION(before),
+		DESCRIBE_SHARE(advice_share(advising, (double)before)), advice_time(advising),
+		FORMAT_DURATION(before - advice->saves_ns),
+		FORMAT_DURATION(before - advice->saves_high_ns),
+		FORMAT_DURATION(before - advice->saves_low_ns));
 }
 
 /*
- * The answer when there is nothing to gain: it costs next to nothing, or no setting would change
- * it.
+ * The answer when there is nothing to gain: it costs next to nothing, nothing can be computed, or no setting would
+ * change it. @why: of the second, the reason.
  */
-static int advise_nothing(struct advising *advising, bool harmless)
+static int advise_nothing(
+	struct advising *advising, bool harmless, const char *title, const char *why, struct advice **ret)
 {
-	const struct gc_facts *facts = advising->facts;
+	const struct advice_subject *subject = advising->subject;
 	struct advice *advice = vec_add(&advising->advices->items);
-	bool unknown = !harmless && is_unknown(advising);
 
 	if (!advice)
 		return -ENOMEM;
-	*advice = (struct advice){.kind = ADVICE_NOTHING,
-		.process = facts->process,
+	*advice = (struct advice){.kind = &advice_nothing,
+		.process = subject->process,
 		.grows_objects = UNKNOWN,
 		.grows_bytes = UNKNOWN,
-		.step_max_after_ns = facts->max_ns};
-	snprintf(advice->title, sizeof(advice->title), "%s",
-		harmless  ? "Leave the collector alone"
-		: unknown ? "What was collected is not known"
-			  : "No setting of the collector would save much");
+		.step_max_after_ns = subject->max_ns};
+	snprintf(advice->title, sizeof(advice->title), "%s", title);
 	snprintf(advice->estimate, sizeof(advice->estimate), "pauses take %s (%s %s): %s",
-		FORMAT_DURATION(facts->overlap_ns),
-		DESCRIBE_SHARE(advice_share(advising, (double)facts->overlap_ns)),
+		FORMAT_DURATION(subject->overlap_ns),
+		DESCRIBE_SHARE(advice_share(advising, (double)subject->overlap_ns)),
 		advice_time(advising),
-		unknown ? "which of them were young and which full collections is not known, as of a "
-			  "JVM under -XX:-UsePerfData, so nothing can be computed"
-			: why_nothing(advising, harmless));
-	if (!harmless)
-		say_parts(advising, advice);
+		harmless ? "there is nothing to gain"
+			 : why ? why : "the same work would only be done at another time");
+	*ret = advice;
 	return 0;
 }
 
-typedef int (*adviser)(struct advising *advising);
-
-static int ask(struct advising *advising, const adviser *advisers, size_t count)
+static struct advising advising_of(const struct attribution *attribution, const struct subject *subject,
+	size_t runtime, struct advices *advices)
 {
-	int r = 0;
+	const struct advised *advised = runtime < subject->runtimes.count ? &subject->runtimes.items[runtime] : NULL;
 
-	for (size_t i = 0; i < count && !r; i++)
-		r = advisers[i](advising);
+	return (struct advising){attribution, &subject->about, advised ? advised->meaning->advice : NULL,
+		advised ? advised->state : NULL, advices};
+}
+
+/* Why, and what the pauses were as far as that says where else to look: each runtime may know something of it. */
+static int explain(const struct attribution *attribution, const struct subject *subject, struct advices *advices)
+{
+	const char *title = "No setting of the collector would save much", *why = NULL;
+	struct advising advising = advising_of(attribution, subject, 0, advices);
+	struct advice *advice;
+	int r;
+
+	if (!subject->runtimes.count) {
+		title = "What would help is not known";
+		why = "gctrace has no model of this runtime's collector";
+	}
+	for (size_t i = 0; i < subject->runtimes.count; i++) {
+		advising = advising_of(attribution, subject, i, advices);
+		if (advising.adviser->blind && advising.adviser->blind(&advising, &title))
+			why = advising.adviser->blind(&advising, &title);
+	}
+	r = advise_nothing(&advising, false, title, why, &advice);
+	for (size_t i = 0; i < subject->runtimes.count && !r; i++) {
+		advising = advising_of(attribution, subject, i, advices);
+		if (advising.adviser->say_parts)
+			advising.adviser->say_parts(&advising, advice);
+	}
 	return r;
 }
 
-static int advise(struct advising *advising)
+/* As the verdict has it: a report that says to look elsewhere advises nothing. */
+static bool is_harmless(const struct advising *advising)
 {
-	static const adviser python[] = {advise_remove, advise_freeze, advise_threshold,
-		advise_manual, advise_disable, advise_cycles};
-	static const adviser java[] = {advise_explicit, advise_young, advise_ttsp, advise_metaspace,
-		advise_heap, advise_stalls};
-	const struct gc_facts *facts = advising->facts;
-	size_t before = advising->advices->items.count;
+	if (advising->subject->cost)
+		return attrib_harmless(advising->subject->cost);
+	return advice_share(advising, (double)advice_most(advising)) < ATTRIB_HARMLESS;
+}
+
+static int advise(const struct attribution *attribution, const struct subject *subject, struct advices *advices)
+{
+	struct advising advising = advising_of(attribution, subject, 0, advices);
+	size_t before = advices->items.count;
+	struct advice *advice;
 	int r = 0;
 
-	if (advice_share(advising, (double)advice_most(advising)) < ADVICE_HARMLESS)
-		return advise_nothing(advising, true);
-	if (facts->overlap_ns > facts->jvm.overlap_ns)
-		r = ask(advising, python, ARRAY_SIZE(python));
-	if (!r && (facts->jvm.events.count || facts->jvm.stall_ns))
-		r = ask(advising, java, ARRAY_SIZE(java));
-	if (r)
+	if (is_harmless(&advising))
+		return advise_nothing(&advising, true, "Leave the collector alone", NULL, &advice);
+	for (size_t i = 0; i < subject->runtimes.count && !r; i++) {
+		advising = advising_of(attribution, subject, i, advices);
+		if (subject->runtimes.items[i].overlap_ns || subject->about.stall_ns)
+			r = advising.adviser->advise(&advising);
+	}
+	if (r || advices->items.count > before)
 		return r;
-	return advising->advices->items.count > before ? 0 : advise_nothing(advising, false);
+	return explain(attribution, subject, advices);
 }
 
 /* What it saves, less for what it risks. */
 static double worth(const struct advice *advice)
 {
-	static const double risks[ADVICE_KINDS] = {
-		[ADVICE_REMOVE] = 1,
-		[ADVICE_FREEZE] = 0.95,
-		[ADVICE_MANUAL] = 0.85,
-		[ADVICE_THRESHOLD] = 0.8,
-		[ADVICE_DISABLE] = 0.6,
-		[ADVICE_CYCLES] = 0.4,
-		[ADVICE_METASPACE] = 0.95,
-		[ADVICE_HEAP] = 0.85,
-		[ADVICE_YOUNG] = 0.8,
-		[ADVICE_TTSP] = 0.8,
-		[ADVICE_EXPLICIT_OFF] = 0.8,
-		[ADVICE_EXPLICIT_CONCURRENT] = 0.75,
-		[ADVICE_EXPLICIT_WINDOW] = 0.7,
-		[ADVICE_WORKSPACES] = 0.7,
-		[ADVICE_MEMORY_LIMIT] = 0.6,
-	};
-
-	return risks[advice->kind] * advice->saves_share;
+	return advice->kind->worth * advice->saves_share;
 }
 
 static int best_first(const void *a, const void *b)
@@ -257,7 +206,7 @@ static void drop_repeated(struct advices *advices)
 
 	for (size_t i = 0; i < advices->items.count; i++) {
 		const struct advice *advice = &advices->items.items[i];
-		bool repeated = advice->kind == ADVICE_NOTHING && advices->items.count > 1;
+		bool repeated = advice->kind == &advice_nothing && advices->items.count > 1;
 
 		for (size_t j = 0; j < kept; j++)
 			repeated |= advices->items.items[j].kind == advice->kind &&
@@ -273,19 +222,14 @@ static void drop_repeated(struct advices *advices)
 int advice_compute(const struct attribution *attribution, attrib_next_fn next, void *source,
 	struct advices *ret, struct err *err)
 {
-	struct gc_facts_list facts = {};
+	struct subjects subjects = {};
 	struct advices advices = {};
-	int read = gc_facts_gather(attribution, next, source, &facts, err);
+	int read = subjects_gather(attribution, next, source, &subjects, err);
 	int r = read == -ENOMEM ? read : 0;
 
-	for (size_t i = 0; i < facts.items.count && !r; i++) {
-		struct advising advising = {attribution, &facts.items.items[i], {}, &advices};
-
-		r = gc_model_fit(advising.facts, &advising.model);
-		if (!r)
-			r = advise(&advising);
-	}
-	gc_facts_release(&facts);
+	for (size_t i = 0; i < subjects.items.count && !r; i++)
+		r = advise(attribution, &subjects.items.items[i], &advices);
+	subjects_release(&subjects);
 	if (r) {
 		advices_release(&advices);
 		return err_set(err, ENOMEM, "out of memory while looking for advice");

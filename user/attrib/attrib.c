@@ -183,6 +183,14 @@ int attrib_build(const struct recording *recording, const struct stack_table *st
 	return read;
 }
 
+bool attrib_harmless(const struct track_cost *cost)
+{
+	uint64_t ns = cost->overlap_ns;
+
+	stats_add(&ns, cost->stall_alone_ns);
+	return !cost->slow.steps && (!ns || (double)ns < ATTRIB_HARMLESS * (double)cost->time_ns);
+}
+
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t id)
 {
 	const struct process *process = recording_process(attribution->recording, id);

@@ -15,6 +15,12 @@
 
 #define ATTRIB_NONE UINT32_MAX
 
+/*
+ * Of training time, or of traced time: what takes less is to be left alone. The counterfactual is right to about as
+ * much (docs/steps.md): less cannot be told from nothing.
+ */
+#define ATTRIB_HARMLESS 0.001
+
 /* One pause as attribution sees it; index = order in which the source gave them. */
 struct charge {
 	uint64_t start_ns, end_ns;
@@ -170,6 +176,9 @@ uint32_t attrib_trigger(const struct stack_table *stacks, uint32_t stack);
  * out.
  */
 uint32_t *attrib_triggers(const struct stack_table *stacks);
+
+/* Whether pauses, and waits beside them, took next to nothing of a track's time and slowed none of its steps. */
+bool attrib_harmless(const struct track_cost *cost);
 
 /* What was traced of @process, ns. */
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t process);

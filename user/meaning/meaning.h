@@ -12,6 +12,7 @@
 #include "pause.h"
 #include "stack_table.h"
 
+struct runtime_advice;
 struct runtime_meaning;
 
 /* What a pause was for. A runtime has a handful, in the order in which tables show them. */
@@ -75,6 +76,8 @@ struct runtime_meaning {
 
 	/* Whether it stops the threads of other interpreters of its process too. NULL: always. */
 	bool (*stops_others)(const struct runtime *runtime, const struct pause *pause);
+
+	const struct runtime_advice *advice; /* what would have helped: advice/advising.h. NULL: nobody knows */
 
 	/* Whose code a frame of .lang is, by its function's name and its file ("" if not known). NULL if there is no .lang. */
 	enum origin (*origin)(const char *function, const char *file);

@@ -201,7 +201,7 @@ static void put_advice(struct html_page *page, const struct advice *advice, bool
 		recording_process(page->input->recording, advice->process);
 	FILE *out = page->out;
 
-	fprintf(out, "<article class=\"card%s\">", advice->kind == ADVICE_NOTHING ? " calm" : "");
+	fprintf(out, "<article class=\"card%s\">", advice->kind == &advice_nothing ? " calm" : "");
 	put_part(page, "<h3>", advice->title, sizeof(advice->title), "</h3>\n");
 	if (several && process) {
 		const char *name = VERDICT_NAME(process);

@@ -8,8 +8,7 @@
 #include "utf8.h"
 #include "verdict.h"
 
-/* Below both, no step of a training job is hurt by its pauses. */
-#define HARMLESS_SHARE	  0.001
+/* Below this and ATTRIB_HARMLESS, no step of a training job is hurt by its pauses. */
 #define HARMLESS_PAUSE_NS 10000000
 
 uint64_t verdict_end_ns(const struct recording *recording, const struct summary *summary)
@@ -178,7 +177,7 @@ const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, 
 	*text = '\0';
 	if (recording->stalls.count && !stall_sums_make(&sums, recording) &&
 		(sums.max_ns >= HARMLESS_PAUSE_NS ||
-			(double)sums.total_ns >= HARMLESS_SHARE * (double)time_ns))
+			(double)sums.total_ns >= ATTRIB_HARMLESS * (double)time_ns))
 		snprintf(text, size,
 			" Not in these figures: %llu stall%s in which a thread waited for the collector, "
 			"%s in all, longest %s (%s).",
@@ -251,7 +250,7 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 	char who[112], share[40] = "", collecting[64] = "", worst[160];
 	char stalls[VERDICT_STALLS_BYTES];
 	bool harmless = complete && traced_ns && summary->max_ns < HARMLESS_PAUSE_NS &&
-		(double)summary->total_ns < HARMLESS_SHARE * (double)traced_ns;
+		(double)summary->total_ns < ATTRIB_HARMLESS * (double)traced_ns;
 
 	if (traced.count == 1)
 		verdict_process_name(traced.one, who, sizeof(who));

@@ -10,9 +10,6 @@
 #include "utf8.h"
 #include "verdict.h"
 
-/* Of training time: below it, and without a step that pauses made slow, GC is not the cause. */
-#define HARMLESS_SHARE 0.005
-
 /* Text that grows, and ends in what fits. */
 struct paragraph {
 	char *text;
@@ -100,14 +97,9 @@ static size_t dearest(const struct attribution *attribution)
 
 static bool is_harmless(const struct attribution *attribution)
 {
-	for (size_t i = 0; i < attribution->tracks.count; i++) {
-		const struct track_cost *cost = &attribution->tracks.items[i];
-
-		if (cost->slow.steps ||
-			(double)cost->cost.high_ns > HARMLESS_SHARE * (double)cost->time_ns ||
-			(double)cost->overlap_ns > 2 * HARMLESS_SHARE * (double)cost->time_ns)
+	for (size_t i = 0; i < attribution->tracks.count; i++)
+		if (!attrib_harmless(&attribution->tracks.items[i]))
 			return false;
-	}
 	return true;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "gc_advice.h"
 #include "meaning.h"
 
 enum { GENERATION_UNKNOWN = 3, GENERATIONS };
@@ -67,4 +68,5 @@ const struct runtime_meaning meaning_cpython = {
 	.judge = judge,
 	.stops_others = stops_others,
 	.origin = origin,
+	.advice = &gc_adviser,
 };

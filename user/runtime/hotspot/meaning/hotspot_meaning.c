@@ -3,6 +3,7 @@
 
 #include "cleanup.h"
 #include "hotspot_meaning.h"
+#include "jvm_advice.h"
 
 static const struct pause_class classes[HOTSPOT_CLASSES] = {
 	[HOTSPOT_YOUNG] = {&meaning_hotspot, "young", "young", "young", "young collections", HOTSPOT_YOUNG, 0, 0},
@@ -134,4 +135,5 @@ const struct runtime_meaning meaning_hotspot = {
 	.judge = judge,
 	.reason = reason,
 	.origin = origin,
+	.advice = &jvm_adviser,
 };

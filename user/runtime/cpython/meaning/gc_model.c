@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "advice_model.h"
+#include "gc_model.h"
 #include "stats.h"
 #include "cleanup.h"
 
@@ -344,10 +344,10 @@ struct gc_outcome gc_model_freeze(const struct gc_model *model, const struct gc_
 struct gc_outcome gc_model_manual(
 	const struct gc_model *model, const struct gc_facts *facts, double every)
 {
-	double per_step = model->garbage_in_all / (double)facts->steps;
+	double per_step = model->garbage_in_all / (double)facts->of->steps;
 	double garbage = per_step * every;
 	double ns = model->object_ns * (model->heap + garbage) + model->far_ns * garbage;
-	double count = (double)facts->steps / every;
+	double count = (double)facts->of->steps / every;
 
 	return (struct gc_outcome){.ns = ns * count, .max_ns = ns, .count = count};
 }
@@ -369,8 +369,8 @@ static double needed_share(const struct gc_model *model, const struct gc_facts *
 static double passing_share(
 	const struct gc_model *model, const struct gc_facts *facts, double factor)
 {
-	double per_step = facts->steps ? (double)facts->automatic[0].count * model->threshold /
-						 (double)facts->steps
+	double per_step = facts->of->steps ? (double)facts->automatic[0].count * model->threshold /
+						 (double)facts->of->steps
 				       : 0;
 
 	return per_step > 0 ? fmin(1, model->threshold * factor / per_step) : 1;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advice_priv.h"
+#include "jvm_advice.h"
 #include "attrib.h"
 #include "origin.h"
 #include "stats.h"
@@ -93,7 +93,7 @@ static void say_calls(const struct asking *asking, struct advice *advice)
 }
 
 /* Adds advice of @kind that rests on @asking. NULL: not worth it, or *ret_r < 0. */
-static struct advice *calls_add(const struct asking *asking, enum advice_kind kind, double saves,
+static struct advice *calls_add(const struct asking *asking, enum jvm_advice kind, double saves,
 	double low, double high, int *ret_r)
 {
 	struct advice *advice = advice_add(asking->advising, kind, saves, low, high, ret_r);
@@ -207,7 +207,7 @@ static struct usual_young usual_young(const struct jvm_facts *jvm)
 	for (size_t i = 0; i < jvm->events.count; i++) {
 		const struct jvm_event *event = &jvm->events.items[i];
 
-		if (event->sort != JVM_YOUNG)
+		if (event->class != HOTSPOT_YOUNG)
 			continue;
 		sum.ns += (double)event->duration_ns;
 		count++;
@@ -228,7 +228,7 @@ static struct usual_young usual_young(const struct jvm_facts *jvm)
  */
 static double instead_ns(const struct asking *asking)
 {
-	struct usual_young young = usual_young(&asking->advising->facts->jvm);
+	struct usual_young young = usual_young(jvm_facts(asking->advising));
 	double freed = (double)asking->caller->freed_bytes;
 
 	return freed < 0 || !(young.freed > 0) ? UNKNOWN : freed / young.freed * young.ns;
@@ -237,7 +237,7 @@ static double instead_ns(const struct asking *asking)
 /* G1 can do it while the program runs; who calls still waits until it is done. */
 static int advise_concurrent(const struct asking *asking)
 {
-	const struct jvm_facts *jvm = &asking->advising->facts->jvm;
+	const struct jvm_facts *jvm = jvm_facts(asking->advising);
 	const struct explicit_caller *caller = asking->caller;
 	double young = usual_young(jvm).ns, counted, left;
 	struct advice *advice;
@@ -349,7 +349,7 @@ static int advise_caller(const struct asking *asking)
 
 int advise_explicit(struct advising *advising)
 {
-	const struct gc_facts *facts = advising->facts;
+	const struct advice_subject *facts = advising->subject;
 	const struct explicit_calls *calls = &advising->attribution->explicit_calls;
 	size_t named = 0;
 	int r = 0;
@@ -364,7 +364,7 @@ int advise_explicit(struct advising *advising)
 		asking.paused_ns = (double)(facts->track ? caller->overlap_ns : caller->pause_ns);
 		if (caller->training && caller->blocked_ns > caller->pause_ns)
 			asking.waited_ns = fmin((double)(caller->blocked_ns - caller->pause_ns),
-				(double)facts->jvm.stall_ns);
+				(double)facts->stall_ns);
 		r = advise_caller(&asking);
 	}
 	return r;

@@ -4,16 +4,8 @@
  */
 #pragma once
 
-#include "attrib.h"
-
-/* The order of a HotSpot pause's class. */
-enum jvm_sort {
-	JVM_YOUNG,
-	JVM_CONCURRENT, /* a step of a concurrent cycle */
-	JVM_FULL,
-	JVM_OTHER,	/* no collection */
-	JVM_UNKNOWN,
-};
+#include "advising.h"
+#include "hotspot_meaning.h"
 
 /* Why it collected, as far as advice cares. */
 enum jvm_why {
@@ -28,7 +20,7 @@ struct jvm_event {
 	int64_t heap_before, heap_after, ttsp_ns; /* UNKNOWN if not known */
 	uint32_t late;	   /* frame: where the thread was that came last; 0: not known */
 	float weight;	   /* the part of it that counts: in steps, or all where there are none */
-	uint8_t sort, why; /* enum jvm_sort, enum jvm_why */
+	uint8_t class, why; /* enum hotspot_class, enum jvm_why */
 	bool uncounted;	   /* what was collected, if anything, no counter of the JVM tells */
 };
 
@@ -40,16 +32,14 @@ static inline double jvm_event_overlap(const struct jvm_event *event)
 struct jvm_facts {
 	VEC(struct jvm_event) events; /* as they came */
 	uint64_t overlap_ns;	      /* of all of them that counts */
-	uint64_t stall_ns; /* beside pauses, that the thread which makes the steps waited in them */
 	char collector[24];
 	int release;	     /* 8, 11, 17, …; 0: not known */
 	bool polls_in_loops; /* counted loops stop at safepoints, or so it seems */
 	uint64_t heap_max;   /* -Xmx as the command line has it; 0: not there */
 };
 
-/* Adds @pause, of which @overlap_ns counts. 0 or -ENOMEM. */
-int jvm_facts_add(struct jvm_facts *facts, const struct attribution *attribution,
-	const struct runtime *runtime, const struct pause *pause, uint64_t overlap_ns);
+/* Adds a pause to a zeroed one. 0 or -ENOMEM. */
+int jvm_facts_add(struct jvm_facts *facts, const struct advice_pause *pause);
 
 /* "1536m": as the JVM's options take it, rounded up. Returns @text. */
 const char *jvm_size(double bytes, char *text, size_t size);

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advice_jvm.h"
-#include "attrib.h"
-#include "meaning.h"
+#include "jvm_facts.h"
 #include "stats.h"
 #include "cleanup.h"
 
@@ -135,37 +133,34 @@ static uint32_t late_frame(const struct stack_table *stacks, uint32_t stack)
 	return found;
 }
 
-int jvm_facts_add(struct jvm_facts *facts, const struct attribution *attribution,
-	const struct runtime *runtime, const struct pause *pause, uint64_t overlap_ns)
+int jvm_facts_add(struct jvm_facts *facts, const struct advice_pause *one)
 {
-	const struct safepoint *safepoint = &pause->safepoint;
-	bool known = pause->flags & PAUSE_SAFEPOINT;
+	const struct attribution *attribution = one->attribution;
+	const struct pause *pause = one->pause;
+	bool known = pause->flags & PAUSE_HAS_FACTS;
 	struct jvm_event *event = vec_add(&facts->events);
 
 	if (!event)
 		return -ENOMEM;
 	if (facts->events.count == 1) {
-		snprintf(facts->collector, sizeof(facts->collector), "%s", runtime->collector);
-		facts->release = release_of(runtime->version);
-		facts->polls_in_loops = has_polls(runtime->collector);
-		read_options(recording_process(attribution->recording, runtime->process), facts);
+		snprintf(facts->collector, sizeof(facts->collector), "%s", one->runtime->collector);
+		facts->release = release_of(one->runtime->version);
+		facts->polls_in_loops = has_polls(one->runtime->collector);
+		read_options(recording_process(attribution->recording, one->runtime->process), facts);
 	}
 	*event = (struct jvm_event){
 		.duration_ns = pause_duration(pause),
-		.weight = pause->end_ns > pause->start_ns
-				  ? (float)((double)overlap_ns / (double)pause_duration(pause))
-				  : 0,
-		.heap_before = known ? safepoint->heap_before : UNKNOWN,
-		.heap_after = known ? safepoint->heap_after : UNKNOWN,
-		.ttsp_ns = known ? safepoint->ttsp_ns : UNKNOWN,
-		.late = known ? late_frame(attribution->stacks, safepoint->late_stack) : 0,
-		.sort = pause->class->order,
+		.weight = advice_weight(one),
+		.heap_before = pause->facts[HOTSPOT_HEAP_BEFORE],
+		.heap_after = pause->facts[HOTSPOT_HEAP_AFTER],
+		.ttsp_ns = pause->facts[HOTSPOT_TTSP],
+		.late = late_frame(attribution->stacks, (uint32_t)pause->facts[HOTSPOT_LATE_STACK]),
+		.class = (uint8_t)hotspot_class(pause),
 		.uncounted = known && pause_collects(pause) && !(pause->flags & PAUSE_CONCURRENT) &&
-			safepoint->young == UNKNOWN,
-		.why = (uint8_t)(known ? why_of(strtab_get(
-						 attribution->stacks->strings, safepoint->cause))
-				       : JVM_WHY_OTHER),
+			pause->facts[HOTSPOT_YOUNG_COLLECTIONS] == UNKNOWN,
+		.why = (uint8_t)why_of(strtab_get(
+			attribution->stacks->strings, (uint32_t)pause->facts[HOTSPOT_CAUSE])),
 	};
-	stats_add(&facts->overlap_ns, overlap_ns);
+	stats_add(&facts->overlap_ns, one->overlap_ns);
 	return 0;
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advice_priv.h"
+#include "jvm_advice.h"
 #include "stats.h"
 #include "describe.h"
 #include "parse.h"
@@ -77,7 +77,7 @@ static void fit_share(const struct line *line, bool dl4j, double fixed, struct y
 /* False: the recording does not tell sizes. */
 static bool young_read(const struct advising *advising, struct young *ret)
 {
-	const struct jvm_facts *jvm = &advising->facts->jvm;
+	const struct jvm_facts *jvm = jvm_facts(advising);
 	int64_t left = UNKNOWN; /* by the collection before */
 	double fixed_ns = 0;	/* times to safepoint: they do not go with what was allocated */
 	struct line line = {};
@@ -85,9 +85,9 @@ static bool young_read(const struct advising *advising, struct young *ret)
 	*ret = (struct young){};
 	for (size_t i = 0; i < jvm->events.count; i++) {
 		const struct jvm_event *event = &jvm->events.items[i];
-		bool young = event->sort == JVM_YOUNG && event->why == JVM_WHY_ALLOCATION;
+		bool young = event->class == HOTSPOT_YOUNG && event->why == JVM_WHY_ALLOCATION;
 
-		if (event->sort == JVM_OTHER)
+		if (event->class == HOTSPOT_OTHER)
 			continue;
 		if (young) {
 			ret->count++;
@@ -102,7 +102,7 @@ static bool young_read(const struct advising *advising, struct young *ret)
 				(double)event->duration_ns - ttsp_ns);
 		}
 		if (event->heap_after >= 0 ||
-			(event->sort != JVM_CONCURRENT && event->sort != JVM_UNKNOWN))
+			(event->class != HOTSPOT_STEP && event->class != HOTSPOT_UNKNOWN))
 			left = event->heap_after;
 	}
 	if (line.n < LEAST_YOUNG || line.n * 2 < ret->count)
@@ -136,7 +136,7 @@ static void young_line(const struct jvm_facts *jvm, double eden, double more, st
  */
 int advise_young(struct advising *advising)
 {
-	const struct jvm_facts *jvm = &advising->facts->jvm;
+	const struct jvm_facts *jvm = jvm_facts(advising);
 	struct advice *advice;
 	struct young young;
 	double factor, saved;
@@ -188,7 +188,7 @@ static bool fulls_read(const struct jvm_facts *jvm, struct fulls *ret)
 		const struct jvm_event *event = &jvm->events.items[i];
 
 		ret->most_before = fmax(ret->most_before, (double)event->heap_before);
-		if (event->sort != JVM_FULL || event->why != JVM_WHY_ALLOCATION)
+		if (event->class != HOTSPOT_FULL || event->why != JVM_WHY_ALLOCATION)
 			continue;
 		ret->count++;
 		ret->overlap_ns += jvm_event_overlap(event);
@@ -208,7 +208,7 @@ static bool fulls_read(const struct jvm_facts *jvm, struct fulls *ret)
 /* A full collection comes when what the last one freed is used up, and looks at what stays. */
 int advise_heap(struct advising *advising)
 {
-	const struct jvm_facts *jvm = &advising->facts->jvm;
+	const struct jvm_facts *jvm = jvm_facts(advising);
 	struct advice *advice;
 	struct fulls fulls;
 	double size, kept;
@@ -241,7 +241,8 @@ int advise_heap(struct advising *advising)
 /* Threads that waited until a concurrent collector had freed something. */
 int advise_stalls(struct advising *advising)
 {
-	const struct gc_facts *facts = advising->facts;
+	const struct advice_subject *facts = advising->subject;
+	const struct jvm_facts *jvm = jvm_facts(advising);
 	const struct explicit_calls *calls = &advising->attribution->explicit_calls;
 	double waited = 0, count = 0, saves;
 	struct advice *advice;
@@ -256,16 +257,16 @@ int advise_stalls(struct advising *advising)
 		waited += (double)sum->training_ns;
 		count += (double)sum->count;
 	}
-	saves = fmin(waited, (double)facts->jvm.stall_ns);
-	if (!facts->jvm.heap_max || !(saves > 0))
+	saves = fmin(waited, (double)facts->stall_ns);
+	if (!jvm->heap_max || !(saves > 0))
 		return 0;
 	advice = advice_add(advising, ADVICE_HEAP, saves / 2, 0, saves, &r);
 	if (!advice)
 		return r;
-	advice->grows_bytes = stats_count(0.5 * (double)facts->jvm.heap_max);
+	advice->grows_bytes = stats_count(0.5 * (double)jvm->heap_max);
 	snprintf(advice->title, sizeof(advice->title), "Give the heap more room");
 	snprintf(advice->line, sizeof(advice->line), "-Xmx%s",
-		JVM_SIZE(1.5 * (double)facts->jvm.heap_max));
+		JVM_SIZE(1.5 * (double)jvm->heap_max));
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate,
 		"; a guess: %.0f times a thread found no memory left and waited for the collector, "
@@ -276,6 +277,6 @@ int advise_stalls(struct advising *advising)
 		"takes up to %s more memory; more threads for the collector (-XX:ConcGCThreads) "
 		"are the "
 		"other way, if processors are free",
-		DESCRIBE_BYTES(0.5 * (double)facts->jvm.heap_max));
+		DESCRIBE_BYTES(0.5 * (double)jvm->heap_max));
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advice_priv.h"
+#include "gc_advice.h"
 #include "stats.h"
 #include "describe.h"
 #include "parse.h"
@@ -21,20 +21,6 @@
 #define YOUNG_FREEING 1.4  /* times near_ns: to free one in a collection of thousands */
 #define QUICKER	      3.0  /* small collections may be so much quicker an object than large ones */
 #define YOUNG_ROUNDS  11.0 /* thresholds of generation 0 until generation 1 is collected */
-
-/* "Pauses in steps fall from 6.63 s (57 % of training time) to about 2.9 s (2.1 s … 3.8 s)" */
-void advice_say_fall(const struct advising *advising, struct advice *advice)
-{
-	uint64_t before = advice_most(advising);
-
-	snprintf(advice->estimate, sizeof(advice->estimate),
-		"pauses%s fall from %s (%s %s) to about %s (%s to %s)",
-		advising->facts->jvm.stall_ns ? " and waits" : "", FORMAT_DURATION(before),
-		DESCRIBE_SHARE(advice_share(advising, (double)before)), advice_time(advising),
-		FORMAT_DURATION(before - advice->saves_ns),
-		FORMAT_DURATION(before - advice->saves_high_ns),
-		FORMAT_DURATION(before - advice->saves_low_ns));
-}
 
 static double longest_young(const struct gc_facts *facts)
 {
@@ -75,7 +61,7 @@ static int freeze_blindly(struct advising *advising, double full_ns)
 
 	if (!advice)
 		return r;
-	advice->step_max_after_ns = stats_whole(longest_young(advising->facts));
+	advice->step_max_after_ns = stats_whole(longest_young(gc_facts(advising)));
 	say_freeze(advice);
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate,
@@ -88,8 +74,8 @@ static int freeze_blindly(struct advising *advising, double full_ns)
 
 int advise_freeze(struct advising *advising)
 {
-	const struct gc_model *model = &advising->model;
-	const struct gc_facts *facts = advising->facts;
+	const struct gc_model *model = gc_model(advising);
+	const struct gc_facts *facts = gc_facts(advising);
 	double count, before = full_after_warm_up(facts, &count);
 	struct gc_outcome best, likely, worst;
 	struct advice *advice;
@@ -133,8 +119,8 @@ int advise_freeze(struct advising *advising)
  */
 static double threshold_saves(const struct advising *advising, double factor, double *ret_full)
 {
-	const struct gc_model *model = &advising->model;
-	const struct gc_facts *facts = advising->facts;
+	const struct gc_model *model = gc_model(advising);
+	const struct gc_facts *facts = gc_facts(advising);
 	double young = (double)facts->automatic[0].overlap_ns +
 		       (double)facts->automatic[1].overlap_ns -
 		       model->near_ns * ((double)facts->automatic[0].collected +
@@ -156,8 +142,8 @@ static double threshold_saves(const struct advising *advising, double factor, do
 
 int advise_threshold(struct advising *advising)
 {
-	const struct gc_model *model = &advising->model;
-	const struct gc_facts *facts = advising->facts;
+	const struct gc_model *model = gc_model(advising);
+	const struct gc_facts *facts = gc_facts(advising);
 	double usual = facts->minor >= 13 ? 2000 : 700, to = 10 * usual;
 	double factor = to / model->threshold, full, saves;
 	struct advice *advice;
@@ -166,20 +152,20 @@ int advise_threshold(struct advising *advising)
 	if (facts->incremental || !model->known)
 		return 0;
 	saves = threshold_saves(advising, factor, &full);
-	if ((double)facts->overlap_ns - saves > 0.01 * (double)facts->time_ns &&
+	if ((double)facts->of->overlap_ns - saves > 0.01 * (double)facts->of->time_ns &&
 		threshold_saves(advising, 10 * factor, &full) > 1.3 * saves) {
 		to *= 10;
 		factor *= 10;
 	}
 	saves = threshold_saves(advising, factor, &full);
 	advice = advice_add(advising, ADVICE_THRESHOLD, saves, full / 2 / model->spread,
-		(double)facts->overlap_ns - model->near_ns * model->garbage_in_all, &r);
+		(double)facts->of->overlap_ns - model->near_ns * model->garbage_in_all, &r);
 	if (!advice)
 		return r;
 	if (model->garbage_known)
 		advice->grows_objects = stats_count(fmin(
 			model->garbage_in_all, YOUNG_ROUNDS * (to - fmin(to, model->threshold))));
-	advice->step_max_after_ns = facts->max_ns;
+	advice->step_max_after_ns = facts->of->max_ns;
 	snprintf(advice->title, sizeof(advice->title), "Collect less often: raise the threshold");
 	snprintf(advice->line, sizeof(advice->line), "gc.set_threshold(%.0f, 10, 10)", to);
 	advice_say_fall(advising, advice);

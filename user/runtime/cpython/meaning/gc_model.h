@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "advice_facts.h"
+#include "gc_facts.h"
 
 /*
  * A collection costs a time per object that it looks at and a time per object that it frees. Of the

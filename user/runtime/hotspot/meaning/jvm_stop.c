@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advice_priv.h"
+#include "jvm_advice.h"
 #include "stats.h"
 #include "cleanup.h"
 #include "describe.h"
@@ -88,7 +88,7 @@ static int reaching_read(const struct jvm_facts *jvm, struct reaching *ret)
 static void say_ttsp(
 	const struct advising *advising, const struct reaching *reaching, struct advice *advice)
 {
-	const struct jvm_facts *jvm = &advising->facts->jvm;
+	const struct jvm_facts *jvm = jvm_facts(advising);
 
 	snprintf(advice->title, sizeof(advice->title), "Let counted loops stop at safepoints");
 	snprintf(advice->line, sizeof(advice->line), "-XX:+UseCountedLoopSafepoints%s",
@@ -115,9 +115,9 @@ int advise_ttsp(struct advising *advising)
 	struct advice *advice;
 	int r;
 
-	if (!*advising->facts->jvm.collector || advising->facts->jvm.polls_in_loops)
+	if (!*jvm_facts(advising)->collector || jvm_facts(advising)->polls_in_loops)
 		return 0;
-	if (reaching_read(&advising->facts->jvm, &reaching))
+	if (reaching_read(jvm_facts(advising), &reaching))
 		return -ENOMEM;
 	if (reaching.known_ns < LEAST_KNOWN * reaching.stopped_ns ||
 		reaching.ttsp_ns < LEAST_TTSP * reaching.stopped_ns)
@@ -135,7 +135,7 @@ int advise_ttsp(struct advising *advising)
 /* The first threshold is about 20 MB of class metadata, and is raised by collecting. */
 int advise_metaspace(struct advising *advising)
 {
-	const struct jvm_facts *jvm = &advising->facts->jvm;
+	const struct jvm_facts *jvm = jvm_facts(advising);
 	double overlap_ns = 0, count = 0;
 	struct advice *advice;
 	int r;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advice_priv.h"
+#include "gc_advice.h"
 #include "stats.h"
 #include "describe.h"
 #include "parse.h"
@@ -44,16 +44,16 @@ static double garbage_bytes(const struct gc_facts *facts)
 
 static double resident_bytes(const struct gc_facts *facts)
 {
-	return facts->track->steps.items[facts->track->steps.count / 2].rss_bytes > 0
-		       ? (double)facts->track->steps.items[facts->track->steps.count / 2].rss_bytes
+	return facts->of->track->steps.items[facts->of->track->steps.count / 2].rss_bytes > 0
+		       ? (double)facts->of->track->steps.items[facts->of->track->steps.count / 2].rss_bytes
 		       : 0;
 }
 
 /* How much garbage may be alive. */
 static double garbage_allowed(const struct advising *advising)
 {
-	double allowed = fmax(GARBAGE_PART * advising->model.heap, GARBAGE_LEAST);
-	double bytes = garbage_bytes(advising->facts), rss = resident_bytes(advising->facts);
+	double allowed = fmax(GARBAGE_PART * gc_model(advising)->heap, GARBAGE_LEAST);
+	double bytes = garbage_bytes(gc_facts(advising)), rss = resident_bytes(gc_facts(advising));
 
 	return bytes > 0 && rss > 0 ? fmin(allowed, RSS_PART * rss / bytes) : allowed;
 }
@@ -61,10 +61,10 @@ static double garbage_allowed(const struct advising *advising)
 /* Every how many steps: as often as its cost permits, as seldom as its garbage permits. */
 static double choose_every(const struct advising *advising)
 {
-	const struct gc_model *model = &advising->model;
-	double step_ns = (double)advising->facts->time_ns / (double)advising->facts->steps;
+	const struct gc_model *model = gc_model(advising);
+	double step_ns = (double)advising->subject->time_ns / (double)advising->subject->steps;
 	double wanted = model->object_ns * model->heap / (COST_WANTED * step_ns);
-	double per_step = model->garbage_in_all / (double)advising->facts->steps;
+	double per_step = model->garbage_in_all / (double)advising->subject->steps;
 	double most = per_step > 0 ? garbage_allowed(advising) / per_step : MOST_STEPS;
 
 	wanted = round_number(wanted, true);
@@ -75,11 +75,11 @@ static double choose_every(const struct advising *advising)
 static void say_manual(
 	struct advising *advising, struct advice *advice, const struct gc_outcome *outcome)
 {
-	double bytes = garbage_bytes(advising->facts);
+	double bytes = garbage_bytes(gc_facts(advising));
 
 	snprintf(advice->title, sizeof(advice->title), "Collect by hand every %llu steps",
 		(unsigned long long)advice->every);
-	if (advising->facts->manual.count * 2 > advising->facts->steps)
+	if (gc_facts(advising)->manual.count * 2 > advising->subject->steps)
 		snprintf(advice->line, sizeof(advice->line),
 			"if step %% %llu == 0: gc.collect()  # instead of collecting so often",
 			(unsigned long long)advice->every);
@@ -105,14 +105,14 @@ static void say_manual(
 
 int advise_manual(struct advising *advising)
 {
-	const struct gc_model *model = &advising->model;
-	const struct gc_facts *facts = advising->facts;
-	double every, before = (double)facts->overlap_ns, bytes = garbage_bytes(facts);
+	const struct gc_model *model = gc_model(advising);
+	const struct gc_facts *facts = gc_facts(advising);
+	double every, before = (double)facts->of->overlap_ns, bytes = garbage_bytes(facts);
 	struct gc_outcome outcome;
 	struct advice *advice;
 	int r;
 
-	if (!model->known || !model->garbage_known || !facts->steps || model->garbage_in_all < 1)
+	if (!model->known || !model->garbage_known || !facts->of->steps || model->garbage_in_all < 1)
 		return 0;
 	every = choose_every(advising);
 	if (every < 2)
@@ -125,7 +125,7 @@ int advise_manual(struct advising *advising)
 	if (!advice)
 		return r;
 	advice->every = (uint64_t)every;
-	advice->grows_objects = stats_count(model->garbage_in_all / (double)facts->steps * every);
+	advice->grows_objects = stats_count(model->garbage_in_all / (double)facts->of->steps * every);
 	if (bytes > 0)
 		advice->grows_bytes = stats_count(bytes * (double)advice->grows_objects);
 	advice->step_max_after_ns = stats_whole(outcome.max_ns);
@@ -135,8 +135,8 @@ int advise_manual(struct advising *advising)
 
 int advise_disable(struct advising *advising)
 {
-	const struct gc_facts *facts = advising->facts;
-	double before = (double)facts->overlap_ns;
+	const struct gc_facts *facts = gc_facts(advising);
+	double before = (double)facts->of->overlap_ns;
 	struct advice *advice;
 	int r;
 
@@ -144,8 +144,8 @@ int advise_disable(struct advising *advising)
 	 * That nothing was garbage is known only once all generations have been looked at. What the
 	 * workload asks for itself it would go on to ask for.
 	 */
-	if (facts->manual.overlap_ns || !advising->model.garbage_known ||
-		advising->model.garbage_in_all >= 1 || !facts->automatic[0].count ||
+	if (facts->manual.overlap_ns || !gc_model(advising)->garbage_known ||
+		gc_model(advising)->garbage_in_all >= 1 || !facts->automatic[0].count ||
 		!facts->automatic[2].count)
 		return 0;
 	advice = advice_add(advising, ADVICE_DISABLE, before, 0.95 * before, before, &r);
@@ -218,11 +218,11 @@ static void find_lines(const struct gc_facts *facts, struct manual_lines *lines)
  */
 static double automatic_instead(const struct advising *advising, const struct manual_line *line)
 {
-	const struct gc_facts *facts = advising->facts;
+	const struct gc_facts *facts = gc_facts(advising);
 	double young = fmax((double)facts->automatic[0].count, (double)line->count);
 
 	return (1 + young / FULL_AFTER) * (double)line->ns / (double)line->count +
-	       advising->model.near_ns * (double)line->collected;
+	       gc_model(advising)->near_ns * (double)line->collected;
 }
 
 static void say_remove(
@@ -251,7 +251,7 @@ static int remove_line(struct advising *advising, const struct manual_line *line
 	int r;
 
 	if (line->count < 3 || !line->collected_known ||
-		each > fmax(NEXT_TO_NOTHING, 0.001 * advising->model.heap))
+		each > fmax(NEXT_TO_NOTHING, 0.001 * gc_model(advising)->heap))
 		return 0;
 	instead = automatic_instead(advising, line);
 	advice = advice_add(advising, ADVICE_REMOVE, (double)line->overlap_ns - instead / 4,
@@ -270,7 +270,7 @@ int advise_remove(struct advising *advising)
 	struct manual_lines lines = {};
 	int r = 0;
 
-	find_lines(advising->facts, &lines);
+	find_lines(gc_facts(advising), &lines);
 	for (size_t i = 0; i < lines.count && !r; i++)
 		r = remove_line(advising, &lines.items[i]);
 	return r;
@@ -292,12 +292,12 @@ static uint32_t where_noticed(const struct attribution *attribution)
 
 int advise_cycles(struct advising *advising)
 {
-	const struct gc_model *model = &advising->model;
-	const struct gc_facts *facts = advising->facts;
+	const struct gc_model *model = gc_model(advising);
+	const struct gc_facts *facts = gc_facts(advising);
 	double far = (double)facts->automatic[2].collected + (double)facts->manual.collected;
 	double freeing = model->near_ns * (model->garbage_in_all - far) +
 			 (model->object_ns + model->far_ns) * far;
-	double per_step = facts->steps ? model->garbage_in_all / (double)facts->steps : 0;
+	double per_step = facts->of->steps ? model->garbage_in_all / (double)facts->of->steps : 0;
 	const struct attribution *attribution = advising->attribution;
 	struct advice *advice;
 	int r;
@@ -305,7 +305,7 @@ int advise_cycles(struct advising *advising)
 	if (!model->known || per_step < MUCH_GARBAGE)
 		return 0;
 	advice = advice_add(
-		advising, ADVICE_CYCLES, freeing, freeing / 2, (double)facts->overlap_ns, &r);
+		advising, ADVICE_CYCLES, freeing, freeing / 2, (double)facts->of->overlap_ns, &r);
 	if (!advice)
 		return r;
 	advice->trigger = where_noticed(attribution);

@@ -1,0 +1,59 @@
+/* What CPython's collector did in; the changes that would have helped out. */
+#include "cleanup.h"
+#include "gc_advice.h"
+
+const struct advice_kind gc_advice_kinds[GC_ADVICES] = {
+	[ADVICE_FREEZE] = {"freeze", 0.95},
+	[ADVICE_THRESHOLD] = {"threshold", 0.8},
+	[ADVICE_MANUAL] = {"manual", 0.85},
+	[ADVICE_REMOVE] = {"remove", 1},
+	[ADVICE_CYCLES] = {"cycles", 0.4},
+	[ADVICE_DISABLE] = {"disable", 0.6},
+};
+
+static void release(void *state)
+{
+	vec_free(&((struct gc_state *)state)->facts.events);
+}
+
+/* Of the main interpreter, and of a generation that there is. */
+static bool counts(const struct pause *pause)
+{
+	return pause->interpreter <= 0 && pause->generation <= 2;
+}
+
+static int add(void *state, const struct advice_pause *pause)
+{
+	return gc_facts_add(&((struct gc_state *)state)->facts, pause);
+}
+
+static int advise(struct advising *advising)
+{
+	static int (*const advisers[])(struct advising *) = {advise_remove, advise_freeze, advise_threshold,
+		advise_manual, advise_disable, advise_cycles};
+	struct gc_state *state = advising->state;
+	int r;
+
+	if (!state->facts.of) /* none of its pauses */
+		return 0;
+	r = gc_model_fit(&state->facts, &state->model);
+	for (size_t i = 0; i < ARRAY_SIZE(advisers) && !r; i++)
+		r = advisers[i](advising);
+	return r;
+}
+
+static const char *blind(const struct advising *advising, const char **ret_title)
+{
+	return gc_facts(advising)->incremental
+		? "this Python collects in increments, for which gctrace has no model" : NULL;
+}
+
+const struct runtime_advice gc_adviser = {
+	.kinds = gc_advice_kinds,
+	.state_bytes = sizeof(struct gc_state),
+	.release = release,
+	.counts = counts,
+	.add = add,
+	.advise = advise,
+	.blind = blind,
+};
