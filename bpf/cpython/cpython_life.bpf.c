@@ -13,15 +13,19 @@ static __always_inline void inherit_pause(struct task_struct *child)
 		bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
 	struct thread_state *state;
 	__u64 ids;
+	__u32 tgid;
 
 	if (!from || !from->depth)
 		return;
+	ids = task_ids(child);
+	tgid = ids >> 32;
+	if (!bpf_map_lookup_elem(&targets, &tgid))
+		return; /* its process is not followed */
 	state = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state) {
 		count_drop(GC_DROP_THREAD);
 		return;
 	}
-	ids = task_ids(child);
 	state->record.header.type = GC_EVENT_PAUSE;
 	state->record.header.pid = ids >> 32;
 	state->record.header.tid = (__u32)ids;
@@ -45,10 +49,7 @@ static __always_inline void inherit_pause(struct task_struct *child)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_cpython_fork, struct task_struct *parent, struct task_struct *child)
 {
-	__u32 tgid = task_ids(child) >> 32;
-
-	/* No thread, nor the child of a process that is not followed. */
-	if (child->pid == child->tgid && bpf_map_lookup_elem(&targets, &tgid))
+	if (child->pid == child->tgid) /* a process, no thread */
 		inherit_pause(child);
 	return 0;
 }
