@@ -15,9 +15,11 @@ from jvm_check import check_clean
 STARTS = 23
 STEP_S = 0.013
 CLASSES = 101
+LAST_CALLS = 2  # of System.gc(), at the end of each round of Storm
 # Methods that a stack of Storm can hold, beside the JDK's own and those of Made0000's copies.
 OWN = "main make define renumber read lambda$main$0 <init> go tell event run".split()
 MADE = re.compile(r"Made(\d{4})\.(?:work|inner)(\d{4})$")
+COPIES = ["Made{0:04}.inner{0:04}", "Made{0:04}.work{0:04}"]
 NAMED = re.compile(r"[\w$/]+(?:\.[\w$/]+)*\.(?:[\w$]+|<init>|<clinit>)$")
 GENERATED = re.compile(r"/0x|\$\$Lambda|Generated(?:Method|Constructor)Accessor|\$Holder\.")
 PACKAGES = ("java.", "jdk.", "sun.", "javax.")
@@ -144,10 +146,15 @@ def test_unloading(bench, jdk):
         "Storm",
         collector="serial",
         flags=flags,
-        args=["--classes", CLASSES, "--rounds", 1000],
-        heap="24m",
+        args=["--classes", CLASSES, "--rounds", 1000, "--drop", 2],
+        heap="32m",
     )
     tracer, (watched,) = jvm_check.trace(bench, [jvm], "--stack-min", "0")
+    # all have gone when they are named; while they go; none goes
+    os.kill(tracer.pid, signal.SIGSTOP)
+    jvm.go()
+    os.kill(tracer.pid, signal.SIGCONT)
+    jvm.go()
     jvm.go()
     time.sleep(0.3)
     assert jvm.quit() == 0
@@ -155,16 +162,40 @@ def test_unloading(bench, jdk):
     watched.take(bench.report())
     check_clean(watched.records)
     watched.pairs()
-    made = {n for t in watched.truth("made") for n in range(t["first"], t["first"] + t["count"])}
-    assert len(made) == 2 * CLASSES
+    gone, going, kept = rounds_of(watched)
     stacks = [p["stack"] for p in watched.pauses if p["stack"]]
     stacks += [s["stack"] for s in watched.stalls if s["stack"]]
     for stack in stacks:
         for frame in stack:
-            check_name(frame, made)
-    assert len(watched.of_kind("System.gc")) == sum(n % 3 == 0 for n in made)
-    # some are still there when they are named, some have gone
-    named = {MADE.match(f["function"]) for stack in stacks for f in stack}
-    assert len({m.group(1) for m in named if m}) >= 5
-    assert any(f["lang"] == "mark" for stack in stacks for f in stack)
+            check_name(frame, going | kept)
+    check_callers(watched, gone, going, kept)
     check_exist(jvm, {f["function"] for stack in stacks for f in stack if f["lang"] != "mark"})
+
+
+def rounds_of(watched):
+    """The numbers of the classes that each of three rounds made."""
+    made = [range(t["first"], t["first"] + t["count"]) for t in watched.truth("made")]
+    assert len(made) == 6
+    rounds = [{n for some in made[i : i + 2] for n in some} for i in (0, 2, 4)]
+    assert [len(numbers) for numbers in rounds] == [2 * CLASSES] * 3
+    return rounds
+
+
+def check_callers(watched, gone, going, kept):
+    """Each third class calls System.gc(), and main at the end of a round: nobody knows who called when
+    classes have gone since; else each is named."""
+    calls = watched.of_kind("System.gc")
+    own = [c for c in calls if c["thread"] != "java"]
+    assert len(calls) == len(own) + 3 * LAST_CALLS
+    counts = [sum(n % 3 == 0 for n in numbers) for numbers in (gone, going, kept)]
+    assert len(own) == sum(counts)
+    for call in own[: counts[0]]:
+        assert call["stack"][0]["lang"] == "mark"
+    callers = set()
+    for call in own[-counts[2] :]:
+        functions = [f["function"] for f in call["stack"]]
+        copies = [function for function in functions if MADE.match(function)]
+        number = int(MADE.match(copies[0]).group(1))
+        assert copies == [name.format(number) for name in COPIES]
+        callers.add(number)
+    assert callers == {n for n in kept if n % 3 == 0}
