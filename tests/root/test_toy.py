@@ -1,65 +1,139 @@
-"""A runtime that the tests bring along (tests/toy): what a session does for one that it has never met."""
+"""The imagined runtime of tests/toy, traced for real: what gctrace does for a runtime that no room knows."""
 
 import os
+import sqlite3
 import subprocess
-import time
+from pathlib import Path
 
 import pytest
 
 import harness
 
-TOY = os.path.join(os.path.dirname(os.environ.get("GCTRACE", "")), "tests", "toy", "toy")
-PAUSES = 23
-SLEPT_NS = 1_000_000
+ROOM = Path(os.environ.get("GCTRACE", "")).parent / "tests" / "toy"
+MINOR, MAJOR = 23, 7
+LENGTH_US = 500
 
-pytestmark = pytest.mark.skipif(not os.path.exists(TOY), reason="built without -Dtoy=true")
-
-
-def check_whole(records):
-    """What the toy's own counter says is what its probes saw, in both directions."""
-    assert records.recording["complete"], records.drops
-    assert [(p["runtime"], p["missed"]) for p in records.processes] == [("toy", 0)]
-    assert all(p["runtime"] == "toy" for p in records.pauses)
-    assert all(p["duration_ns"] >= SLEPT_NS for p in finished(records))
+pytestmark = pytest.mark.skipif(
+    not (ROOM / "toy").exists(), reason="gctrace was built without the toy (-Dtoy=true)"
+)
 
 
-def finished(records):
-    return [p for p in records.pauses if not p.get("unfinished") and not p.get("begun_before")]
+@pytest.fixture
+def toy(bench):
+    return bench.keep(harness.Oracle([ROOM / "toy"]))
 
 
-def test_from_its_first_pause_on(bench):
+def stops(records, process):
+    return sorted(records.of_pid(process.pid), key=lambda p: p["start_ns"])
+
+
+def of_kind(pauses):
+    return [sum(p["generation"] == kind for p in pauses) for kind in (0, 1)]
+
+
+def facts(path):
+    """What the recording holds of each pause: {pause: {key: value}}."""
+    found = {}
+    with sqlite3.connect(str(path)) as file:
+        for pause, key, value in file.execute("SELECT pause, key, value FROM fact"):
+            found.setdefault(pause, {})[key] = value
+    return found
+
+
+def check_books(pauses, told, stored):
+    """Each stop is one that the toy has told of, in its order, and the other way round."""
+    assert of_kind(pauses) == [told["minor"], told["major"]]
+    assert len(pauses) == len(told["collections"]) == len(stored)
+    for pause, (major, mark_ns, swept, start_ns, end_ns) in zip(pauses, told["collections"]):
+        assert pause["generation"] == major
+        assert pause["full"] is bool(major)
+        assert pause["start_ns"] <= start_ns and end_ns <= pause["end_ns"]
+        assert stored[pause["id"]] == {"mark_ns": mark_ns, "swept_bytes": swept}
+
+
+def test_each_stop(bench, toy):
+    tracer = bench.record(toy)
+    told = toy.ask("collect %d %d %d" % (MINOR, MAJOR, LENGTH_US))
+    assert [told["minor"], told["major"]] == [MINOR, MAJOR]
+    assert toy.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    assert records.recording["complete"] is True and records.drops == []
+    process = records.process(toy.pid)
+    assert (process["runtime"], process["tier"], process["missed"]) == ("toy", "symbol", 0)
+    pauses = stops(records, toy)
+    check_books(pauses, told, facts(bench.file))
+    assert {p["tid"] for p in pauses} == {toy.pid}
+
+
+def test_from_the_first_stop(bench):
     done = subprocess.run(
-        [os.environ["GCTRACE"], "run", "-o", bench.file, "--", TOY, str(PAUSES), "1000"],
+        [os.environ["GCTRACE"], "run", "-o", bench.file, "--", ROOM / "toy"],
+        input=b"collect %d %d %d\n" % (MINOR, MAJOR, LENGTH_US),
+        stdout=subprocess.PIPE,
         timeout=60 * harness.SLOWNESS,
     )
     assert done.returncode == 0
+    told = harness.json.loads(done.stdout.splitlines()[1])
     records = bench.report()
-    check_whole(records)
-    assert len(records.pauses) == PAUSES
+    assert records.recording["complete"] is True and records.drops == []
+    check_books(sorted(records.pauses, key=lambda p: p["start_ns"]), told, facts(bench.file))
 
 
-def test_joined_and_left_on_its_way(bench):
-    """Attach and end fall into pauses, as nearly all of its time is one: neither counts as missed."""
-    toy = subprocess.Popen([TOY, "1000000", "1000"])
-    try:
-        time.sleep(0.1)
-        tracer = harness.Tracer(["record", "-p", str(toy.pid), "-o", bench.file])
-        time.sleep(0.5)
-        assert tracer.interrupt() == 0
-    finally:
-        toy.kill()
-        toy.wait()
+def test_hidden_collections_are_missed(bench, toy):
+    """What only the books hold is said to be missing: before a stop that is seen, and at the end."""
+    tracer = bench.record(toy)
+    toy.ask("hide 5")
+    told = toy.ask("collect 2 1 %d" % LENGTH_US)
+    toy.ask("hide 11")
+    assert tracer.interrupt() == 0
+
+    assert [told["minor"], told["major"]] == [5 + 2, 1]
     records = bench.report()
-    check_whole(records)
-    assert len(records.pauses) >= PAUSES
+    assert records.process(toy.pid)["missed"] == 5 + 11
+    assert records.recording["complete"] is False
+    assert of_kind(stops(records, toy)) == [2, 1]
 
 
-def test_what_it_lives_on_is_named(bench):
-    toy = subprocess.Popen([TOY, "1000000", "1000"])
-    try:
-        done = harness.gctrace("doctor", "-p", str(toy.pid))
-    finally:
-        toy.kill()
-        toy.wait()
-    text = done.stdout.decode()
-    assert "toy 1: " in text and "toy_stop, toy_go   <- this one serves" in text
+def test_joined_and_left_within_a_stop(bench, toy):
+    """A stop that was under way, one that still is, and the collections between: nothing is missed."""
+    toy.ask("stop")
+    tracer = bench.record(toy)
+    toy.ask("go")
+    told = toy.ask("collect %d %d %d" % (MINOR, MAJOR, LENGTH_US))
+    toy.ask("stop")
+    assert tracer.interrupt() == 0
+
+    records = bench.report()
+    assert records.process(toy.pid)["missed"] == 0
+    assert records.recording["complete"] is True and records.drops == []
+    first, *pauses, last = stops(records, toy)
+    if not first.get("begun_before"):  # it may have ended before it was looked at twice
+        pauses.insert(0, first)
+    assert of_kind(pauses) == [MINOR, MAJOR] == [told["minor"], told["major"] - 1]
+    assert last["unfinished"] is True and last["generation"] == 1
+    assert not any(p.get("unfinished") or p.get("begun_before") for p in pauses)
+
+
+def test_doctor(toy):
+    text = harness.gctrace("doctor", "-p", toy.pid).stdout.decode()
+    assert "toy 1: %s" % (ROOM / "toy") in text
+    assert "symbol               toy_stop, toy_go   <- " in text
+
+
+def test_beside_cpython(bench, toy, some_runtime):
+    """In one recording each runtime's pauses are its own."""
+    python = bench.oracle(some_runtime)
+    tracer = bench.tracer("record", "-p", toy.pid, "-p", python.pid, "-o", bench.file)
+    told = toy.ask("collect %d %d %d" % (MINOR, MAJOR, LENGTH_US))
+    books = python.ask("collect 13 11 7")
+    assert toy.quit() == 0 and python.quit() == 0
+    tracer.finish()
+
+    records = bench.report()
+    assert records.recording["complete"] is True and records.drops == []
+    assert records.process(toy.pid)["runtime"] == "toy"
+    assert records.process(python.pid)["runtime"] == "cpython"
+    check_books(stops(records, toy), told, facts(bench.file))
+    assert harness.per_generation(stops(records, python)) == books["collections"]

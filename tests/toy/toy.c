@@ -1,39 +1,128 @@
 /*
- * A runtime of the tests: stops its program so many times, for so long each, and counts.
- * usage: toy PAUSES MICROSECONDS
+ * An imagined runtime: a program that stops, collects and goes on as told, and keeps books of it.
+ * Commands, a line each, answered by a line of JSON:
+ *   collect MINOR MAJOR US  collects so often, minor and major in turn, each at least US microseconds long
+ *   hide N                  N minor collections that only the books hold
+ *   stop                    begins a major collection and stays in it
+ *   go                      ends it
+ *   quit
  */
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 
-/* Its books, as tests/toy/capture/ reads them. */
-volatile struct {
-	uint64_t pauses;
-	uint64_t stopped; /* in one that the count does not hold yet */
-} toy_books;
+/* Its books: what gctrace reads of it, as tests/toy/bpf/toy_wire.h has it. */
+struct toy_heap {
+	uint64_t minor, major; /* collections */
+	uint64_t mark_ns;      /* of the last one: how long it marked */
+	uint64_t swept;	       /* and how many bytes it freed */
+	uint64_t collecting;   /* 1: it is in one */
+};
 
-void toy_stop(void);
-void toy_go(uint64_t pauses);
+struct toy_heap toy_heap;
 
-/* Where it stops and where it goes on: two places to probe. */
-__attribute__((noinline)) void toy_stop(void)
+/* What gctrace probes. A stop begins, and it is over: the books hold it. */
+void toy_stop(uint64_t major);
+void toy_go(const struct toy_heap *heap);
+
+__attribute__((noinline)) void toy_stop(uint64_t major)
 {
-	__asm__ volatile("nop" : : : "memory");
+	__asm__ volatile("nop" : : "r"(major) : "memory");
 }
 
-__attribute__((noinline)) void toy_go(uint64_t pauses)
+__attribute__((noinline)) void toy_go(const struct toy_heap *heap)
 {
-	__asm__ volatile("nop" : : "r"(pauses) : "memory");
+	__asm__ volatile("nop" : : "r"(heap) : "memory");
 }
 
-int main(int argc, char **argv)
+static uint64_t now_ns(void)
 {
-	for (long left = argc > 1 ? atol(argv[1]) : 23; left > 0; left--) {
-		toy_stop();
-		toy_books.stopped = 1;
-		usleep(argc > 2 ? (useconds_t)atol(argv[2]) : 0);
-		toy_books.stopped = 0;
-		toy_go(++toy_books.pauses);
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t work(uint64_t ns)
+{
+	uint64_t start_ns = now_ns(), end_ns = start_ns;
+
+	while (end_ns - start_ns < ns)
+		end_ns = now_ns();
+	return end_ns - start_ns;
+}
+
+/* Says what it was: the kind, the two facts, and an interval within the stop. */
+static void collect(bool major, uint64_t ns, const char *separator)
+{
+	uint64_t start_ns, end_ns;
+
+	toy_stop(major);
+	start_ns = now_ns();
+	toy_heap.collecting = 1;
+	toy_heap.mark_ns = work(ns / 3 + 1);
+	work(ns - ns / 3);
+	toy_heap.swept = 4096 * (toy_heap.minor + 2) * (major ? 11 : 1);
+	*(major ? &toy_heap.major : &toy_heap.minor) += 1;
+	toy_heap.collecting = 0;
+	end_ns = now_ns();
+	toy_go(&toy_heap);
+	printf("%s[%d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", separator, major, toy_heap.mark_ns,
+		toy_heap.swept, start_ns, end_ns);
+}
+
+static void collect_many(unsigned int minor, unsigned int major, uint64_t ns)
+{
+	const char *separator = "";
+
+	printf("{\"event\": \"collect\", \"collections\": [");
+	for (; minor || major; separator = ", ") {
+		bool next = major > minor || (major && (minor + major) % 3 == 0);
+
+		collect(next, ns, separator);
+		*(next ? &major : &minor) -= 1;
+	}
+	printf("], \"minor\": %" PRIu64 ", \"major\": %" PRIu64 "}\n", toy_heap.minor, toy_heap.major);
+}
+
+static void stop(void)
+{
+	toy_stop(1);
+	toy_heap.collecting = 1;
+	puts("{\"event\": \"stop\"}");
+}
+
+static void go(void)
+{
+	toy_heap.mark_ns = 0;
+	toy_heap.swept = 0;
+	toy_heap.major++;
+	toy_heap.collecting = 0;
+	toy_go(&toy_heap);
+	puts("{\"event\": \"go\"}");
+}
+
+int main(void)
+{
+	unsigned int minor, major, us;
+	char line[128];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	puts("{\"event\": \"ready\"}");
+	while (fgets(line, sizeof(line), stdin) && strcmp(line, "quit\n")) {
+		if (sscanf(line, "collect %u %u %u", &minor, &major, &us) == 3) {
+			collect_many(minor, major, us * 1000ull);
+		} else if (sscanf(line, "hide %u", &minor) == 1) {
+			toy_heap.minor += minor;
+			puts("{\"event\": \"hide\"}");
+		} else if (!strcmp(line, "stop\n")) {
+			stop();
+		} else if (!strcmp(line, "go\n")) {
+			go();
+		}
 	}
 	return 0;
 }

@@ -3,14 +3,23 @@
 
 #include "gc_wire.h"
 
-/* gc_header.type: 32 to 63 */
-#define GC_EVENT_TOY_PAUSE 32
+/* gc_header.type. Far from those of runtimes that gctrace is shipped with. */
+#define GC_EVENT_TOY	  0x10000
+#define GC_EVENT_TOY_LAST 0x1001f
+
+/* The toy's books, as they lie in its memory: toy.c. */
+struct gc_toy_heap {
+	__u64 minor, major; /* collections, the one that ends included */
+	__u64 mark_ns, swept; /* of that one; swept: bytes */
+	__u64 collecting;
+};
 
 struct gc_toy_pause {
 	struct gc_header header; /* time_ns: the end */
 	__u64 start_ns;
-	__u64 pauses; /* by the toy's own counter, this one included */
-	__u32 image, pad;
+	struct gc_toy_heap heap;
+	__u32 image, major;
 };
 
-_Static_assert(sizeof(struct gc_toy_pause) == 48, "wire ABI");
+_Static_assert(sizeof(struct gc_toy_heap) == 40, "as in toy.c");
+_Static_assert(sizeof(struct gc_toy_pause) == 80, "wire ABI");

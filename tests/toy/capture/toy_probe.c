@@ -6,9 +6,19 @@
 #include "elf_code.h"
 #include "mem.h"
 #include "toy_probe.h"
+#include "toy_wire.h"
+
+extern const struct runtime_ops probe_toy;
 
 static const char *const tiers[] = {"symbol", NULL};
 static const char *const commands[] = {"toy", NULL};
+
+/* What is kept of its file. */
+struct toy_plan {
+	uint64_t heap; /* address in the file */
+};
+
+_Static_assert(sizeof(struct toy_plan) <= PROBE_OWN_BYTES, "it has its place in the plan");
 
 static bool likely(const char *path)
 {
@@ -21,7 +31,7 @@ static bool match(const struct elf_file *file)
 {
 	struct elf_symbol symbol;
 
-	return !elf_file_symbol(file, "toy_books", true, &symbol);
+	return !elf_file_symbol(file, "toy_heap", true, &symbol);
 }
 
 static int add_site(const struct elf_file *file, const char *function, const char *program, bool ends,
@@ -44,14 +54,13 @@ static int add_site(const struct elf_file *file, const char *function, const cha
 static int plan(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 	const char *tier, struct probe_plan *ret, struct err *err)
 {
-	struct toy_plan *own = (struct toy_plan *)ret->own;
-	struct elf_symbol symbol;
+	struct elf_symbol heap;
 	int r;
 
-	if (probe_first_page(file, &image->map, &ret->page_vaddr) ||
-		elf_file_symbol(file, "toy_books", true, &symbol))
-		return err_set(err, ENOENT, "the toy has no books");
-	own->books = symbol.vaddr;
+	if (elf_file_symbol(file, "toy_heap", true, &heap) ||
+		probe_first_page(file, &image->map, &ret->page_vaddr))
+		return err_set(err, ENOENT, "%s does not say where its books are", image->map.path);
+	((struct toy_plan *)ret->own)->heap = heap.vaddr;
 	ret->site_count = 0;
 	snprintf(ret->version, sizeof(ret->version), "1");
 	snprintf(ret->detail, sizeof(ret->detail), "toy_stop, toy_go");
@@ -61,16 +70,18 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 
 static int books(pid_t pid, uint64_t bias, const struct probe_plan *plan, struct probe_books *ret)
 {
-	const struct toy_plan *own = (const struct toy_plan *)plan->own;
-	uint64_t books[2];
-	int r = mem_read(pid, bias + own->books, books, sizeof(books));
+	struct gc_toy_heap heap;
+	int r = mem_read(pid, bias + ((const struct toy_plan *)plan->own)->heap, &heap, sizeof(heap));
 
-	if (!r)
-		*ret = (struct probe_books){.counts = {books[0]}, .collecting = books[1]};
-	return r;
+	if (r)
+		return r;
+	*ret = (struct probe_books){
+		.counts = {heap.minor, heap.major},
+		.collecting = heap.collecting,
+	};
+	return 0;
 }
 
-extern const struct runtime_ops probe_toy;
 const struct runtime_ops probe_toy = {
 	.kind = "toy",
 	.label = "the toy of the tests",

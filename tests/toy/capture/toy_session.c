@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "toy_facts.h"
 #include "toy_probe.h"
 #include "toy_wire.h"
 
@@ -19,16 +20,25 @@ static void *session_open(struct trace *trace)
 	return session;
 }
 
+/* What the target's own memory says: out of range it costs the fact, not the pause. */
+static void tell_facts(const struct gc_toy_pause *wire, struct pause *ret)
+{
+	const struct gc_toy_heap *heap = &wire->heap;
+
+	ret->flags |= PAUSE_HAS_FACTS;
+	ret->facts[TOY_MARK] = heap->mark_ns <= pause_duration(ret) ? (int64_t)heap->mark_ns : UNKNOWN;
+	ret->facts[TOY_SWEPT] = heap->swept <= INT64_MAX ? (int64_t)heap->swept : UNKNOWN;
+}
+
 static int on_record(void *state, const void *bytes, size_t size)
 {
 	const struct gc_toy_pause *wire = bytes;
 	struct trace *trace = ((struct session *)state)->trace;
-	uint64_t counts[3] = {};
 	struct runtime *runtime;
 	struct pause pause;
 	uint32_t process;
 
-	if (size < sizeof(*wire) || wire->header.type != GC_EVENT_TOY_PAUSE ||
+	if (size < sizeof(*wire) || wire->header.type != GC_EVENT_TOY || wire->major > 1 ||
 		wire->start_ns > wire->header.time_ns || !trace_plan(trace, wire->image))
 		return -EBADMSG;
 	process = trace_process(trace, (pid_t)wire->header.pid);
@@ -36,15 +46,15 @@ static int on_record(void *state, const void *bytes, size_t size)
 	if (!runtime)
 		return -EBADMSG;
 	trace_saw_pause(trace, process, wire->image, 0, wire->start_ns);
-	counts[0] = wire->pauses;
-	runtime->missed += books_pause(trace_books(trace), process, 0, 0, counts);
+	runtime->missed += books_pause(trace_books(trace), process, 0, (int)wire->major,
+		(const uint64_t[3]){wire->heap.minor, wire->heap.major});
 	pause = (struct pause){
 		.start_ns = wire->start_ns,
 		.end_ns = wire->header.time_ns,
 		.runtime = runtime->id,
 		.tid = wire->header.tid,
 		.interpreter = UNKNOWN,
-		.generation = UNKNOWN,
+		.generation = (int32_t)wire->major,
 		.collected = UNKNOWN,
 		.uncollectable = UNKNOWN,
 		.heap_objects = UNKNOWN,
@@ -54,6 +64,7 @@ static int on_record(void *state, const void *bytes, size_t size)
 		.waited_ns = UNKNOWN,
 		.stack = STACK_NONE,
 	};
+	tell_facts(wire, &pause);
 	trace_put_pause(trace, &pause);
 	return 0;
 }
@@ -66,8 +77,8 @@ static const struct capture_program programs[] = {
 
 const struct capture_ops toy_capture = {
 	.programs = programs,
-	.first_record = 32,
-	.last_record = 63,
+	.first_record = GC_EVENT_TOY,
+	.last_record = GC_EVENT_TOY_LAST,
 	.open = session_open,
 	.close = free,
 	.record = on_record,

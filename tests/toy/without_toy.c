@@ -1,0 +1,9 @@
+/*
+ * What a gctrace is linked with that was built without the toy, and here without any runtime: it reads recordings of
+ * all of them, and knows what none of them means.
+ */
+#include "meaning.h"
+#include "probe.h"
+
+const struct runtime_ops *const probe_runtimes[] = {NULL};
+const struct runtime_meaning *const runtime_meanings[] = {NULL};
