@@ -1,5 +1,6 @@
 import java.util.List;
 import java.util.Random;
+import java.util.function.BooleanSupplier;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.dataset.DataSet;
 import org.nd4j.linalg.dataset.api.DataSetPreProcessor;
@@ -11,6 +12,7 @@ import org.nd4j.linalg.factory.Nd4j;
 class Batches implements DataSetIterator {
 	private final Random random;
 	private final int size, count, moments;
+	private BooleanSupplier enough = () -> false;
 	private int made;
 
 	/** @moments is 0 for batches without a time axis. */
@@ -19,6 +21,12 @@ class Batches implements DataSetIterator {
 		this.size = size;
 		this.moments = moments;
 		this.count = count;
+	}
+
+	/** There are no more once @enough says so. */
+	Batches until(BooleanSupplier enough) {
+		this.enough = enough;
+		return this;
 	}
 
 	@Override
@@ -69,7 +77,7 @@ class Batches implements DataSetIterator {
 
 	@Override
 	public boolean hasNext() {
-		return made < count;
+		return made < count && !enough.getAsBoolean();
 	}
 
 	@Override

@@ -1,16 +1,19 @@
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Paths;
+import java.util.concurrent.locks.LockSupport;
 import org.nd4j.linalg.cpu.nativecpu.CpuMemoryManager;
 
 /**
  * ND4J's memory manager for the CPU as its documentation has it: it asks for a collection each time
  * that the window of setAutoGcWindow() is over. The one that M2.1 comes with never does, as its
  * isPeriodicGcActive() is false whatever was set. Made the process's own by
- * -Dmemorymanager=PeriodicManager; keeps the times of its calls.
+ * -Dmemorymanager=PeriodicManager; keeps the times of its calls. With -Dperiod=MS they come that far
+ * apart, as long as window, collection and what else that thread does take less together.
  */
 public class PeriodicManager extends CpuMemoryManager {
 	private static final int MOST = 8192;
+	private static final long PERIOD_NS = 1000000 * Long.getLong("period", 0);
 
 	final long[] begin = new long[MOST];
 	final long[] end = new long[MOST];
@@ -18,10 +21,21 @@ public class PeriodicManager extends CpuMemoryManager {
 	volatile boolean training; // no call before: a tracer may just be attaching
 	volatile long tid;
 	volatile String thread;
+	private long due;
 
 	@Override
 	public boolean isPeriodicGcActive() {
 		return training && periodicEnabled.get();
+	}
+
+	/** Waits for the end of the period that the last call began. */
+	private void pace() {
+		long now = System.nanoTime();
+		while (calls > 0 && now < due) {
+			LockSupport.parkNanos(due - now);
+			now = System.nanoTime();
+		}
+		due = now + PERIOD_NS;
 	}
 
 	/** One thread of ND4J's calls this, DeallocatorServiceThread_0. */
@@ -31,6 +45,8 @@ public class PeriodicManager extends CpuMemoryManager {
 			tid = nativeThread();
 			thread = Thread.currentThread().getName();
 		}
+		if (PERIOD_NS > 0)
+			pace();
 		long before = System.nanoTime();
 		super.invokeGc();
 		int call = calls;

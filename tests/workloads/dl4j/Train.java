@@ -1,5 +1,6 @@
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.nd4j.linalg.api.memory.MemoryManager;
@@ -16,6 +17,7 @@ public final class Train {
 		"  --model mlp|lstm        the network (mlp)",
 		"  --updater NAME          adam, nesterovs, sgd, none; mixed: adam and sgd (adam)",
 		"  --steps N               to train for (1009)",
+		"  --calls N               end once PeriodicManager has called System.gc() so often",
 		"  --batch N               examples a step (32)",
 		"  --workspaces on|off     WorkspaceMode ENABLED or NONE (on)",
 		"  --window MS             setAutoGcWindow(MS); left alone without",
@@ -75,10 +77,13 @@ public final class Train {
 		truth.start();
 		if (manager instanceof PeriodicManager)
 			((PeriodicManager) manager).training = true;
+		int calls = number("--calls", Integer.MAX_VALUE);
+		BooleanSupplier enough = () -> manager instanceof PeriodicManager
+			&& ((PeriodicManager) manager).calls >= calls;
 		network.setListeners(truth);
 		for (int done = 0; done < steps; done += epoch) {
 			int now = Math.min(epoch, steps - done);
-			network.fit(new Batches(seed + done, batch, moments, now));
+			network.fit(new Batches(seed + done, batch, moments, now).until(enough));
 			if (done + now < steps)
 				truth.phase("evaluation", () -> network.evaluate(
 					new Batches(seed - 1, batch, moments, epoch / 2)));
