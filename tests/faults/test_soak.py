@@ -23,7 +23,7 @@ LOAD = Path(__file__).resolve().parent / "soak" / "soak_load.py"
 SECONDS = float(os.environ.get("GCTRACE_SOAK_S") or 120)
 FIRST_SEED = int(os.environ.get("GCTRACE_SOAK_SEED") or 1)
 ACTIONS = 23
-GROWTH_BYTES = 40 << 20  # the names of 65,536 functions at most, of these processes and those before
+GROWTH_BYTES = 40 << 20  # the names of 32,768 functions at most, of these processes and those before
 LEAST_ROUNDS = 2  # on a machine too slow for its share of the time
 
 

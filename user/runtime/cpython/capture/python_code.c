@@ -42,7 +42,7 @@ struct python_codes {
 	VEC(struct table) pending; /* a handful: one for each process that is sending */
 };
 
-#define CODES_MOST   32768	 /* of a generation */
+#define CODES_MOST   16384	 /* of a generation */
 #define BYTES_MOST   (32u << 20) /* of its line tables; and of its texts */
 #define FRAMES_MOST  65536
 #define PENDING_MOST 256
