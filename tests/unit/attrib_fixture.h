@@ -204,6 +204,8 @@ static inline int world_next(void *source, struct pause *ret, struct err *err)
 	if (world->next == world->pauses.count)
 		return world->ends_with;
 	*ret = world->pauses.items[world->next++];
+	if (!(ret->flags & PAUSE_HAS_FACTS)) /* as the reader has it */
+		meaning_forget(meaning_of_runtime(&world->recording, ret->runtime), ret);
 	meaning_judge(&world->recording, world->stacks.strings, ret);
 	return 1;
 }

@@ -128,11 +128,8 @@ struct pause_figures {
 	uint64_t total_ns;
 	uint64_t full, full_ns; /* pauses of a class that is full */
 	struct pause longest, longest_full;
-	uint64_t safepoints; /* pauses of JVMs */
-	uint64_t others,
-		others_ns;  /* safepoints without a collection, counted in all of the above */
-	VEC(uint64_t) ttsp; /* times to safepoint, where they are known */
-	uint64_t ttsp_total_ns;
+	uint64_t ttsp_pauses; /* of runtimes that tell times to safepoint */
+	VEC(uint64_t) ttsp;   /* these, where they are known */
 	struct pause longest_ttsp;
 	uint64_t exits; /* those left out */
 	VEC(struct process_pauses) processes;
@@ -147,7 +144,7 @@ struct attribution {
 	VEC(struct charge) charges; /* all pauses; none where there are no tracks */
 	VEC(struct track_cost) tracks;
 	VEC(struct trigger_cost) triggers;    /* dearest first */
-	struct explicit_calls explicit_calls; /* of System.gc(); and what stalls add up to */
+	struct explicit_calls explicit_calls; /* for a collection; and what stalls add up to */
 	uint64_t elsewhere, elsewhere_ns; /* pauses of processes that neither have steps nor feed
 					     one that has */
 };
@@ -166,8 +163,8 @@ int attrib_build(const struct recording *recording, const struct stack_table *st
 void attrib_release(struct attribution *attribution);
 
 /*
- * The frame that stands for @stack: its innermost one of the user's own code, else, in Java, its
- * innermost outside the JDK, else its innermost. 0: STACK_NONE.
+ * The frame that stands for @stack: its innermost one of the user's own code, else its
+ * innermost outside the runtime's own, else its innermost. 0: STACK_NONE.
  */
 uint32_t attrib_trigger(const struct stack_table *stacks, uint32_t stack);
 

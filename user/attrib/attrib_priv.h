@@ -12,11 +12,11 @@ struct interval {
 	uint32_t charge, track; /* indices */
 };
 
-/* A pause that a call of System.gc() may have caused. */
+/* A pause that a call for a collection may have caused. */
 struct explicit_pause {
 	uint64_t start_ns, end_ns;
 	uint32_t process, tid, charge; /* the last: index, or ATTRIB_NONE */
-	bool named;		       /* its cause is System.gc() */
+	bool named;		       /* its cause says so */
 	int64_t heap_before, heap_after;
 };
 
@@ -25,8 +25,8 @@ struct charging {
 	VEC(struct interval) intervals; /* by track, then by time, once charge_overlap() has run */
 	uint32_t *triggers;		/* by node: attrib_triggers() */
 	struct trigger_cost *sums;	/* by frame; 0: no stack */
-	VEC(struct explicit_pause) explicit; /* of JVMs, as they came */
-	struct u64map callers;		     /* of System.gc(): process << 32 | tid */
+	VEC(struct explicit_pause) explicit; /* as they came */
+	struct u64map callers;		     /* for a collection: process << 32 | tid */
 };
 
 /* Reads all pauses. What @next returned, or -ENOMEM with a sentence. */

@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "attrib_priv.h"
 #include "meaning.h"
@@ -85,28 +84,24 @@ static void keep_longest(struct pause *longest, const struct pause *pause)
 		*longest = *pause;
 }
 
-/* What only safepoints have. 0 or -ENOMEM. */
-static int add_safepoint_figures(
-	const struct recording *recording, const struct pause *pause, struct pause_figures *figures)
+/* The time to safepoint, of a runtime that tells it. 0 or -ENOMEM. */
+static int add_ttsp(const struct pause *pause, struct pause_figures *figures)
 {
+	int place = meaning_fact(pause->class->of, FACT_TTSP);
 	uint64_t *slot;
 
-	if (strcmp(meaning_of_runtime(recording, pause->runtime)->kind, "hotspot"))
+	if (place < 0)
 		return 0;
-	figures->safepoints++;
-	if (!pause_collects(pause)) {
-		figures->others++;
-		stats_add(&figures->others_ns, pause_duration(pause));
-	}
-	if (!(pause->flags & PAUSE_SAFEPOINT) || pause->safepoint.ttsp_ns < 0)
+	figures->ttsp_pauses++;
+	if (pause->facts[place] < 0)
 		return 0;
 	slot = vec_add(&figures->ttsp);
 	if (!slot)
 		return -ENOMEM;
-	*slot = (uint64_t)pause->safepoint.ttsp_ns;
-	stats_add(&figures->ttsp_total_ns, *slot);
+	*slot = (uint64_t)pause->facts[place];
 	if (!figures->longest_ttsp.id ||
-		pause->safepoint.ttsp_ns > figures->longest_ttsp.safepoint.ttsp_ns)
+		pause->facts[place] > figures->longest_ttsp.facts[meaning_fact(
+					      figures->longest_ttsp.class->of, FACT_TTSP)])
 		figures->longest_ttsp = *pause;
 	return 0;
 }
@@ -123,7 +118,7 @@ static int add_figures(struct reading *reading, const struct pause *pause, long 
 		return 0;
 	}
 	slot = vec_add(&figures->durations);
-	if (!slot || add_safepoint_figures(attribution->recording, pause, figures))
+	if (!slot || add_ttsp(pause, figures))
 		return -ENOMEM;
 	*slot = duration_ns;
 	stats_add(&figures->total_ns, duration_ns);
@@ -244,13 +239,19 @@ static int add_charge(struct reading *reading, const struct pause *pause, const 
 	return 0;
 }
 
-/* Keeps what a call of System.gc() may have caused; @charged: a charge was made of it. */
+static int64_t heap_of(const struct pause *pause, const char *key)
+{
+	int place = meaning_fact(pause->class->of, key);
+
+	return place < 0 ? UNKNOWN : pause->facts[place];
+}
+
+/* Keeps what a call for a collection may have caused; @charged: a charge was made of it. */
 static int add_explicit(
 	struct reading *reading, const struct pause *pause, uint32_t process, bool charged)
 {
 	const struct attribution *attribution = reading->attribution;
-	const char *cause = strtab_get(attribution->stacks->strings, pause->safepoint.cause);
-	bool named = pause->safepoint.cause && !strcmp(cause, "System.gc()");
+	bool named = pause->class->of->asked_for(attribution->stacks->strings, pause);
 	struct explicit_pause *added;
 
 	if (!named && (!pause_collects(pause) || !u64map_get(&reading->charging->callers,
@@ -266,8 +267,8 @@ static int add_explicit(
 		.tid = pause->tid,
 		.charge = charged ? (uint32_t)attribution->charges.count - 1 : ATTRIB_NONE,
 		.named = named,
-		.heap_before = pause->safepoint.heap_before,
-		.heap_after = pause->safepoint.heap_after,
+		.heap_before = heap_of(pause, FACT_HEAP_BEFORE),
+		.heap_after = heap_of(pause, FACT_HEAP_AFTER),
 	};
 	return 0;
 }
@@ -295,12 +296,12 @@ static int read_one(struct reading *reading, struct pause *pause)
 			   reading, pause, index < 0 ? NULL : &reading->owners[index], runtime)) {
 		return -ENOMEM;
 	}
-	return process && pause->flags & PAUSE_SAFEPOINT
+	return process && pause->flags & PAUSE_HAS_FACTS && pause->class->of->asked_for
 		       ? add_explicit(reading, pause, process->id, attribution->tracks.count)
 		       : 0;
 }
 
-/* The threads that call System.gc(). */
+/* The threads that call for collections. */
 static int find_callers(const struct recording *recording, struct u64map *callers)
 {
 	for (size_t i = 0; i < recording->stalls.count; i++) {

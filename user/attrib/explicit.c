@@ -1,5 +1,5 @@
 /*
- * Stalls, threads and the pauses that calls of System.gc() may have caused in; one line for each
+ * Stalls, threads and the pauses that calls for a collection may have caused in; one line for each
  * caller and for each kind of stall out.
  */
 #include <errno.h>
@@ -174,7 +174,7 @@ static int sum_kinds(struct summing *summing)
 	return 0;
 }
 
-/* Keeps the calls of System.gc() alone. */
+/* Keeps the calls for a collection alone. */
 static void keep_explicit(struct summing *summing)
 {
 	const struct stack_table *stacks = summing->attribution->stacks;

@@ -1,5 +1,5 @@
 /*
- * Who calls System.gc(), and what that does; what other waits for the collector add up to. In: the
+ * Who calls for collections, and what that does; what other waits for the collector add up to. In: the
  * stalls of a recording, its pauses, threads and stacks. Out, in struct attribution: one line for
  * each caller, one for each kind of stall. Definitions: docs/steps.md.
  */
@@ -12,7 +12,7 @@
 #include "stack_table.h"
 
 /*
- * All calls of System.gc() (Runtime.gc()) of one process by one line of code in threads of one
+ * All calls for a collection (System.gc(), of Java) of one process by one line of code in threads of one
  * name. The line that asks, the thread that it stops and the step that is hurt may be of three
  * threads.
  */
@@ -22,9 +22,9 @@ struct explicit_caller {
 	char thread[17];  /* "DeallocatorServ": as the kernel knows it; "" if not known */
 	bool training;	  /* a thread that makes steps calls: it is blocked itself */
 	/*
-	 * Frames of the stack table, 0: not known. @caller: the innermost outside the JDK, which
-	 * called System.gc(). @who: the innermost of the user's own code, where there is one, else
-	 * the outermost outside the JDK: "BasicMemoryManager.invokeGc" by
+	 * Frames of the stack table, 0: not known. @caller: the innermost outside the runtime's own
+	 * code, which called. @who: the innermost of the user's own code, where there is one, else
+	 * the outermost outside it: "BasicMemoryManager.invokeGc" by
 	 * "DeallocatorServiceThread.run".
 	 */
 	uint32_t caller, who;
@@ -33,7 +33,7 @@ struct explicit_caller {
 	uint64_t blocked_ns, blocked_median_ns, blocked_max_ns; /* from the call to its return */
 	/*
 	 * Pauses that its calls caused: of the same process, overlapping a call, and either with
-	 * the cause System.gc() or requested by the thread that called. Each counts for one caller.
+	 * that cause or requested by the thread that called. Each counts for one caller.
 	 */
 	uint64_t pauses, pause_ns, pause_max_ns;
 	uint64_t overlap_ns; /* of them, in training steps; 0 where there are no steps */
@@ -61,11 +61,11 @@ struct stall_sum {
 struct explicit_calls {
 	VEC(struct explicit_caller) callers; /* dearest first: by harm_ns, then blocked_ns */
 	VEC(struct stall_sum) sums;	     /* by process, then by kind */
-	uint64_t stray, stray_ns; /* pauses with the cause System.gc() in no call that was seen */
+	uint64_t stray, stray_ns; /* pauses with such a cause in no call that was seen */
 };
 
 /*
- * The frame of @stack that called the JDK: its innermost outside the JDK and native code. 0: none.
+ * The frame of @stack that called the runtime: its innermost outside that and native code. 0: none.
  */
 uint32_t explicit_asked(const struct stack_table *stacks, uint32_t stack);
 /* The frame that stands for the caller: see explicit_caller.who. 0: none. */

@@ -58,26 +58,27 @@ static size_t distance(const char *a, const char *b)
 
 static int unknown_metric(const char *name, struct err *err)
 {
+	const struct budget_metric *metric, *nearest = budget_metric_at(0);
 	size_t least = SIZE_MAX;
-	int nearest = 0;
 
-	for (int i = 0; i < budget_metric_count; i++) {
-		size_t far = distance(name, budget_metric_table[i].name);
+	for (size_t i = 0; (metric = budget_metric_at(i)); i++) {
+		size_t far = distance(name, metric->name);
 
 		if (far < least) {
 			least = far;
-			nearest = i;
+			nearest = metric;
 		}
 	}
 	return err_set(err, EINVAL,
 		"there is nothing called \"%.40s\" to budget; the nearest is %s (gctrace check "
 		"--help "
 		"lists them all)",
-		name, budget_metric_table[nearest].name);
+		name, nearest->name);
 }
 
-/* The index of the metric that @text begins with, behind it *ret_rest; or -EINVAL. */
-static int parse_metric(const char *text, const char **ret_rest, struct err *err)
+/* The metric that @text begins with, behind it *ret_rest. 0 or -EINVAL. */
+static int parse_metric(
+	const char *text, const struct budget_metric **ret, const char **ret_rest, struct err *err)
 {
 	size_t length =
 		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
@@ -88,9 +89,9 @@ static int parse_metric(const char *text, const char **ret_rest, struct err *err
 		return err_set(err, EINVAL,
 			"\"%.60s\" is no budget: write METRIC<LIMIT, as in pause.p99<20ms", text);
 	*ret_rest = text + length;
-	for (int i = 0; i < budget_metric_count; i++)
-		if (!strcmp(name, budget_metric_table[i].name))
-			return i;
+	for (size_t i = 0; (*ret = budget_metric_at(i)); i++)
+		if (!strcmp(name, (*ret)->name))
+			return 0;
 	return unknown_metric(name, err);
 }
 
@@ -99,7 +100,7 @@ static int parse_operator(const char **text, struct budget *budget, struct err *
 	*text += strspn(*text, " \t");
 	if (**text != '<' && **text != '>')
 		return err_set(err, EINVAL, "\"%.60s\" has no limit: write %s<LIMIT (or <=, >, >=)",
-			budget->text, budget_metric_table[budget->metric].name);
+			budget->text, budget->metric->name);
 	budget->at_least = **text == '>';
 	(*text)++;
 	budget->or_equal = **text == '=';
@@ -161,15 +162,15 @@ static int parse_limit(const char *text, struct budget *budget, struct err *err)
 	number = length ? strtod(text, &end) : 0;
 	if (!length || end == text || !strncasecmp(text, "0x", 2) || !(number < 1e15))
 		return err_set(err, EINVAL, "\"%.60s\" has no number for a limit: %s takes %s",
-			budget->text, budget_metric_table[budget->metric].name,
-			example(budget_metric_table[budget->metric].unit));
+			budget->text, budget->metric->name,
+			example(budget->metric->unit));
 	end += strspn(end, " \t");
 	snprintf(suffix, sizeof(suffix), "%s", end);
 	length = strlen(suffix);
 	while (length && isspace((unsigned char)suffix[length - 1]))
 		suffix[--length] = '\0';
 	return apply_unit(
-		&budget_metric_table[budget->metric], number, suffix, &budget->limit, err);
+		budget->metric, number, suffix, &budget->limit, err);
 }
 
 int budget_parse(const char *text, struct budget *ret, struct err *err)
@@ -182,11 +183,9 @@ int budget_parse(const char *text, struct budget *ret, struct err *err)
 	if (strlen(text) >= sizeof(budget.text))
 		return err_set(err, EINVAL, "\"%.40s…\" is too long for a budget", text);
 	strcpy(budget.text, text);
-	r = parse_metric(text, &rest, err);
-	if (r < 0)
-		return r;
-	budget.metric = r;
-	r = parse_operator(&rest, &budget, err);
+	r = parse_metric(text, &budget.metric, &rest, err);
+	if (!r)
+		r = parse_operator(&rest, &budget, err);
 	if (!r)
 		r = parse_limit(rest, &budget, err);
 	if (!r)
@@ -198,14 +197,15 @@ const char *budget_metrics(void)
 {
 	static const char *const takes[] = {
 		[BUDGET_TIME] = "time", [BUDGET_SHARE] = "share", [BUDGET_COUNT] = "count"};
+	const struct budget_metric *metric;
 	static char text[4096];
 	size_t used = 0;
 
 	if (*text)
 		return text;
-	for (int i = 0; i < budget_metric_count && used < sizeof(text); i++)
+	for (size_t i = 0; (metric = budget_metric_at(i)) && used < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "  %-20s %-6s %s\n",
-			budget_metric_table[i].name, takes[budget_metric_table[i].unit],
-			budget_metric_table[i].meaning);
+			metric->name, takes[metric->unit],
+			metric->meaning);
 	return text;
 }

@@ -8,9 +8,11 @@
 
 #include "attrib.h"
 
+struct budget_metric;
+
 struct budget {
 	char text[96]; /* as typed */
-	int metric;    /* index into the table of metrics */
+	const struct budget_metric *metric;
 	bool at_least; /* > and >=: the limit is one from below */
 	bool or_equal; /* <= and >= */
 	double limit;  /* ns for times, 0 … 1 for shares, a count else */

@@ -8,6 +8,7 @@
 #include "budget.h"
 #include "budget_metric.h"
 #include "describe.h"
+#include "meaning.h"
 #include "parse.h"
 
 #define EPSILON 1e-9 /* relative: what decimal units lose in conversion breaks no budget */
@@ -40,7 +41,7 @@ static bool refuse(const struct budget *budget, const struct attribution *attrib
 
 	if (!steps->tracks.count) {
 		snprintf(ret->why, sizeof(ret->why), "%s needs steps, and there are none%s%.200s",
-			budget_metric_table[budget->metric].name, *steps->note ? ": " : "",
+			budget->metric->name, *steps->note ? ": " : "",
 			steps->note);
 		return true;
 	}
@@ -53,7 +54,7 @@ static bool refuse(const struct budget *budget, const struct attribution *attrib
 				"%s needs steps, and those of %s are windows of time: choose a "
 				"signal "
 				"with --step",
-				budget_metric_table[budget->metric].name, name);
+				budget->metric->name, name);
 			return true;
 		}
 		if (!(track->confidence >= STEP_CONFIDENT)) {
@@ -73,7 +74,7 @@ static bool refuse(const struct budget *budget, const struct attribution *attrib
 static int measure(const struct budget *budget, const struct attribution *attribution,
 	struct budget_measure *ret, size_t *ret_track)
 {
-	const struct budget_metric *metric = &budget_metric_table[budget->metric];
+	const struct budget_metric *metric = budget->metric;
 	size_t count = metric->steps ? attribution->tracks.count : 1;
 
 	for (size_t i = 0; i < count; i++) {
@@ -116,10 +117,12 @@ static void say_trigger(
 static void say_pause(
 	const struct attribution *attribution, const struct pause *pause, struct budget_result *ret)
 {
+	int place = meaning_fact(pause->class->of, FACT_OPERATION);
+
 	APPEND(ret, "; the longest, of %s", FORMAT_DURATION(pause_duration(pause)));
-	if (pause->safepoint.operation)
+	if (place >= 0 && pause->facts[place])
 		APPEND(ret, " (%.48s)",
-			strtab_get(attribution->stacks->strings, pause->safepoint.operation));
+			strtab_get(attribution->stacks->strings, (uint32_t)pause->facts[place]));
 	else if (pause->generation >= 0)
 		APPEND(ret, " in generation %d", pause->generation);
 	APPEND(ret, ", began %.3f s into the recording", seconds_in(attribution, pause->start_ns));
@@ -160,7 +163,7 @@ static void say_dearest(const struct attribution *attribution, struct budget_res
 static void say_broken(const struct budget *budget, const struct attribution *attribution,
 	const struct budget_measure *found, size_t track, struct budget_result *ret)
 {
-	const struct budget_metric *metric = &budget_metric_table[budget->metric];
+	const struct budget_metric *metric = budget->metric;
 	char limit[32];
 
 	show_value(metric->unit, budget->limit, limit, sizeof(limit));
@@ -192,7 +195,7 @@ static void say_basis(const struct budget *budget, const struct attribution *att
 	uint64_t exits = attribution->figures.exits;
 	char left_out[64] = "";
 
-	if (exits && !budget_metric_table[budget->metric].steps)
+	if (exits && !budget->metric->steps)
 		snprintf(left_out, sizeof(left_out), "%llu at an interpreter's exit not counted",
 			(unsigned long long)exits);
 	if (found->process)
@@ -211,7 +214,7 @@ int budget_judge(const struct budget *budget, const struct attribution *attribut
 	size_t track = 0;
 	int r;
 
-	if (budget_metric_table[budget->metric].steps && refuse(budget, attribution, &result)) {
+	if (budget->metric->steps && refuse(budget, attribution, &result)) {
 		*ret = result;
 		return 0;
 	}
@@ -220,14 +223,14 @@ int budget_judge(const struct budget *budget, const struct attribution *attribut
 		return r;
 	if (found.missing) {
 		snprintf(result.why, sizeof(result.why), "%s needs %s",
-			budget_metric_table[budget->metric].name, found.missing);
+			budget->metric->name, found.missing);
 		*ret = result;
 		return 0;
 	}
 	result.known = true;
 	result.value = found.value;
 	result.outcome = is_kept(budget, found.value) ? BUDGET_KEPT : BUDGET_BROKEN;
-	show_value(budget_metric_table[budget->metric].unit, found.value, result.value_text,
+	show_value(budget->metric->unit, found.value, result.value_text,
 		sizeof(result.value_text));
 	say_basis(budget, attribution, &found, &result);
 	if (result.outcome == BUDGET_BROKEN)

@@ -6,6 +6,7 @@
 #include "attrib.h"
 #include "stats.h"
 #include "budget_metric.h"
+#include "meaning.h"
 #include "cleanup.h"
 
 #define TTSP_KNOWN 0.99 /* of the safepoints, or their times are not judged */
@@ -59,7 +60,7 @@ static int pause_share(
 	return 0;
 }
 
-static int full_count(
+int budget_full_count(
 	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
 {
 	ret->value = (double)attribution->figures.full;
@@ -67,7 +68,7 @@ static int full_count(
 	return 0;
 }
 
-static int full_max(
+int budget_full_max(
 	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
 {
 	ret->pause = if_any(&attribution->figures.longest_full);
@@ -75,7 +76,7 @@ static int full_max(
 	return 0;
 }
 
-static int full_total(
+int budget_full_total(
 	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
 {
 	ret->value = (double)attribution->figures.full_ns;
@@ -83,13 +84,27 @@ static int full_total(
 	return 0;
 }
 
-/* Whether there is a JVM, without which there is neither a time to safepoint nor a stall. */
-static bool has_jvm(const struct recording *recording)
+static bool tells_ttsp(const struct runtime_meaning *meaning)
+{
+	return meaning_fact(meaning, FACT_TTSP) >= 0;
+}
+
+static bool has_stalls(const struct runtime_meaning *meaning)
+{
+	return meaning->stalls;
+}
+
+/* What must have run for there to be such figures at all; NULL: such a runtime did. */
+static const char *missing_runtime(
+	const struct recording *recording, bool (*fits)(const struct runtime_meaning *meaning))
 {
 	for (size_t i = 0; i < recording->runtimes.count; i++)
-		if (!strcmp(recording->runtimes.items[i].kind, "hotspot"))
-			return true;
-	return false;
+		if (fits(meaning_of(recording->runtimes.items[i].kind)))
+			return NULL;
+	for (const struct runtime_meaning *const *at = runtime_meanings; *at; at++)
+		if (fits(*at))
+			return (*at)->process;
+	return "a runtime that this gctrace was built without";
 }
 
 static int ttsp(
@@ -97,18 +112,12 @@ static int ttsp(
 {
 	const struct pause_figures *figures = &attribution->figures;
 
-	if (!has_jvm(attribution->recording))
-		ret->missing = "a JVM";
-	else if ((double)figures->ttsp.count < TTSP_KNOWN * (double)figures->safepoints)
+	ret->missing = missing_runtime(attribution->recording, tells_ttsp);
+	if (!ret->missing && (double)figures->ttsp.count < TTSP_KNOWN * (double)figures->ttsp_pauses)
 		ret->missing = "times to safepoint, and this recording does not have them all";
 	ret->value = (double)stats_quantile(figures->ttsp.items, figures->ttsp.count, q);
 	ret->pause = if_any(&figures->longest_ttsp);
 	return 0;
-}
-
-static uint64_t stall_ns(const struct stall *stall)
-{
-	return stall->end_ns > stall->start_ns ? stall->end_ns - stall->start_ns : 0;
 }
 
 static int stalls(
@@ -117,16 +126,15 @@ static int stalls(
 	const struct recording *recording = attribution->recording;
 	uint64_t total_ns = 0;
 
-	if (!has_jvm(recording))
-		ret->missing = "a JVM";
+	ret->missing = missing_runtime(recording, has_stalls);
 	for (size_t i = 0; i < recording->stalls.count; i++) {
 		const struct stall *stall = &recording->stalls.items[i];
 
-		stats_add(&total_ns, stall_ns(stall));
-		if (!ret->stall || stall_ns(stall) > stall_ns(ret->stall))
+		stats_add(&total_ns, stall_duration(stall));
+		if (!ret->stall || stall_duration(stall) > stall_duration(ret->stall))
 			ret->stall = stall;
 	}
-	ret->value = q > 0 ? (double)(ret->stall ? stall_ns(ret->stall) : 0) : (double)total_ns;
+	ret->value = q > 0 ? (double)(ret->stall ? stall_duration(ret->stall) : 0) : (double)total_ns;
 	return 0;
 }
 
@@ -210,7 +218,7 @@ static int step_cost(
 	return of_steps(attribution, track, q, cost_at, ret);
 }
 
-const struct budget_metric budget_metric_table[] = {
+static const struct budget_metric of_pauses[] = {
 	{"pause.max", "the longest pause", BUDGET_TIME, false, 1, pause_quantile},
 	{"pause.p50", "the median pause", BUDGET_TIME, false, 0.5, pause_quantile},
 	{"pause.p95", "95 % of the pauses are not longer", BUDGET_TIME, false, 0.95,
@@ -223,13 +231,14 @@ const struct budget_metric budget_metric_table[] = {
 	{"pause.share", "pauses of the process that pauses most, of the time for which it was traced",
 		BUDGET_SHARE, false, 0, pause_share},
 	{"full.count", "how many pauses with a full collection", BUDGET_COUNT, false, 0,
-		full_count},
-	{"full.max", "the longest pause with a full collection", BUDGET_TIME, false, 0, full_max},
+		budget_full_count},
+	{"full.max", "the longest pause with a full collection", BUDGET_TIME, false, 0, budget_full_max},
 	{"full.total", "all pauses with a full collection together", BUDGET_TIME, false, 0,
-		full_total},
-	{"gen2.count", "the same as full.count", BUDGET_COUNT, false, 0, full_count},
-	{"gen2.max", "the same as full.max", BUDGET_TIME, false, 0, full_max},
-	{"gen2.total", "the same as full.total", BUDGET_TIME, false, 0, full_total},
+		budget_full_total},
+};
+
+/* Behind those that runtimes have for themselves. */
+static const struct budget_metric of_waits_and_steps[] = {
 	{"ttsp.max", "the longest time to safepoint of a JVM", BUDGET_TIME, false, 1, ttsp},
 	{"ttsp.p99", "99 % of the times to safepoint are not longer", BUDGET_TIME, false, 0.99,
 		ttsp},
@@ -252,4 +261,15 @@ const struct budget_metric budget_metric_table[] = {
 	{"step.count", "how many steps", BUDGET_COUNT, true, 0, step_count},
 };
 
-const int budget_metric_count = ARRAY_SIZE(budget_metric_table);
+const struct budget_metric *budget_metric_at(size_t at)
+{
+	if (at < ARRAY_SIZE(of_pauses))
+		return &of_pauses[at];
+	at -= ARRAY_SIZE(of_pauses);
+	for (const struct runtime_meaning *const *own = runtime_meanings; *own; own++) {
+		if (at < (*own)->metric_count)
+			return &(*own)->metrics[at];
+		at -= (*own)->metric_count;
+	}
+	return at < ARRAY_SIZE(of_waits_and_steps) ? &of_waits_and_steps[at] : NULL;
+}

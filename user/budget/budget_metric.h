@@ -1,4 +1,4 @@
-/* The table of what can be budgeted. Not for other rooms. */
+/* What can be budgeted. For this room and the runtimes' entries in meaning/. */
 #pragma once
 
 #include "attrib.h"
@@ -25,5 +25,13 @@ struct budget_metric {
 		struct budget_measure *ret);
 };
 
-extern const struct budget_metric budget_metric_table[];
-extern const int budget_metric_count;
+/* The metrics in the order in which they are listed; NULL: there are no more. */
+const struct budget_metric *budget_metric_at(size_t at);
+
+/* Of full collections, for runtimes that have another name for them. */
+int budget_full_count(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret);
+int budget_full_max(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret);
+int budget_full_total(
+	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret);

@@ -12,6 +12,7 @@
 #include "pause.h"
 #include "stack_table.h"
 
+struct budget_metric;
 struct runtime_advice;
 struct runtime_meaning;
 
@@ -48,8 +49,11 @@ struct pause_fact {
 	bool part; /* of the pause's duration: all parts together are no longer than that */
 };
 
-/* A fact that rooms for all runtimes look at, whoever has it: the time from asking threads to stop until they had. */
-#define FACT_TTSP "ttsp_ns"
+/* Facts that rooms for all runtimes look at, whoever has them: */
+#define FACT_TTSP	 "ttsp_ns"   /* from asking the threads to stop until they had */
+#define FACT_OPERATION	 "operation" /* what it stopped them for */
+#define FACT_HEAP_BEFORE "heap_before"
+#define FACT_HEAP_AFTER	 "heap_after"
 
 /* The entry of one runtime. */
 struct runtime_meaning {
@@ -60,6 +64,7 @@ struct runtime_meaning {
 	const char *pause, *pauses;  /* "pause", "pauses" */
 	const char *verb;	     /* what they do to a process: "paused" */
 	const char *process;	     /* what is needed for figures that only such runtimes have: "a JVM" */
+	bool stalls;		     /* single threads wait for its collector, too */
 	uint32_t lang;		     /* enum frame_lang of its frames; 0: none of its own */
 	const struct pause_class *classes; /* of all its pauses */
 	uint8_t class_count;
@@ -78,6 +83,12 @@ struct runtime_meaning {
 	bool (*stops_others)(const struct runtime *runtime, const struct pause *pause);
 
 	const struct runtime_advice *advice; /* what would have helped: advice/advising.h. NULL: nobody knows */
+
+	const struct budget_metric *metrics; /* what can be budgeted of it alone, or by a name of its own */
+	uint8_t metric_count;
+
+	/* Whether its cause says that a call for a collection asked for it. NULL: there are no such calls. */
+	bool (*asked_for)(const struct strtab *strings, const struct pause *pause);
 
 	/* Whose code a frame of .lang is, by its function's name and its file ("" if not known). NULL if there is no .lang. */
 	enum origin (*origin)(const char *function, const char *file);

@@ -192,5 +192,10 @@ void recording_note_offset(struct recording *recording, uint64_t time_ns, int64_
 uint64_t recording_drop_total(const struct recording *recording);
 uint64_t recording_missed_total(const struct recording *recording);
 
+static inline uint64_t stall_duration(const struct stall *stall)
+{
+	return stall->end_ns > stall->start_ns ? stall->end_ns - stall->start_ns : 0;
+}
+
 const char *stall_kind_name(uint32_t kind); /* "System.gc", "allocation stall", "pacing", "GC locker", "unknown" */
 const char *pause_cause_name(uint32_t cause); /* "automatic", "manual", "shutdown", "unknown" */

@@ -11,7 +11,7 @@ int stall_sums_make(struct stall_sums *sums, const struct recording *recording)
 	for (size_t i = 0; i < recording->stalls.count; i++) {
 		const struct stall *stall = &recording->stalls.items[i];
 		uint32_t kind = stall->kind < STALL_KINDS ? stall->kind : 0;
-		uint64_t ns = stall_ns(stall);
+		uint64_t ns = stall_duration(stall);
 
 		if (summary_class_add(&sums->kinds[kind], ns))
 			return -ENOMEM;

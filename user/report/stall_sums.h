@@ -22,11 +22,6 @@ struct phase_sums {
 	VEC(struct phase_sum) items;
 };
 
-static inline uint64_t stall_ns(const struct stall *stall)
-{
-	return stall->end_ns > stall->start_ns ? stall->end_ns - stall->start_ns : 0;
-}
-
 /* Both 0 or -ENOMEM; released in either case. */
 int stall_sums_make(struct stall_sums *sums, const struct recording *recording);
 void stall_sums_release(struct stall_sums *sums);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget_metric.h"
 #include "cleanup.h"
 #include "gc_advice.h"
 #include "meaning.h"
@@ -53,6 +54,12 @@ static enum origin origin(const char *function, const char *file)
 	return ORIGIN_USER;
 }
 
+static const struct budget_metric metrics[] = {
+	{"gen2.count", "the same as full.count", BUDGET_COUNT, false, 0, budget_full_count},
+	{"gen2.max", "the same as full.max", BUDGET_TIME, false, 0, budget_full_max},
+	{"gen2.total", "the same as full.total", BUDGET_TIME, false, 0, budget_full_total},
+};
+
 const struct runtime_meaning meaning_cpython = {
 	.kind = "cpython",
 	.label = "CPython",
@@ -69,4 +76,6 @@ const struct runtime_meaning meaning_cpython = {
 	.stops_others = stops_others,
 	.origin = origin,
 	.advice = &gc_adviser,
+	.metrics = metrics,
+	.metric_count = ARRAY_SIZE(metrics),
 };

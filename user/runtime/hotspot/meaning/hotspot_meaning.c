@@ -67,6 +67,11 @@ static uint32_t reason(const struct pause *pause)
 	return cause ? cause : operation;
 }
 
+static bool asked_for(const struct strtab *strings, const struct pause *pause)
+{
+	return !strcmp(strtab_get(strings, (uint32_t)pause->facts[HOTSPOT_CAUSE]), "System.gc()");
+}
+
 static bool starts_with_any(const char *text, const char *const *prefixes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -101,14 +106,14 @@ static enum origin origin(const char *function, const char *file)
 }
 
 static const struct pause_fact facts[HOTSPOT_FACTS] = {
-	[HOTSPOT_OPERATION] = {"operation", NULL, "operation", FACT_STRING, false},
+	[HOTSPOT_OPERATION] = {FACT_OPERATION, NULL, "operation", FACT_STRING, false},
 	[HOTSPOT_CAUSE] = {"cause", NULL, "cause", FACT_STRING, false},
 	[HOTSPOT_TTSP] = {FACT_TTSP, NULL, "reaching (time to safepoint)", FACT_NS, true},
 	[HOTSPOT_CLEANUP] = {"cleanup_ns", NULL, "cleanup", FACT_NS, true},
 	[HOTSPOT_CORE] = {"core_ns", NULL, "at the safepoint", FACT_NS, true},
 	[HOTSPOT_LEAVE] = {"leave_ns", NULL, "leaving", FACT_NS, true},
-	[HOTSPOT_HEAP_BEFORE] = {"heap_before", "heap_before_bytes", "heap before", FACT_BYTES, false},
-	[HOTSPOT_HEAP_AFTER] = {"heap_after", "live_bytes", "heap after", FACT_BYTES, false},
+	[HOTSPOT_HEAP_BEFORE] = {FACT_HEAP_BEFORE, "heap_before_bytes", "heap before", FACT_BYTES, false},
+	[HOTSPOT_HEAP_AFTER] = {FACT_HEAP_AFTER, "live_bytes", "heap after", FACT_BYTES, false},
 	[HOTSPOT_YOUNG_COLLECTIONS] = {"young", "young_collections", "young collections", FACT_COUNT, false},
 	[HOTSPOT_FULL_COLLECTIONS] = {"full", "full_collections", "full collections", FACT_COUNT, false},
 	[HOTSPOT_LATE_TID] = {"late_tid", NULL, "late thread", FACT_THREAD, false},
@@ -126,6 +131,7 @@ const struct runtime_meaning meaning_hotspot = {
 	.pauses = "safepoints",
 	.verb = "stopped",
 	.process = "a JVM",
+	.stalls = true,
 	.lang = LANG_JAVA,
 	.classes = classes,
 	.class_count = HOTSPOT_CLASSES,
@@ -134,6 +140,7 @@ const struct runtime_meaning meaning_hotspot = {
 	.fact_table = "safepoint",
 	.judge = judge,
 	.reason = reason,
+	.asked_for = asked_for,
 	.origin = origin,
 	.advice = &jvm_adviser,
 };
