@@ -63,10 +63,28 @@ def is_asleep(pid):
         return stream.read().rpartition(") ")[2].startswith("S")
 
 
+def spin(seconds, answers=None):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def awake_ns(pid):
+    """For how long another thread ran or was runnable: sched_info of linux/sched.h."""
+    with open("/proc/%d/schedstat" % pid) as stream:
+        ran, queued, _ = stream.read().split()
+    return int(ran) + int(queued)
+
+
+def wait_for_sleep(pid):
+    while not is_asleep(pid):
+        time.sleep(0.001)
+
+
 class Worker:
     """A forked child that collects once, for some time, when told; @late: once its parent is asleep."""
 
-    def __init__(self, seconds, late=False):
+    def __init__(self, seconds, late=False, within=None):
         ours, self.told = os.pipe()
         self.answers, theirs = os.pipe()
         self.pid = os.fork()
@@ -74,13 +92,13 @@ class Worker:
             os.close(ours)
             os.close(theirs)
             return
-        oracle.Sleeper.__del__ = lambda sleeper: spin(seconds)
+        oracle.Sleeper.__del__ = lambda sleeper: (within or spin)(seconds, theirs)
         oracle.cycles(1, oracle.Sleeper)
         os.read(ours, 1)
-        while late and not is_asleep(os.getppid()):
-            time.sleep(0.001)
+        if late:
+            wait_for_sleep(os.getppid())
         gc.collect()
-        os.write(theirs, b"x")
+        os.write(theirs, b"%d" % sum(AWAKE_NS))
         os._exit(0)
 
     def start(self):
@@ -90,12 +108,6 @@ class Worker:
         os.close(self.told)
         os.close(self.answers)
         os.waitpid(self.pid, 0)
-
-
-def spin(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        pass
 
 
 def do_waiting(milliseconds):
@@ -140,14 +152,33 @@ def do_go():
     return {}
 
 
+AWAKE_NS = []
+
+
+def watch_parent(seconds, answers):
+    """Wakes the sleeping parent and goes on until it sleeps again and that long more."""
+    if AWAKE_NS:
+        return  # the other half of the cycle
+    parent = os.getppid()
+    before = awake_ns(parent)
+    os.write(answers, b"x")
+    wait_for_sleep(parent)
+    spin(seconds)
+    AWAKE_NS.append(awake_ns(parent) - before)
+
+
 def do_half(milliseconds):
-    """half MS: the same, but this thread computes for MS and waits for the rest."""
-    worker = Worker(int(milliseconds) / 1e3)
+    """half MS: a child collects; this thread, woken by it, computes for MS and waits for as long."""
+    seconds = int(milliseconds) / 1e3
+    worker = Worker(seconds, late=True, within=watch_parent)
     worker.start()
-    spin(int(milliseconds) / 1e3)
     os.read(worker.answers, 1)
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    awake = int(os.read(worker.answers, 64))
     worker.end()
-    return {"child": worker.pid}
+    return {"child": worker.pid, "awake_ns": awake}
 
 
 if __name__ == "__main__":
