@@ -63,7 +63,7 @@ static void describe(struct recording *recording)
 			(struct process){.id = i, .pid = (pid_t)i, .exit_ns = i == 2 ? 1000 : 0};
 }
 
-/* A byte is a call a moment later; 0xff and eight more is one at any time, in any series. */
+/* A byte is a call a moment later; 0xff and eight more is one at any time, in any series, for any number of them. */
 static uint64_t add_marks(struct step_marks *marks, const uint8_t *data, size_t size)
 {
 	uint64_t now_ns = 0;
@@ -77,6 +77,7 @@ static uint64_t add_marks(struct step_marks *marks, const uint8_t *data, size_t 
 		if (data[i] == 0xff && size - i > 8) {
 			memcpy(&mark.time_ns, data + i + 1, 8);
 			mark.series = data[i + 1];
+			mark.skipped = data[i + 2] & 1 ? UINT32_MAX >> data[i + 3] % 32 : 0;
 			i += 8;
 		}
 		if (step_marks_add(marks, &mark))

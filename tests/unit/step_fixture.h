@@ -22,6 +22,11 @@ struct scene {
 	uint32_t process, tid;
 	uint32_t random;
 	unsigned lose; /* of 1000 marks */
+	bool thin;     /* losses in a row: as bpf/step.bpf.c thins them */
+	struct {
+		uint32_t series, calls, skipped;
+		uint64_t last_ns;
+	} row[4];
 };
 
 #define CALL_NS	     100000
@@ -92,16 +97,52 @@ static uint32_t series_of(struct scene *scene, const char *name, const char *lab
 	return series->id;
 }
 
+static void add_mark(struct scene *scene, uint32_t series, uint64_t time_ns, uint32_t skipped)
+{
+	struct mark mark = {series, time_ns, UNKNOWN, skipped};
+
+	assert_int_equal(step_marks_add(&scene->marks, &mark), 0);
+}
+
+/* Another call ends the rows: what they held back is sent. */
+static void end_rows(struct scene *scene)
+{
+	for (size_t i = 0; i < sizeof(scene->row) / sizeof(*scene->row); i++)
+		if (scene->row[i].skipped)
+			add_mark(scene, scene->row[i].series, scene->row[i].last_ns,
+				scene->row[i].skipped - 1);
+	memset(scene->row, 0, sizeof(scene->row));
+}
+
+/* Whether the call is held back: of a row, at most one call in 16 of those before it. */
+static bool hold_back(struct scene *scene, uint32_t series, uint32_t *ret_skipped)
+{
+	size_t i = 0;
+
+	while (scene->row[i].series && scene->row[i].series != series)
+		i++;
+	scene->row[i].series = series;
+	scene->row[i].last_ns = scene->now_ns;
+	*ret_skipped = scene->row[i].skipped++;
+	if (scene->row[i].skipped * 16 <= ++scene->row[i].calls)
+		return true;
+	scene->row[i].skipped = 0;
+	return false;
+}
+
 /* Time passes, a call is made. */
 static void call(struct scene *scene, const char *name, const char *label, int64_t number)
 {
-	struct mark mark = {.series = series_of(scene, name, label, number), .rss_bytes = UNKNOWN};
+	uint32_t series = series_of(scene, name, label, number), skipped = 0;
+	bool loss = !strcmp(name, "torch:loss");
 
 	scene->now_ns += CALL_NS + chance(scene, CALL_NS / 10);
-	mark.time_ns = scene->now_ns;
 	if (chance(scene, 1000) < scene->lose)
 		return;
-	assert_int_equal(step_marks_add(&scene->marks, &mark), 0);
+	if (scene->thin && !loss)
+		end_rows(scene);
+	if (!scene->thin || !loss || !hold_back(scene, series, &skipped))
+		add_mark(scene, series, scene->now_ns, skipped);
 }
 
 static void torch(struct scene *scene, char what)

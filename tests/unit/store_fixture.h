@@ -125,6 +125,7 @@ static struct mark nth_mark(uint64_t id)
 		.series = 1 + random % SERIES,
 		.time_ns = 1000000000 + id * 1009,
 		.rss_bytes = maybe(random >> 16, 7, 1ull << 44),
+		.skipped = id % 11 ? 0 : (uint32_t)(random >> 32),
 	};
 }
 
@@ -133,6 +134,7 @@ static MAYBE_UNUSED void assert_same_mark(const struct mark *a, const struct mar
 	assert_int_equal(a->series, b->series);
 	assert_int_equal(a->time_ns, b->time_ns);
 	assert_int_equal(a->rss_bytes, b->rss_bytes);
+	assert_int_equal(a->skipped, b->skipped);
 }
 
 /* Three nodes: main → step → (4 KB name: none is longer). */
@@ -399,7 +401,7 @@ static MAYBE_UNUSED void make_hostile(const char *sql)
 			"insert into stack values (1,0,1);"
 			"insert into step_signal values (1,'torch:backward',NULL,1000,7,NULL);"
 			"insert into step_series values (1,1,1,4711,NULL,NULL);"
-			"insert into step_mark values (1,1,1000,4096);"
+			"insert into step_mark (id,series,time_ns,rss_bytes) values (1,1,1000,4096);"
 			PAUSE "(1,1000,100,1,5,0,0,1,0,0,0,1);",
 			NULL, NULL, NULL),
 		SQLITE_OK);

@@ -268,6 +268,63 @@ static void test_torch_loss_let_go(void **state)
 	}
 }
 
+static uint64_t losses_of(const struct scene *scene)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < scene->steps.candidates.count; i++)
+		if (!strncmp(scene->steps.candidates.items[i].signal, "torch:loss", 10))
+			calls += scene->steps.candidates.items[i].marks;
+	return calls;
+}
+
+static size_t marks_of(const struct scene *scene)
+{
+	size_t marks = 0;
+
+	for (size_t i = 0; i < scene->marks.lines.count; i++)
+		marks += scene->marks.lines.items[i].marks.count;
+	return marks;
+}
+
+static struct scene *evaluate(int passes, bool thin)
+{
+	struct scene *scene = set_up();
+
+	scene->thin = thin;
+	for (int i = 0; i < 7; i++) {
+		repeat(scene, i < 4 ? "Z o B U" : "Z o B o B U", 101);
+		repeat(scene, "o", passes);
+	}
+	play(scene, "Z o B U");
+	find(scene, "auto");
+	return scene;
+}
+
+/* A loss that stands for those before it tells an evaluation as well as all of them would. */
+static void test_torch_loss_thinned(void **state)
+{
+	static const int passes[] = {2, 3, 7, 11, 17, 37, 997, 30011};
+
+	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
+		struct scene *all = evaluate(passes[i], false), *thin = evaluate(passes[i], true);
+		const struct step_track *one = all->steps.tracks.items;
+		const struct step_track *other = thin->steps.tracks.items;
+
+		assert_int_equal(one->steps.count, 7 * 101 + 1);
+		assert_true(passes[i] < 7 || closed(one) == 7);
+		assert_int_equal(other->steps.count, one->steps.count);
+		assert_memory_equal(other->steps.items, one->steps.items,
+			one->steps.count * sizeof(*one->steps.items));
+		assert_true(other->confidence == one->confidence);
+		assert_string_equal(other->note, one->note);
+		assert_int_equal(losses_of(thin), losses_of(all));
+		assert_true(passes[i] < 30011 || marks_of(thin) * 40 < marks_of(all));
+		tear_down(all);
+		tear_down(thin);
+	}
+}
+
 /* Let go for ten seconds because of a hot range, then tried again: backward passes went on, or
  * nothing. */
 static void test_torch_let_go_for_a_while(void **state)
@@ -364,6 +421,7 @@ int main(void)
 		cmocka_unit_test(test_torch_evaluation_loader),
 		cmocka_unit_test(test_torch_let_go),
 		cmocka_unit_test(test_torch_loss_let_go),
+		cmocka_unit_test(test_torch_loss_thinned),
 		cmocka_unit_test(test_torch_let_go_for_a_while),
 		cmocka_unit_test(test_lost_marks),
 		cmocka_unit_test(test_slow_steps),

@@ -179,29 +179,31 @@ static void test_hostile_figures(void **state)
 	}
 }
 
+#define MARKS_PUT "insert into step_mark (id,series,time_ns,rss_bytes) values "
+
 static const struct {
 	const char *sql;
 	unsigned signals, series, marks;
 	bool damaged;
 } mark_cases[] = {
 	{"select 1", 1, 1, 1, false},
-	{"insert into step_mark values (2,77,1000,1)", 1, 1, 1, true},
-	{"insert into step_mark values (2,77,1000,1),(3,1,1001,1)", 1, 1, 2, true},
-	{"insert into step_mark values (2,0,1000,1)", 1, 1, 1, true},
-	{"insert into step_mark values (2,'one',1000,1)", 1, 1, 1, true},
-	{"insert into step_mark values (2,4294967297,1000,1)", 1, 1, 1, true},
-	{"insert into step_mark values (2,1,-1000,1)", 1, 1, 1, true},
-	{"insert into step_mark values (2,1,NULL,1)", 1, 1, 1, true},
-	{"insert into step_mark values (2,1,1.5,1),(3,1,7,1)", 1, 1, 2, true},
-	{"insert into step_mark values (2,1,zeroblob(99999),1)", 1, 1, 1, true},
-	{"insert into step_mark values (2,1,7,-1),(3,1,7,'x'),(4,1,7,1e300)", 1, 1, 4,
+	{MARKS_PUT "(2,77,1000,1)", 1, 1, 1, true},
+	{MARKS_PUT "(2,77,1000,1),(3,1,1001,1)", 1, 1, 2, true},
+	{MARKS_PUT "(2,0,1000,1)", 1, 1, 1, true},
+	{MARKS_PUT "(2,'one',1000,1)", 1, 1, 1, true},
+	{MARKS_PUT "(2,4294967297,1000,1)", 1, 1, 1, true},
+	{MARKS_PUT "(2,1,-1000,1)", 1, 1, 1, true},
+	{MARKS_PUT "(2,1,NULL,1)", 1, 1, 1, true},
+	{MARKS_PUT "(2,1,1.5,1),(3,1,7,1)", 1, 1, 2, true},
+	{MARKS_PUT "(2,1,zeroblob(99999),1)", 1, 1, 1, true},
+	{MARKS_PUT "(2,1,7,-1),(3,1,7,'x'),(4,1,7,1e300)", 1, 1, 4,
 		false},
-	{"insert into step_mark values (-2,1,7,1)", 1, 1, 1, false},
-	{"insert into step_mark values (9223372036854775807,1,7,1)", 1, 1, 2, false},
+	{MARKS_PUT "(-2,1,7,1)", 1, 1, 1, false},
+	{MARKS_PUT "(9223372036854775807,1,7,1)", 1, 1, 2, false},
 	{"insert into step_series values (2,9,1,1,NULL,NULL)", 1, 1, 1, true},
 	{"insert into step_series values (2,1,9,1,NULL,NULL)", 1, 1, 1, true},
 	{"insert into step_series values (2,9,1,1,NULL,NULL),(3,1,1,1,NULL,NULL);"
-	 "insert into step_mark values (2,2,7,1),(3,3,7,1)",
+	 MARKS_PUT "(2,2,7,1),(3,3,7,1)",
 		1, 2, 2, true},
 	{"insert into step_series values (2,1,1,-1,NULL,NULL)", 1, 1, 1, true},
 	{"insert into step_series values (2,1,1,1,x'ff00',-7)", 1, 2, 1, false},
@@ -216,6 +218,8 @@ static const struct {
 	{"update step_signal set id=4294967295; update step_series set signal=4294967295, "
 	 "id=4294967295; update step_mark set series=4294967295",
 		1, 1, 1, false},
+	{"insert into step_mark values (2,1,7,1,-1),(3,1,8,1,'x'),(4,1,9,1,4294967296)", 1, 1, 4, false},
+	{"alter table step_mark drop column skipped", 1, 1, 1, false}, /* as older recordings are */
 	{"drop table step_mark", 1, 1, 0, false},
 	{"drop table step_series", 1, 0, 0, true},
 	{"drop table step_signal", 0, 0, 0, true},

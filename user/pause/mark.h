@@ -26,9 +26,10 @@ struct series {
 	int64_t number;	  /* inputs of an executable, a hash of dimensions; UNKNOWN: none */
 };
 
-/* One call. */
+/* One call; or the last of several in a row. */
 struct mark {
 	uint32_t series;   /* struct series.id */
 	uint64_t time_ns;  /* CLOCK_MONOTONIC, at the call's entry */
 	int64_t rss_bytes; /* resident in the process then; UNKNOWN if not known */
+	uint32_t skipped;  /* calls of the series just before it that are no marks of their own */
 };

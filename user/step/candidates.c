@@ -25,9 +25,9 @@ static double rate_of(const struct symbol *symbol)
 	return (double)(symbol->marks - 1) * 1e9 / (double)(until - symbol->first_ns);
 }
 
-/* Counts the marks of @id in each of the first steps of @track. */
-static int against_steps(const struct strand *strand, uint32_t id, const struct step_track *track,
-	struct regularity *ret)
+/* Counts the calls of @id in each of the first steps of @track. */
+static int against_steps(const struct study *study, const struct strand *strand, uint32_t id,
+	const struct step_track *track, struct regularity *ret)
 {
 	size_t steps = track->steps.count < SAMPLE ? track->steps.count : SAMPLE, step = 0;
 	uint32_t *counts = calloc(steps + 1, sizeof(*counts));
@@ -43,7 +43,7 @@ static int against_steps(const struct strand *strand, uint32_t id, const struct 
 			step++;
 		if (step < steps && strand->events[i].symbol == id &&
 			time_ns >= track->steps.items[step].start_ns)
-			counts[step]++;
+			counts[step] = count_up(counts[step], event_calls(study, &strand->events[i]));
 	}
 	for (size_t i = 0; i < steps; i++)
 		values[i] = counts[i];
@@ -113,14 +113,14 @@ static int describe(
 	};
 	symbol_name(symbol, ret->signal, sizeof(ret->signal));
 	if (track && track->tid == strand->tid && symbol->used) {
-		r = against_steps(strand, id, track, &regular);
+		r = against_steps(study, strand, id, track, &regular);
 		ret->per_step = regular.per_step;
 		ret->confidence = class_prior(symbol->class) * regular.share *
 				  (track->steps.count < 20 ? (double)track->steps.count / 20 : 1);
 		if (!ret->per_step)
 			ret->confidence = 0;
 	}
-	if (symbol->used)
+	if (may_anchor(symbol))
 		ret->variation = variation(strand, id, ret->per_step);
 	if (symbol->chosen && track) {
 		ret->confidence = track->confidence;

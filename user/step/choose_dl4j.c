@@ -25,7 +25,7 @@ static uint64_t anchors_of(struct study *study, const struct strand *strand, con
 	for (size_t i = 0; i < strand->symbol_count; i++) {
 		struct symbol *symbol = &study->symbols.items[strand->symbols[i]];
 
-		symbol->anchor = is_signal(symbol, name);
+		symbol->anchor = may_anchor(symbol) && is_signal(symbol, name);
 		marks += symbol->anchor ? symbol->marks : 0;
 	}
 	return marks;

@@ -148,8 +148,8 @@ static bool misses_much(const struct study *study, const struct strand *strand, 
 		size_t to = i + 1 < at->count ? at->items[i + 1] : strand->count, passes = 0;
 
 		for (size_t j = at->items[i]; j < to; j++)
-			passes += study->symbols.items[strand->events[j].symbol].class ==
-				  CLASS_BACKWARD;
+			if (study->symbols.items[strand->events[j].symbol].class == CLASS_BACKWARD)
+				passes += event_calls(study, &strand->events[j]);
 		if (passes > PLENTY && surplus_let_go(study, strand, at, i))
 			missed += passes;
 		else
@@ -226,7 +226,7 @@ int choose_load(struct study *study, const struct strand *strand, struct choice 
 	for (size_t i = 0; i < strand->symbol_count; i++) {
 		struct symbol *symbol = &study->symbols.items[strand->symbols[i]];
 
-		if (symbol->used && symbol->class == CLASS_LOAD) {
+		if (may_anchor(symbol) && symbol->class == CLASS_LOAD) {
 			symbol->anchor = true;
 			break; /* the busiest */
 		}

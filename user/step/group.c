@@ -21,7 +21,7 @@ uint64_t anchors_set(struct study *study, const struct strand *strand, uint32_t 
 	for (size_t i = 0; i < strand->symbol_count; i++) {
 		struct symbol *symbol = &study->symbols.items[strand->symbols[i]];
 
-		symbol->anchor = symbol->used && mask & CLASS_BIT(symbol->class);
+		symbol->anchor = may_anchor(symbol) && mask & CLASS_BIT(symbol->class);
 		marks += symbol->anchor ? symbol->marks : 0;
 	}
 	return marks;

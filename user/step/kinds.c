@@ -67,10 +67,14 @@ static int read_intervals(const struct study *study, const struct strand *strand
 		uint32_t kind;
 
 		for (size_t j = at->items[i]; j < to; j++) {
-			uint8_t column = study->column[strand->events[j].symbol];
+			const struct event *event = &strand->events[j];
+			uint8_t column = study->column[event->symbol];
+			uint64_t count;
 
-			if (column && counts[column - 1] < UINT16_MAX)
-				counts[column - 1]++;
+			if (!column)
+				continue;
+			count = counts[column - 1] + event_calls(study, event);
+			counts[column - 1] = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
 		}
 		if (kind_of(kinds, index, counts, &kind))
 			return -ENOMEM;

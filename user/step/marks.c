@@ -18,6 +18,11 @@ static int grow(struct step_line *line)
 	return 0;
 }
 
+static uint32_t pack_rss(int64_t bytes)
+{
+	return bytes >= 0 && bytes / 1024 < STEP_RSS_UNKNOWN ? (uint32_t)(bytes / 1024) : STEP_RSS_UNKNOWN;
+}
+
 int step_marks_add(struct step_marks *marks, const struct mark *mark)
 {
 	const uint64_t *found = u64map_get(&marks->index, mark->series);
@@ -37,8 +42,11 @@ int step_marks_add(struct step_marks *marks, const struct mark *mark)
 	}
 	if (line->marks.count == line->marks.capacity && grow(line))
 		return -ENOMEM;
-	line->marks.items[line->marks.count++] =
-		(struct step_mark){.time_ns = mark->time_ns, .rss_bytes = mark->rss_bytes};
+	line->marks.items[line->marks.count++] = (struct step_mark){
+		.time_ns = mark->time_ns,
+		.rss = pack_rss(mark->rss_bytes),
+		.skipped = mark->skipped,
+	};
 	return 0;
 }
 

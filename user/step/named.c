@@ -249,6 +249,9 @@ static int choose_strand(struct study *study, const struct strand *strand,
 		}
 		symbol_name(&whole, choice.signal, sizeof(choice.signal));
 	}
+	if (first->thinned)
+		note_add(choice.note, sizeof(choice.note),
+			"of calls that came in a row several have one mark: there one step stands for several");
 	if (first->let_go_ns)
 		note_add(choice.note, sizeof(choice.note),
 			"it fired too often and was let go before the end: the steps stop there");

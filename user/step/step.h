@@ -28,13 +28,16 @@ struct step_spec {
  */
 int step_spec_parse(const char *text, struct step_spec *ret, struct err *err);
 
+#define STEP_RSS_UNKNOWN UINT32_MAX
+
 /* The marks of a recording, gathered by series. A zeroed one is empty and ready. */
 struct step_marks {
 	VEC(struct step_line {
 		uint32_t series; /* struct series.id */
 		VEC(struct step_mark {
 			uint64_t time_ns;
-			int64_t rss_bytes;
+			uint32_t rss;	  /* in KiB; STEP_RSS_UNKNOWN */
+			uint32_t skipped; /* struct mark.skipped */
 		}) marks; /* by time, once steps_find() has run */
 	}) lines;
 	struct u64map index; /* series id → index in lines */
@@ -80,7 +83,7 @@ struct step_track {
 struct step_candidate {
 	uint32_t process, tid;
 	char signal[160];
-	uint64_t marks;
+	uint64_t marks;	    /* calls, those too that are no marks of their own */
 	double per_second;  /* while it was active */
 	uint32_t per_step;  /* marks a step if this were the signal; 0: no period found */
 	double variation, confidence;

@@ -42,9 +42,11 @@ struct symbol {
 	const char *signal; /* borrowed from the recording, like label */
 	const char *label;  /* or NULL */
 	int64_t number;
-	uint64_t marks, first_ns, last_ns;
+	uint64_t marks; /* calls, those too that are no marks of their own */
+	uint64_t first_ns, last_ns;
 	uint64_t attached_ns, let_go_ns; /* of the signal; let_go_ns 0: it stayed cheap */
 	bool used;			 /* its marks are among the strand's events */
+	bool thinned; /* some of its marks stand for several calls: only its count tells */
 	bool anchor;			 /* counts as a mark of the step under consideration */
 	bool chosen;
 };
@@ -52,10 +54,11 @@ struct symbol {
 struct event {
 	uint64_t time_ns;
 	uint32_t symbol; /* index into study.symbols */
-	uint32_t rss;	 /* in KiB; RSS_UNKNOWN if not known */
+	union {
+		uint32_t rss;	  /* in KiB, or STEP_RSS_UNKNOWN; */
+		uint32_t skipped; /* of a symbol that is thinned: calls before this one */
+	};
 };
-
-#define RSS_UNKNOWN UINT32_MAX
 
 /* The events of one thread, by time. */
 struct strand {
@@ -84,6 +87,24 @@ struct study {
 int study_build(const struct recording *recording, struct step_marks *marks, uint64_t end_ns,
 	const char *keep, struct study *ret);
 void study_release(struct study *study);
+
+/* How many calls @event stands for. */
+static inline uint64_t event_calls(const struct study *study, const struct event *event)
+{
+	return study->symbols.items[event->symbol].thinned ? 1ull + event->skipped : 1;
+}
+
+/* @count and @more, at most UINT32_MAX. */
+static inline uint32_t count_up(uint32_t count, uint64_t more)
+{
+	return more < UINT32_MAX - count ? count + (uint32_t)more : UINT32_MAX;
+}
+
+/* Whether the marks of @symbol can be where steps begin. */
+static inline bool may_anchor(const struct symbol *symbol)
+{
+	return symbol->used && !symbol->thinned;
+}
 
 enum step_class classify(const char *signal, const char *label);
 double class_prior(enum step_class class);

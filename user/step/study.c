@@ -119,7 +119,10 @@ static int take_line(
 		return -ENOMEM;
 	symbol = &g->study->symbols.items[id];
 	symbol->used = !symbol->let_go_ns || (keep && !strcmp(symbol->signal, keep));
-	symbol->marks += line->marks.count;
+	for (size_t i = 0; i < line->marks.count; i++) {
+		symbol->marks += 1ull + line->marks.items[i].skipped;
+		symbol->thinned |= line->marks.items[i].skipped > 0;
+	}
 	if (line->marks.items[0].time_ns < symbol->first_ns)
 		symbol->first_ns = line->marks.items[0].time_ns;
 	if (line->marks.items[line->marks.count - 1].time_ns > symbol->last_ns)
@@ -128,11 +131,6 @@ static int take_line(
 	if (symbol->used)
 		g->study->strands.items[symbol->strand].count += line->marks.count;
 	return 0;
-}
-
-static uint32_t pack_rss(int64_t bytes)
-{
-	return bytes >= 0 && bytes / 1024 < RSS_UNKNOWN ? (uint32_t)(bytes / 1024) : RSS_UNKNOWN;
 }
 
 static int compare_events(const void *a, const void *b)
@@ -183,7 +181,8 @@ static int lay_events(struct gathering *g, const struct step_marks *marks)
 			strand->events[strand->count++] = (struct event){
 				.time_ns = line->marks.items[j].time_ns,
 				.symbol = id,
-				.rss = pack_rss(line->marks.items[j].rss_bytes),
+				.rss = study->symbols.items[id].thinned ? line->marks.items[j].skipped
+									: line->marks.items[j].rss,
 			};
 	}
 	for (size_t i = 0; i < study->strands.count; i++)

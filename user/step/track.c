@@ -31,7 +31,12 @@ void note_add(char *note, size_t size, const char *format, ...)
 
 static int64_t unpack_rss(uint32_t rss)
 {
-	return rss == RSS_UNKNOWN ? UNKNOWN : (int64_t)rss * 1024;
+	return rss == STEP_RSS_UNKNOWN ? UNKNOWN : (int64_t)rss * 1024;
+}
+
+static int64_t rss_at(const struct study *study, const struct event *event)
+{
+	return study->symbols.items[event->symbol].thinned ? UNKNOWN : unpack_rss(event->rss);
 }
 
 /* The last step ends when such a step would, or with its process, or with the recording. */
@@ -67,7 +72,7 @@ static int make_steps(struct study *study, const struct choice *choice, struct s
 		track->steps.items[track->steps.count++] = (struct step){
 			.start_ns = event->time_ns,
 			.end_ns = i + 1 < count ? ends[i] : last_end(study, choice),
-			.rss_bytes = unpack_rss(event->rss),
+			.rss_bytes = rss_at(study, event),
 		};
 	}
 	if (!r && gaps)
@@ -112,7 +117,7 @@ static int measure(struct step_track *track)
 	return 0;
 }
 
-/* How often a symbol that @wanted accepts lies in each step but the last, which has not ended. */
+/* How often a symbol that is wanted lies in each step but the last, which has not ended. */
 static uint32_t *count_within(const struct study *study, const struct choice *choice, bool anchors,
 	enum step_class class, size_t *ret_count)
 {
@@ -128,7 +133,8 @@ static uint32_t *count_within(const struct study *study, const struct choice *ch
 		for (size_t j = choice->at.items[i]; j < to; j++) {
 			const struct symbol *symbol = &study->symbols.items[events[j].symbol];
 
-			counts[i] += anchors ? symbol->anchor : symbol->class == class;
+			if (anchors ? symbol->anchor : symbol->class == class)
+				counts[i] = count_up(counts[i], event_calls(study, &events[j]));
 		}
 	}
 	*ret_count = count > 1 ? count - 1 : count;

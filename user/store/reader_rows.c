@@ -91,7 +91,7 @@ int store_rewind(struct store_reader *reader)
 static bool read_mark(struct store_reader *reader, const struct cursor *cursor, void *ret)
 {
 	sqlite3_stmt *row = cursor->rows;
-	uint64_t series, time;
+	uint64_t series, time, skipped;
 
 	if (!reader_unsigned(row, 1, UINT32_MAX, &series) ||
 		!reader_unsigned(row, 2, INT64_MAX, &time))
@@ -104,17 +104,27 @@ static bool read_mark(struct store_reader *reader, const struct cursor *cursor, 
 		.series = (uint32_t)series,
 		.time_ns = time,
 		.rss_bytes = reader_known(row, 3, MEMORY_MAX),
+		.skipped = reader_unsigned(row, 4, UINT32_MAX, &skipped) ? (uint32_t)skipped : 0,
 	};
 	return true;
 }
 
+/* Older recordings lack the last column. */
+static int begin_marks(struct store_reader *reader, struct err *err)
+{
+	char sql[128];
+
+	if (!reader_has(reader, "step_mark", NULL))
+		return 0;
+	snprintf(sql, sizeof(sql),
+		"SELECT id, series, time_ns, rss_bytes, %s FROM step_mark WHERE id > ? ORDER BY id",
+		reader_has(reader, "step_mark", "skipped") ? "skipped" : "NULL");
+	return cursor_begin(reader, &reader->marks, sql, err);
+}
+
 int store_next_mark(struct store_reader *reader, struct mark *ret, struct err *err)
 {
-	static const char sql[] =
-		"SELECT id, series, time_ns, rss_bytes FROM step_mark WHERE id > ? ORDER BY id";
-	int r = 0;
+	int r = reader->marks.rows ? 0 : begin_marks(reader, err);
 
-	if (!reader->marks.rows && reader_has(reader, "step_mark", NULL))
-		r = cursor_begin(reader, &reader->marks, sql, err);
 	return r ? r : cursor_next(reader, &reader->marks, read_mark, ret, err);
 }

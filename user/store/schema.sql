@@ -148,12 +148,13 @@ CREATE TABLE step_series (
 	number  INTEGER                    -- inputs of an executable, a hash of dimensions
 ) STRICT;
 
--- One row a call.
+-- One row a call; in a long row of calls of one series, one for several of them.
 CREATE TABLE step_mark (
 	id        INTEGER PRIMARY KEY,     -- from 1, by time within a series
 	series    INTEGER NOT NULL REFERENCES step_series (id),
 	time_ns   INTEGER NOT NULL,        -- of the call's entry
-	rss_bytes INTEGER                  -- resident in the process then
+	rss_bytes INTEGER,                 -- resident in the process then
+	skipped   INTEGER                  -- calls of the series just before it that have no row; NULL: none
 ) STRICT;
 
 -- Call stacks: follow parent until 0 to walk from the innermost frame outwards.
