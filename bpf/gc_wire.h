@@ -58,6 +58,7 @@ struct gc_mark {
 	__u64 key;    /* tells apart the series of one signal: a hash of its label, or 0 */
 	__u64 number; /* what GC_KEY_NUMBER read, else 0 */
 	__u64 rss_bytes;
+	__u32 skipped, pad; /* calls just before it, of this thread, signal and key, that were not sent */
 };
 
 #define GC_MARK_RSS 1 /* rss_bytes is known */
@@ -95,22 +96,26 @@ struct gc_label {
 /* A probe that may mark steps. */
 struct gc_signal {
 	__u64 hits;   /* in targets, marks or not */
-	__u64 due_ns; /* the leaky bucket: how far the hits so far would reach at the highest rate */
+	__u64 due_ns; /* the leaky bucket: how far the hits so far reach, at rate_ns each */
 	__u64 hint;   /* the key of the last mark by GC_KEY_HINT */
-	__u32 muted;  /* set by BPF when the bucket has run over, cleared by user space */
-	__u32 kept;   /* never muted, however hot: the user asked for it */
-	__u32 marked; /* it has sent a mark */
-	__u32 direct; /* by GC_KEY_TEXT: GC_KEY_HINT would tell of the same calls */
+	__u32 rate_ns; /* what a hit takes from the bucket; set by user space */
+	__u8 muted;    /* set by BPF when the bucket has run over, cleared by user space */
+	__u8 kept;     /* never muted, however hot: the user asked for it */
+	__u8 marked;   /* it has sent a mark */
+	__u8 direct;   /* by GC_KEY_TEXT: GC_KEY_HINT would tell of the same calls */
+	__u8 thinned;  /* of many calls in a row some are sent, with the count of all */
+	__u8 pad[7];
 };
 
 /* What BPF and user space share about signals: one page, so that a hit touches no other. */
 struct gc_signals {
 	struct gc_signal signals[GC_MAX_SIGNALS];
 	__u64 labels[GC_LABEL_SLOTS]; /* keys of labels already sent; losing one costs a resend */
+	__u64 any_thinned;	      /* a thinned signal was hit: other marks look whether they end a row */
 };
 
-#define GC_SIGNAL_RATE_NS 200000ull /* 5,000 hits a second are borne for ever, … */
-#define GC_SIGNAL_BURST	  20000	    /* … and so many at once */
+#define GC_SIGNAL_BURST 20000 /* hits that are borne at once */
+#define GC_ROW_SHARE	16    /* of the calls in a row, at most one in so many waits for a later mark */
 
 /* A pause in progress, seen through the mapped page; start_ns 0: none. */
 struct gc_open {
@@ -154,7 +159,7 @@ struct gc_shared {
 _Static_assert(sizeof(struct gc_header) == 24, "wire ABI");
 _Static_assert(sizeof(struct gc_process) == 56, "wire ABI");
 _Static_assert(sizeof(struct gc_open) == 24, "wire ABI");
-_Static_assert(sizeof(struct gc_mark) == 56, "wire ABI");
+_Static_assert(sizeof(struct gc_mark) == 64, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
 _Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");
 _Static_assert(sizeof(struct gc_signals) <= 4096, "one page");

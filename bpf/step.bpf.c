@@ -11,6 +11,28 @@ struct {
 	__type(value, struct gc_signals);
 } signals SEC(".maps");
 
+/* Calls of one thinned signal and key in one thread, since the thread's last mark of another signal. */
+struct row {
+	__u64 key, last_ns;
+	__u32 signal;
+	__u32 calls;   /* 0: none, and none in the rows behind it */
+	__u32 waiting; /* of them, the last ones: those that were not sent */
+	__u32 pad;
+};
+
+#define ROWS 4 /* at once; other calls are sent one by one */
+
+struct rows {
+	struct row rows[ROWS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct rows);
+} thread_rows SEC(".maps");
+
 /* The verifier takes no computed offset into the registers: each load stays where it is written. */
 #define LOADED(value)                                                                              \
 	({                                                                                         \
@@ -41,12 +63,12 @@ static __always_inline __u64 argument(struct pt_regs *ctx, __u32 number)
 /* False if the hits of this signal, this one included, are more than are borne: it is muted. */
 static __always_inline bool pour(struct gc_signal *signal, __u64 now)
 {
-	__sync_fetch_and_add(&signal->due_ns, GC_SIGNAL_RATE_NS);
+	__sync_fetch_and_add(&signal->due_ns, signal->rate_ns);
 	if (signal->due_ns < now) {
 		signal->due_ns = now;
 		return true;
 	}
-	if (signal->due_ns - now < GC_SIGNAL_RATE_NS * GC_SIGNAL_BURST)
+	if (signal->due_ns - now < (__u64)signal->rate_ns * GC_SIGNAL_BURST)
 		return true;
 	signal->muted = 1;
 	return false;
@@ -111,7 +133,7 @@ static __always_inline __u64 read_dims(struct pt_regs *ctx, __u32 first)
 }
 
 static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u64 key, __u64 number,
-	__u64 now)
+	__u32 skipped, __u64 now)
 {
 	struct gc_mark *mark = bpf_ringbuf_reserve(&events, sizeof(*mark), 0);
 	__u64 flags = BPF_RB_NO_WAKEUP;
@@ -126,16 +148,76 @@ static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u
 	mark->key = key;
 	mark->number = number;
 	mark->rss_bytes = 0;
+	mark->skipped = skipped;
+	mark->pad = 0;
 	mark->flags = read_rss(&mark->rss_bytes) ? GC_MARK_RSS : 0;
 	if (!(signal->hits % 16) && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	bpf_ringbuf_submit(mark, flags);
 }
 
+/*
+ * A mark of another signal ends the rows of its thread: what waits in them is sent before it, so that
+ * between two such marks the sum is that of all calls. Rows are begun in threads only that have them.
+ */
+static __always_inline void end_rows(struct gc_signals *all)
+{
+	struct rows *rows;
+
+	if (!all->any_thinned)
+		return;
+	rows = state_is_refused() ? NULL
+				  : bpf_task_storage_get(&thread_rows, bpf_get_current_task_btf(), NULL,
+					    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!rows) {
+		count_drop(GC_DROP_THREAD);
+		return;
+	}
+	for (int i = 0; i < ROWS; i++) {
+		struct row *row = &rows->rows[i];
+		__u32 index = row->signal & (GC_MAX_SIGNALS - 1);
+
+		if (!row->calls)
+			break;
+		if (row->waiting)
+			send_mark(&all->signals[index], index, row->key, 0, row->waiting - 1,
+				row->last_ns);
+		row->calls = row->waiting = 0;
+	}
+}
+
+/* Whether the call waits for a later mark, which counts it: by the number of calls, never by the clock. */
+static __always_inline bool waits(struct gc_signals *all, __u32 index, __u64 key, __u64 now,
+	__u32 *ret_skipped)
+{
+	struct rows *rows = state_is_refused()
+		? NULL : bpf_task_storage_get(&thread_rows, bpf_get_current_task_btf(), NULL, 0);
+
+	if (!all->any_thinned)
+		all->any_thinned = 1;
+	for (int i = 0; rows && i < ROWS; i++) {
+		struct row *row = &rows->rows[i];
+
+		if (row->calls && (row->key != key || row->signal != index))
+			continue;
+		row->key = key;
+		row->signal = index;
+		row->last_ns = now;
+		row->calls++;
+		*ret_skipped = row->waiting++;
+		if (row->waiting * GC_ROW_SHARE <= row->calls)
+			return true;
+		row->waiting = 0;
+		return false;
+	}
+	return false;
+}
+
 static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 	struct gc_signal *signal, __u64 cookie, __u64 now)
 {
 	__u64 key = GC_STEP_VARIANT(cookie), number = 0;
+	__u32 index = GC_STEP_SIGNAL(cookie), skipped = 0;
 
 	switch (GC_STEP_KEY(cookie)) {
 	case GC_KEY_TEXT:
@@ -152,7 +234,11 @@ static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 		key = mix(number ^ mix(cookie));
 		break;
 	}
-	send_mark(signal, GC_STEP_SIGNAL(cookie), key, number, now);
+	if (!signal->thinned)
+		end_rows(all);
+	else if (waits(all, index, key, now, &skipped))
+		return;
+	send_mark(signal, index, key, number, skipped, now);
 }
 
 SEC("uprobe")

@@ -1,4 +1,5 @@
 // PyTorch's functions that mark steps, by their signatures: names reach the tracer as std::string.
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,4 +76,33 @@ extern "C" CALLED void loss_many(long calls)
 {
 	while (calls--)
 		work += at::_ops::mse_loss::call(calls, 3, 1);
+}
+
+static void busy(long ns)
+{
+	auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
+
+	while (std::chrono::steady_clock::now() < end)
+		work++;
+}
+
+// What is no step: losses alone, each after @ns of work.
+extern "C" CALLED void evaluate(long passes, long ns)
+{
+	while (passes--) {
+		busy(ns);
+		loss_many(1);
+	}
+}
+
+extern "C" CALLED void train(long steps, long passes, long ns)
+{
+	while (steps--) {
+		record_many(1, "Optimizer.zero_grad#Adam.zero_grad", 34);
+		for (long i = 0; i < passes; i++) {
+			evaluate(1, ns);
+			backward_many(1);
+		}
+		record_many(1, "Optimizer.step#Adam.step", 24);
+	}
 }

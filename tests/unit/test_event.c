@@ -54,6 +54,7 @@ static struct gc_mark sample_mark(void)
 		.key = 0x8000000000000011,
 		.number = 460,
 		.rss_bytes = 4096 * 23ull,
+		.skipped = 29,
 	};
 }
 
@@ -71,6 +72,7 @@ static void marks_decode(void **state)
 	assert_int_equal(event.mark.number, 460);
 	assert_true(event.mark.has_rss);
 	assert_int_equal(event.mark.rss_bytes, 4096 * 23);
+	assert_int_equal(event.mark.skipped, 29);
 	wire.flags = 0;
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
 	assert_false(event.mark.has_rss);

@@ -32,6 +32,7 @@ static int decode_mark(const void *bytes, size_t size, struct event *event)
 	event->mark.number = wire->number;
 	event->mark.has_rss = wire->flags & GC_MARK_RSS;
 	event->mark.rss_bytes = wire->rss_bytes;
+	event->mark.skipped = wire->skipped;
 	return 0;
 }
 

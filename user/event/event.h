@@ -27,6 +27,7 @@ struct event {
 			uint32_t signal; /* index of the probe */
 			bool has_rss;
 			uint64_t key, number, rss_bytes;
+			uint32_t skipped; /* calls just before it that have no record */
 		} mark;
 		struct {
 			uint32_t signal;

@@ -33,12 +33,12 @@ const struct signal_entry signal_table[] = {
 	 * PyTorch 1.13, 2.15: once per forward pass, in evaluation too, which nothing else tells apart;
 	 * cross_entropy_loss calls nll_loss_nd.
 	 */
-	{"torch:loss", "libtorch_cpu", "torch:record", 1800, GC_KEY_NONE, 0, 0,
+	{"torch:loss", "libtorch_cpu", NULL, 0, GC_KEY_NONE, 0, 0,
 		{TORCH_OP(18, cross_entropy_loss), TORCH_OP(8, mse_loss),
 			TORCH_OP(11, nll_loss_nd), TORCH_OP(20, binary_cross_entropy),
 			TORCH_OP(32, binary_cross_entropy_with_logits), TORCH_OP(7, l1_loss),
 			TORCH_OP(14, smooth_l1_loss), TORCH_OP(10, huber_loss),
-			TORCH_OP(6, kl_div)}},
+			TORCH_OP(6, kl_div)}, true},
 	/* PyTorch 1.13: once per bucket of gradients under DistributedDataParallel with gloo. */
 	{"torch:allreduce", "libtorch_cpu", NULL, 0, GC_KEY_NONE, 0, 0,
 		{{"_ZN4c10d16ProcessGroupGloo9allreduceE*", NULL}}},
@@ -68,8 +68,8 @@ const struct signal_entry signal_table[] = {
 			ND4J_UPDATER(17, ada_delta), ND4J_UPDATER(17, adabelief),
 			ND4J_UPDATER(17, nesterovs)}},
 	/* … and the loss before them: once per output of the network, in score() too, not in SameDiff. */
-	{"dl4j:loss", "libnd4jcpu libnd4jcuda", "dl4j:update", 1800, GC_KEY_NONE, 0, 0,
-		{{"execReduceSame", NULL}}},
+	{"dl4j:loss", "libnd4jcpu libnd4jcuda", NULL, 0, GC_KEY_NONE, 0, 0,
+		{{"execReduceSame", NULL}}, true},
 	/* NCCL, not run here: (send, receive, count, …). */
 	{"nccl:allreduce", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0,
 		{{"ncclAllReduce", NULL}}},

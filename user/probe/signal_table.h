@@ -23,6 +23,7 @@ struct signal_entry {
 	uint8_t key, argument; /* GC_KEY_…, and from which argument (1 … 6); see gc_wire.h */
 	uint8_t offset;
 	struct signal_symbol symbols[SIGNAL_MAX_SYMBOLS];
+	bool thinned; /* begins no step but is counted between them: some of many calls in a row suffice */
 };
 
 extern const struct signal_entry signal_table[];

@@ -297,6 +297,7 @@ static int add_plan(const struct elf_file *file, const char *base, const struct 
 		plan->offset = entry->offset;
 		plan->spare_of = entry->spare_of;
 		plan->spare_rate = entry->spare_rate;
+		plan->thinned = entry->thinned;
 	}
 	snprintf(plan->name, sizeof(plan->name), "%s", entry ? entry->name : wish->name);
 	snprintf(plan->detail, sizeof(plan->detail), "%.64s:", base);

@@ -28,6 +28,7 @@ struct signal_plan {
 	char name[SIGNAL_NAME_BYTES]; /* struct signal.name */
 	const char *spare_of;	      /* see struct signal_entry; static, or NULL */
 	uint32_t spare_rate;
+	bool thinned;		       /* see struct signal_entry */
 	uint8_t key, argument, offset; /* of its marks: GC_KEY_… and where it comes from */
 	bool kept;		       /* never let go: the user asked for it */
 	struct signal_site sites[SIGNAL_MAX_SITES];

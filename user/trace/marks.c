@@ -182,6 +182,7 @@ void trace_on_mark(struct trace *trace, const struct event *event)
 		.series = series->id,
 		.time_ns = event->time_ns,
 		.rss_bytes = event->mark.has_rss ? (int64_t)event->mark.rss_bytes : UNKNOWN,
+		.skipped = event->mark.skipped,
 	};
 	r = trace->sink.mark ? trace->sink.mark(trace->sink.arg, &mark) : 0;
 	trace_note_sink(trace, r);

@@ -15,6 +15,10 @@
 #define FIRST_WAIT_NS  10000000000ull /* until what was let go is tried again, then twice that */
 #define SETTLE_POLL_MS 2
 
+/* What a signal may cost: 5,000 hits a second, and what tells evaluations four times as many. */
+#define RATE_NS	       200000
+#define THINNED_RATE_NS 50000
+
 static void tell(struct trace *trace, size_t index)
 {
 	struct signal *signal = &trace->recording.signals.items[index];
@@ -105,6 +109,8 @@ static int get_signal(struct trace *trace, const struct signal_plan *plan)
 	trace->steps.signals[index].spare_of = (uint32_t)(other < 0 ? 0 : other + 1);
 	trace->steps.signals[index].spare_rate = plan->spare_rate;
 	trace->steps.page->signals[index].kept = plan->kept;
+	trace->steps.page->signals[index].thinned = plan->thinned;
+	trace->steps.page->signals[index].rate_ns = plan->thinned ? THINNED_RATE_NS : RATE_NS;
 	return (int)index;
 }
 
@@ -215,7 +221,7 @@ static void warn_if_hot(struct trace *trace, size_t index, uint64_t now)
 		watch->level_hits = signal->hits;
 		return;
 	}
-	most = (now - watch->level_ns) / GC_SIGNAL_RATE_NS;
+	most = (now - watch->level_ns) / RATE_NS;
 	if (grown <= most) {
 		watch->level_ns = now;
 		watch->level_hits = signal->hits;
