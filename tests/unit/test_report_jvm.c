@@ -264,8 +264,8 @@ static void test_sums(void **state)
 	assert_int_equal(summary_of_generations(&summary).count, 0);
 	assert_int_equal(safepoints->inexact, inexact);
 	assert_int_equal(safepoints->collecting, collecting);
-	assert_int_equal(safepoints->parts[PART_REACH].total_ns, reached);
-	assert_int_equal(safepoints->unsplit_ns, total - reached);
+	assert_int_equal(safepoints->facts.sums[meaning_fact(safepoints->facts.meaning, FACT_TTSP)].total_ns, reached);
+	assert_int_equal(safepoints->facts.unsplit_ns, total - reached);
 	assert_int_equal(safepoints->operations.count, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(safepoints->operations.items[i].class.total_ns,

@@ -68,6 +68,7 @@ struct runtime_meaning {
 	uint32_t lang;		     /* enum frame_lang of its frames; 0: none of its own */
 	const struct pause_class *classes; /* of all its pauses */
 	uint8_t class_count;
+	bool generations; /* the classes are struct pause.generation, and last a class for those that are not known */
 
 	const struct pause_fact *facts; /* at most PAUSE_FACTS; their places in struct pause.facts are for good, too */
 	uint8_t fact_count;

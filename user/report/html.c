@@ -63,11 +63,13 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 
 	if (!class)
 		return -ENOMEM;
-	if (pause_is_safepoint(pause)) {
+	if (pause_is_safepoint(pause))
 		kept.kind = safepoint_kind(pause);
-		kept.generation = kept.kind < SAFEPOINT_OTHER ? (int32_t)kept.kind : UNKNOWN;
-	}
-	*class = html_class(kept.generation) | (pause_is_safepoint(pause) ? HTML_CLASS_SAFEPOINT : 0);
+	if (pause_is_safepoint(pause) || summary_by_class(pause))
+		kept.generation = pause->class->colour < HTML_CLASSES - 1 ? pause->class->colour : UNKNOWN;
+	*class = html_class(kept.generation);
+	if (pause_is_safepoint(pause) || summary_by_class(pause))
+		*class |= HTML_CLASS_SAFEPOINT;
 
 	if (attribution && order < attribution->charges.count) {
 		const struct charge *charge = &attribution->charges.items[order];

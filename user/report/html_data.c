@@ -75,12 +75,42 @@ static void put_summary(struct html_page *page)
 	putc_unlocked('}', out);
 }
 
-static void put_names(FILE *out, const char *name, const char *const *names, size_t count)
+/* The names of the classes that have colour @place, of runtimes that have classes of their own. */
+static void put_own_classes(FILE *out, const struct summary_kinds *kinds, uint8_t place, bool first)
 {
-	html_key(out, false, name);
-	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%c\"%s\"", i ? ',' : '[', names[i]);
-	putc_unlocked(']', out);
+	for (size_t i = 0; i < kinds->items.count; i++) {
+		const struct runtime_meaning *meaning = kinds->items.items[i].meaning;
+
+		for (size_t k = 0; k < meaning->class_count; k++) {
+			if (meaning->classes[k].colour != place)
+				continue;
+			fprintf(out, "%s%s", first ? "" : ", ", meaning->classes[k].name);
+			first = false;
+		}
+	}
+}
+
+/* What the classes are called that pauses have as the places of their colours. */
+static void put_classes(struct html_page *page, bool jvm, bool mixed)
+{
+	static const char *const generations[HTML_CLASSES] = {"gen 0", "gen 1", "gen 2 (full)", "gen ?"};
+	static const char *const both[HTML_CLASSES] = {"gen 0, young", "gen 1, concurrent step",
+		"gen 2 (full), full", "gen ?, not GC"};
+	const char *const safepoints[HTML_CLASSES] = {"young", "concurrent step", "full",
+		page->summary.safepoints.kinds[SAFEPOINT_UNKNOWN].sum.count
+			? "not GC, or not known" : "not GC"};
+	const struct summary_kinds *kinds = &page->summary.kinds;
+	bool own = kinds->items.count && !jvm && !summary_of_generations(&page->summary).count;
+
+	html_key(page->out, false, "classes");
+	for (uint8_t i = 0; i < HTML_CLASSES; i++) {
+		fputs(i ? ",\"" : "[\"", page->out);
+		if (!own)
+			fputs(!jvm ? generations[i] : mixed ? both[i] : safepoints[i], page->out);
+		put_own_classes(page->out, kinds, i, own);
+		putc_unlocked('"', page->out);
+	}
+	putc_unlocked(']', page->out);
 }
 
 /* What classes and causes, which pauses have as numbers, are called; which kinds of runtimes there are. */
@@ -88,19 +118,13 @@ static void put_words(struct html_page *page)
 {
 	enum runtime_kinds kinds = recording_kinds(page->input->recording);
 	bool jvm = model_stops(page->input, &page->summary), mixed = jvm && kinds != RUNTIMES_JVM;
-	static const char *const generations[HTML_CLASSES] = {"gen 0", "gen 1", "gen 2 (full)", "gen ?"};
-	static const char *const both[HTML_CLASSES] = {"gen 0, young", "gen 1, concurrent step",
-		"gen 2 (full), full", "gen ?, not GC"};
-	const char *const safepoints[HTML_CLASSES] = {"young", "concurrent step", "full",
-		page->summary.safepoints.kinds[SAFEPOINT_UNKNOWN].sum.count
-			? "not GC, or not known" : "not GC"};
-	const char *causes[SUMMARY_CAUSES];
 
-	for (uint32_t i = 0; i < SUMMARY_CAUSES; i++)
-		causes[i] = pause_cause_name(i);
 	html_uint(page->out, "jvm", !jvm ? 0 : mixed ? 2 : 1);
-	put_names(page->out, "classes", !jvm ? generations : mixed ? both : safepoints, HTML_CLASSES);
-	put_names(page->out, "causes", causes, SUMMARY_CAUSES);
+	put_classes(page, jvm, mixed);
+	html_key(page->out, false, "causes");
+	for (uint32_t i = 0; i < SUMMARY_CAUSES; i++)
+		fprintf(page->out, "%c\"%s\"", i ? ',' : '[', pause_cause_name(i));
+	putc_unlocked(']', page->out);
 }
 
 static int put_tables(struct html_page *page)

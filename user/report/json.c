@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "json.h"
 #include "json_jvm.h"
+#include "json_facts.h"
 #include "json_line.h"
 #include "json_stack.h"
 #include "json_steps.h"
@@ -15,6 +16,7 @@
 #include "model_tables.h"
 #include "report.h"
 #include "safepoint_words.h"
+#include "summary_kind.h"
 #include "store.h"
 #include "verdict.h"
 
@@ -161,6 +163,8 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	line_known(out, "rss_start", pause->rss_start);
 	line_known(out, "rss_end", pause->rss_end);
 	line_known(out, "waited_ns", pause->waited_ns);
+	if (summary_by_class(pause))
+		json_facts(out, stacks, pause, room);
 	if (pause_is_safepoint(pause))
 		json_safepoint(out, recording, stacks, pause, room);
 	line_end(out);

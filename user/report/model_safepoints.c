@@ -78,55 +78,6 @@ static void add_operations(struct model *model, const struct report_input *input
 		"not HotSpot's own: some microseconds off.", inexact, inexact == 1 ? "" : "s");
 }
 
-/* Where the time went: a row for each part of a stop. */
-static const struct {
-	const char *key, *name, *title;
-} parts[PARTS] = {
-	[PART_REACH] = {"ttsp_ns", "reaching (time to safepoint)", "Reaching (time to safepoint)"},
-	[PART_CLEANUP] = {"cleanup_ns", "cleanup", "Cleanup"},
-	[PART_CORE] = {"core_ns", "at the safepoint", "At the safepoint"},
-	[PART_LEAVE] = {"leave_ns", "leaving", "Leaving"},
-};
-
-static const struct model_column part_columns[] = {
-	{"name", "Part", UNIT_TEXT, .heading = "OF WHICH"},
-	{"part", "Part", UNIT_TEXT},
-	{"count", "Known of", UNIT_COUNT, .heading = "KNOWN"},
-	{"total_ns", "Total", UNIT_NS},
-	{"share", "of all", UNIT_SHARE, .heading = "OF", .spare = true},
-	{"max_ns", "Longest", UNIT_NS, .width = 33},
-};
-
-static const struct model_layout part_layout = {
-	.key = "parts",
-	.caption = "Where the time at safepoints went",
-	.columns = part_columns,
-	.column_count = ARRAY_SIZE(part_columns),
-	.text = "name count total_ns share max_ns",
-	.json = "",
-	.page = "part count total_ns share max_ns",
-	.sort = "total_ns",
-};
-
-static void add_parts(struct model *model, const struct safepoints *safepoints)
-{
-	struct model_table *table = model_add(model, &part_layout);
-
-	for (int i = 0; i < PARTS; i++) {
-		const struct safepoint_part *part = &safepoints->parts[i];
-
-		if (part->count)
-			MODEL_ROW(table, model_text(parts[i].name), model_text(parts[i].title),
-				model_number(part->count), model_number(part->total_ns),
-				model_share(part->total_ns, safepoints->total_ns),
-				model_number(part->max_ns));
-	}
-	if (safepoints->unsplit_ns)
-		MODEL_TOTAL(table, model_text("not told apart"), model_blank(), model_blank(),
-			model_number(safepoints->unsplit_ns),
-			model_share(safepoints->unsplit_ns, safepoints->total_ns), model_blank());
-}
-
 /* JSON has what safepoints come to as an object, and in it the tables that name it as their group. */
 static const struct model_layout safepoints_layout = {
 	.key = "safepoints",
@@ -137,25 +88,29 @@ static const struct model_layout safepoints_layout = {
 
 static void add_sums(struct model *model, const struct safepoints *safepoints)
 {
-	struct model_column columns[5 + PARTS] = {
+	const struct runtime_meaning *meaning = safepoints->facts.meaning;
+	struct model_column columns[5 + PAUSE_FACTS] = {
 		{"pauses", NULL, UNIT_COUNT}, {"pause_ns", NULL, UNIT_NS},
 		{"gc_pauses", NULL, UNIT_COUNT}, {"gc_pause_ns", NULL, UNIT_NS},
 	};
-	struct model_cell cells[5 + PARTS] = {
+	struct model_cell cells[5 + PAUSE_FACTS] = {
 		model_number(safepoints->count), model_number(safepoints->total_ns),
 		model_number(safepoints->collecting), model_number(safepoints->collecting_ns),
 	};
+	size_t count = 4;
 
-	for (int i = 0; i < PARTS; i++) {
-		columns[4 + i] = (struct model_column){parts[i].key, NULL, UNIT_NS};
-		cells[4 + i] = model_number(safepoints->parts[i].total_ns);
-		if (!safepoints->parts[i].count)
-			cells[4 + i].state = CELL_UNKNOWN;
+	for (size_t i = 0; i < meaning->fact_count; i++) {
+		const struct summary_sum *sum = &safepoints->facts.sums[i];
+
+		if (!meaning->facts[i].part)
+			continue;
+		columns[count] = (struct model_column){meaning->facts[i].key, NULL, UNIT_NS};
+		cells[count] = model_number(sum->total_ns);
+		cells[count++].state = sum->count ? CELL_KNOWN : CELL_UNKNOWN;
 	}
-	columns[4 + PARTS] = (struct model_column){"inexact", NULL, UNIT_COUNT};
-	cells[4 + PARTS] = model_number(safepoints->inexact);
-	model_row(model_add_with(model, &safepoints_layout, columns, ARRAY_SIZE(columns)), cells,
-		ARRAY_SIZE(cells));
+	columns[count] = (struct model_column){"inexact", NULL, UNIT_COUNT};
+	cells[count++] = model_number(safepoints->inexact);
+	model_row(model_add_with(model, &safepoints_layout, columns, count), cells, count);
 }
 
 static const struct model_column kind_columns[] = {
@@ -181,15 +136,15 @@ static const struct model_layout kinds = {
 
 static void add_kinds(struct model *model, const struct safepoints *safepoints, uint64_t traced_ns)
 {
+	const struct pause_class *classes = safepoints->facts.meaning->classes;
 	struct model_table *table = model_add(model, &kinds);
 
 	for (uint32_t i = 0; i < SAFEPOINT_KINDS; i++) {
 		const struct safepoint_class *class = &safepoints->kinds[i];
 		uint8_t nowhere = i == SAFEPOINT_OTHER ? IN_TEXT : 0;
-		uint32_t place = i < SAFEPOINT_OTHER ? i : SAFEPOINT_OTHER;
 
 		if (class->sum.count)
-			MODEL_ROW(table, model_class(i, place, safepoint_kind_name(i)),
+			MODEL_ROW(table, model_class(i, classes[i].colour, classes[i].name),
 				model_number(class->sum.count),
 				model_not_in(nowhere, model_known(class->young)),
 				model_not_in(nowhere, model_known(class->full)),
@@ -275,7 +230,7 @@ static void add_heaps(struct model *model, const struct recording *recording,
 
 		MODEL_ROW(table, model_text(model_format(model, "%s", VERDICT_NAME(process))),
 			model_number(process ? (uint64_t)process->pid : 0),
-			model_text(safepoint_kind_name(heap->kind)), model_number(heap->bytes.count),
+			model_text(safepoints->facts.meaning->classes[heap->kind].name), model_number(heap->bytes.count),
 			model_number(heap->first), model_number(summary_quantile(&heap->bytes, 0.5)),
 			model_number(heap->last), model_number(heap->bytes.max_ns));
 	}
@@ -332,12 +287,14 @@ void model_safepoints(struct model *model, const struct report_input *input, str
 	uint64_t without = report_left_out(input);
 
 	safepoints_sort(safepoints);
+	if (!safepoints->facts.meaning) /* none paused: the words are needed all the same */
+		safepoints->facts.meaning = meaning_with_safepoints(input->recording);
 	if (input->left_out)
 		model_note(model_add(model, &left_out), IN_PAGE, "Left out everywhere (--gc-only): %" PRIu64
 			" safepoint%s in which nothing was collected.", without, without == 1 ? "" : "s");
 	add_sums(model, safepoints);
 	add_operations(model, input, summary, traced_ns);
-	add_parts(model, safepoints);
+	model_facts(model, &safepoints->facts, safepoints->total_ns, "Where the time at safepoints went");
 	add_kinds(model, safepoints, traced_ns);
 	add_causes(model, input, safepoints, traced_ns);
 	add_heaps(model, input->recording, safepoints);

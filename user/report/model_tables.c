@@ -6,6 +6,7 @@
 int model_build(struct model *model, const struct report_input *input, struct summary *summary)
 {
 	model_pauses(model, input, summary);
+	model_kinds(model, input, summary);
 	if (model_stops(input, summary)) {
 		model_safepoints(model, input, summary);
 		model_waits(model, input);

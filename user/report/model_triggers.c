@@ -28,7 +28,8 @@ static const struct model_layout costs = {
 	.sort = "cost_ns",
 };
 
-static const char *no_stack(enum runtime_kinds kinds)
+/* @own: some runtime has classes of its own. */
+static const char *no_stack(enum runtime_kinds kinds, bool own)
 {
 	switch (kinds) {
 	case RUNTIMES_JVM:
@@ -36,8 +37,21 @@ static const char *no_stack(enum runtime_kinds kinds)
 	case RUNTIMES_BOTH:
 		return "no stack: short pauses, a thread of the JVM itself, or an interpreter's exit";
 	default:
+		if (own)
+			return "no stack taken: the pauses were short";
 		return "no Python stack: short pauses, or the interpreter was exiting";
 	}
+}
+
+static bool has_own_classes(const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		const struct runtime_meaning *meaning = meaning_of(recording->runtimes.items[i].kind);
+
+		if (!meaning->generations && !meaning->fact_table)
+			return true;
+	}
+	return false;
 }
 
 /* Of all processes with steps. */
@@ -57,6 +71,7 @@ void model_costs(struct model *model, const struct report_input *input)
 	struct model_table *table = model_add(model, &costs);
 	uint64_t whole_ns = attribution ? training_ns(attribution) : 0;
 	bool only = kinds == RUNTIMES_JVM, cost = false;
+	const char *none = no_stack(kinds, has_own_classes(input->recording));
 
 	table->title = only ? "Cost by the line that asked for the safepoints (innermost outside installed libraries)"
 		: "Cost by the line that triggered the collections (innermost outside installed libraries)";
@@ -67,7 +82,7 @@ void model_costs(struct model *model, const struct report_input *input)
 
 		MODEL_ROW(table, model_number(trigger->cost_ns), model_share(trigger->cost_ns, whole_ns),
 			model_number(trigger->pause_ns), model_number(trigger->pauses),
-			model_known(trigger->collected), model_frame(trigger->frame, no_stack(kinds)));
+			model_known(trigger->collected), model_frame(trigger->frame, none));
 		cost |= trigger->cost_ns;
 	}
 	if (!cost)

@@ -57,7 +57,23 @@ const char *stall_words(const struct stall *stall, char *text, size_t size)
 
 bool runtime_is_jvm(const struct runtime *runtime)
 {
-	return runtime && !strcmp(runtime->kind, "hotspot");
+	return runtime && meaning_of(runtime->kind)->fact_table;
+}
+
+const char *safepoint_kind_name(enum safepoint_kind kind)
+{
+	for (const struct runtime_meaning *const *at = runtime_meanings; *at; at++)
+		if ((*at)->fact_table && kind < (*at)->class_count)
+			return (*at)->classes[kind].name;
+	return "unknown";
+}
+
+const struct runtime_meaning *meaning_with_safepoints(const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->runtimes.count; i++)
+		if (runtime_is_jvm(&recording->runtimes.items[i]))
+			return meaning_of(recording->runtimes.items[i].kind);
+	return meaning_of("");
 }
 
 enum runtime_kinds recording_kinds(const struct recording *recording)

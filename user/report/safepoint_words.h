@@ -19,9 +19,10 @@ enum safepoint_kind {
 	SAFEPOINT_KINDS
 };
 
+/* Its facts have the names of struct safepoint: those of a runtime that has a table of that layout in the store. */
 static inline bool pause_is_safepoint(const struct pause *pause)
 {
-	return pause->flags & PAUSE_SAFEPOINT;
+	return pause->flags & PAUSE_SAFEPOINT && pause->class && pause->class->of->fact_table;
 }
 
 /* Of a pause that is a safepoint. */
@@ -30,10 +31,7 @@ static inline enum safepoint_kind safepoint_kind(const struct pause *pause)
 	return pause->class->order;
 }
 
-static inline const char *safepoint_kind_name(enum safepoint_kind kind)
-{
-	return meaning_of("hotspot")->classes[kind].name;
-}
+const char *safepoint_kind_name(enum safepoint_kind kind); /* "young": of whichever runtime has safepoints */
 
 /* Bytes; UNKNOWN also where the heap had grown: what was freed then cannot be told. */
 int64_t safepoint_freed(const struct safepoint *safepoint);
@@ -59,7 +57,9 @@ const char *stall_words(const struct stall *stall, char *text, size_t size);
 
 /* Which kinds of runtimes a recording has. */
 enum runtime_kinds { RUNTIMES_NONE = 0, RUNTIMES_OTHER = 1, RUNTIMES_JVM = 2, RUNTIMES_BOTH = 3 };
-bool runtime_is_jvm(const struct runtime *runtime); /* NULL: no */
+bool runtime_is_jvm(const struct runtime *runtime); /* whether its pauses are safepoints; NULL: no */
+/* The entry of a runtime of @recording whose pauses are safepoints; that of an unknown one if there is none. */
+const struct runtime_meaning *meaning_with_safepoints(const struct recording *recording);
 enum runtime_kinds recording_kinds(const struct recording *recording);
 bool process_is_jvm(const struct recording *recording, uint32_t process); /* all its runtimes are */
 

@@ -107,28 +107,6 @@ static int heap_add(struct safepoints *safepoints, const struct pause *pause, en
 	return summary_class_add(&heap->bytes, (uint64_t)after);
 }
 
-static void parts_add(struct safepoints *safepoints, const struct pause *pause)
-{
-	const struct safepoint *facts = &pause->safepoint;
-	const int64_t values[PARTS] = {
-		facts->ttsp_ns, facts->cleanup_ns, facts->core_ns, facts->leave_ns};
-	uint64_t split_ns = 0;
-
-	for (int i = 0; i < PARTS; i++) {
-		struct safepoint_part *part = &safepoints->parts[i];
-		uint64_t ns = (uint64_t)values[i];
-
-		if (values[i] < 0)
-			continue;
-		part->count++;
-		part->max_ns = ns > part->max_ns ? ns : part->max_ns;
-		summary_add_to(&part->total_ns, ns);
-		summary_add_to(&split_ns, ns);
-	}
-	if (pause_duration(pause) > split_ns)
-		summary_add_to(&safepoints->unsplit_ns, pause_duration(pause) - split_ns);
-}
-
 static void kind_add(struct safepoints *safepoints, const struct pause *pause, enum safepoint_kind kind)
 {
 	const struct safepoint *facts = &pause->safepoint;
@@ -161,7 +139,7 @@ int safepoints_add(struct safepoints *safepoints, const struct pause *pause)
 		safepoints->collecting++;
 		summary_add_to(&safepoints->collecting_ns, duration_ns);
 	}
-	parts_add(safepoints, pause);
+	summary_facts_add(&safepoints->facts, pause);
 	kind_add(safepoints, pause, kind);
 	return 0;
 }

@@ -7,15 +7,9 @@
 #include "pause.h"
 #include "safepoint_words.h"
 #include "summary_class.h"
+#include "summary_kind.h"
 #include "u64map.h"
 #include "vec.h"
-
-/* A part of the stops, over those of which it is known. */
-struct safepoint_part {
-	uint64_t count, total_ns, max_ns;
-};
-
-enum safepoint_parts { PART_REACH, PART_CLEANUP, PART_CORE, PART_LEAVE, PARTS };
 
 struct safepoint_operation {
 	uint32_t name; /* string id; 0: not known */
@@ -54,8 +48,7 @@ struct safepoints {
 	uint64_t collecting, collecting_ns; /* of them, those that collected */
 	uint64_t unsure;		    /* of which it is not known whether they did */
 	uint64_t inexact;
-	uint64_t unsplit_ns; /* of the total: in no known part */
-	struct safepoint_part parts[PARTS];
+	struct summary_facts facts;
 	struct safepoint_class kinds[SAFEPOINT_KINDS];
 	VEC(struct safepoint_operation) operations;
 	VEC(struct safepoint_cause) causes;

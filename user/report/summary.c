@@ -12,6 +12,7 @@ void summary_release(struct summary *summary)
 	for (size_t i = 0; i < SUMMARY_GENERATIONS; i++)
 		vec_free(&summary->generations[i].durations);
 	safepoints_release(&summary->safepoints);
+	summary_kinds_release(&summary->kinds);
 	vec_free(&summary->stacks);
 	vec_free(&summary->runtimes);
 	u64map_release(&summary->runtime_index);
@@ -92,12 +93,20 @@ static void worst_add(struct summary *summary, const struct pause *pause, uint64
 	summary->worst[at] = *pause;
 }
 
+static int sum_of_its_kind(struct summary *summary, const struct pause *pause, uint64_t duration_ns)
+{
+	if (pause_is_safepoint(pause))
+		return safepoints_add(&summary->safepoints, pause);
+	if (summary_by_class(pause))
+		return summary_kinds_add(&summary->kinds, pause);
+	return generation_add(summary, pause, duration_ns);
+}
+
 int summary_add(struct summary *summary, const struct pause *pause)
 {
 	uint64_t duration_ns = pause_duration(pause);
 
-	if (pause_is_safepoint(pause) ? safepoints_add(&summary->safepoints, pause)
-				      : generation_add(summary, pause, duration_ns))
+	if (sum_of_its_kind(summary, pause, duration_ns))
 		return -ENOMEM;
 	if (stack_add(summary, pause->stack, duration_ns) ||
 		runtime_add(summary, pause->runtime, duration_ns))
@@ -129,11 +138,28 @@ static struct summary_group safepoints_of(const struct summary *summary)
 		first ? &first->class : NULL, summary->safepoints.operations.count, sizeof(*first)};
 }
 
+static struct summary_group classes_of(const struct summary_kind *kind)
+{
+	return (struct summary_group){kind->classes, CLASSES_MOST, sizeof(kind->classes[0])};
+}
+
+#define KINDS_MOST 14 /* more are in no quantile of all: nobody has so many runtimes */
+
 uint64_t summary_quantile_all(const struct summary *summary, double q)
 {
-	const struct summary_group groups[] = {generations_of(summary), safepoints_of(summary)};
+	struct summary_group groups[2 + KINDS_MOST] = {generations_of(summary), safepoints_of(summary)};
+	size_t count = 2;
 
-	return summary_quantile_groups(groups, 2, q);
+	for (size_t i = 0; i < summary->kinds.items.count && i < KINDS_MOST; i++)
+		groups[count++] = classes_of(&summary->kinds.items.items[i]);
+	return summary_quantile_groups(groups, count, q);
+}
+
+uint64_t summary_quantile_kind(const struct summary_kind *kind, double q)
+{
+	const struct summary_group group = classes_of(kind);
+
+	return summary_quantile_groups(&group, 1, q);
 }
 
 uint64_t summary_quantile_generations(const struct summary *summary, double q)

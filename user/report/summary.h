@@ -9,6 +9,7 @@
 #include "pause.h"
 #include "safepoints.h"
 #include "summary_class.h"
+#include "summary_kind.h"
 #include "u64map.h"
 
 #define SUMMARY_GENERATIONS 4 /* 0, 1, 2, and one for "not known" */
@@ -24,6 +25,7 @@ struct summary {
 	struct summary_sum
 		causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
 	struct safepoints safepoints; /* and of those that are */
+	struct summary_kinds kinds;   /* and of runtimes that have neither generations nor safepoints */
 	uint64_t histogram[SUMMARY_BUCKETS];
 	uint64_t slept; /* pauses in which the thread did */
 	uint64_t open;	/* of which no begin or no end was seen: their lengths are lower bounds */
@@ -46,6 +48,7 @@ uint64_t summary_quantile_all(const struct summary *summary, double q);
 /* The same of those that are no safepoints, and of those that are. */
 uint64_t summary_quantile_generations(const struct summary *summary, double q);
 uint64_t summary_quantile_safepoints(const struct summary *summary, double q);
+uint64_t summary_quantile_kind(const struct summary_kind *kind, double q);
 
 /* Those that are no safepoints. */
 struct summary_sum summary_of_generations(const struct summary *summary);

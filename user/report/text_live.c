@@ -120,7 +120,7 @@ void text_pause_line(FILE *out, const struct recording *recording,
 		return;
 	}
 	put_origin(out, recording, pause->start_ns, pause->runtime, 15);
-	cell_known(out, pause->generation, 4);
+	cell_class(out, pause, 4);
 	fputc(' ', out);
 	cell_text(out, pause_cause_name(pause->cause), -9);
 	cell_pause(out, pause, 11);

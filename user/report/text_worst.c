@@ -37,7 +37,7 @@ static void worst_pauses(FILE *out, const struct recording *recording,
 		terminal_style(out, TERMINAL_STRONG);
 		fputs("  ", out);
 		cell_pause(out, pause, 10);
-		cell_known(out, pause->generation, 5);
+		cell_class(out, pause, 5);
 		fputs("  ", out);
 		cell_text(out, pause_cause_name(pause->cause), -9);
 		cell_known(out, pause->collected, 12);

@@ -72,6 +72,7 @@ const struct runtime_meaning meaning_cpython = {
 	.lang = LANG_PYTHON,
 	.classes = classes,
 	.class_count = GENERATIONS,
+	.generations = true,
 	.judge = judge,
 	.stops_others = stops_others,
 	.origin = origin,

@@ -1,0 +1,11 @@
+/* What a runtime tells of its pauses and others do not, as JSON has it. */
+#pragma once
+
+#include <stdio.h>
+
+#include "pause.h"
+#include "room.h"
+#include "stack_table.h"
+
+/* The keys class, gc, and one for each fact of @pause's runtime. @room: as json_pause() has it. */
+void json_facts(FILE *out, const struct stack_table *stacks, const struct pause *pause, struct report_room *room);
