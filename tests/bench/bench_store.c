@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "hotspot_facts.h"
 #include "mem.h"
 #include "store.h"
 #include "u64map.h"
@@ -93,23 +94,23 @@ static void add_safepoint(struct pause *pause, uint64_t i)
 	uint64_t random = u64_mix(i + 1000003);
 	int64_t duration = (int64_t)pause_duration(pause), ttsp = duration / (5 + (int64_t)(i % 3));
 
-	pause->flags |= PAUSE_SAFEPOINT;
+	pause->flags |= PAUSE_HAS_FACTS;
 	pause->cause = CAUSE_RUNTIME;
 	pause->heap_objects = pause->heap_pending = pause->collected = UNKNOWN;
-	pause->safepoint = (struct safepoint){
-		.operation = 1 + random % 5,
-		.cause = 7 + random % 3,
-		.ttsp_ns = ttsp,
-		.cleanup_ns = UNKNOWN,
-		.core_ns = duration - ttsp - 1009,
-		.leave_ns = 1009,
-		.heap_before = (1ll << 30) + (int64_t)(random % (1 << 24)),
-		.heap_after = (1ll << 28) + (int64_t)(random % (1 << 22)),
-		.young = 1,
-		.full = 0,
-		.late_tid = i % 50 ? UNKNOWN : 4711,
-		.late_stack = i % 50 ? STACK_NONE : leaves[i % STACKS],
-	};
+	memcpy(pause->facts, ((int64_t[PAUSE_FACTS]){
+		[HOTSPOT_OPERATION] = 1 + random % 5,
+		[HOTSPOT_CAUSE] = 7 + random % 3,
+		[HOTSPOT_TTSP_NS] = ttsp,
+		[HOTSPOT_CLEANUP_NS] = UNKNOWN,
+		[HOTSPOT_CORE_NS] = duration - ttsp - 1009,
+		[HOTSPOT_LEAVE_NS] = 1009,
+		[HOTSPOT_HEAP_BEFORE] = (1ll << 30) + (int64_t)(random % (1 << 24)),
+		[HOTSPOT_HEAP_AFTER] = (1ll << 28) + (int64_t)(random % (1 << 22)),
+		[HOTSPOT_YOUNG_COLLECTIONS] = 1,
+		[HOTSPOT_FULL_COLLECTIONS] = 0,
+		[HOTSPOT_LATE_TID] = i % 50 ? UNKNOWN : 4711,
+		[HOTSPOT_LATE_STACK] = i % 50 ? STACK_NONE : leaves[i % STACKS],
+	}), sizeof(pause->facts));
 }
 
 /* Four threads, each with three calls a step of 1 ms, one of them with the resident size. */

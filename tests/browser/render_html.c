@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hotspot_facts.h"
 #include "cleanup.h"
 #include "meaning.h"
 #include "report.h"
@@ -243,22 +244,22 @@ static void take_jvm(struct world *w)
 static void take_safepoint(struct world *w)
 {
 	struct pause *pause = &w->pauses.items[w->pauses.count - 1];
-	struct safepoint *facts = &pause->safepoint;
+	int64_t *facts = pause->facts;
 
-	pause->flags |= PAUSE_SAFEPOINT;
-	facts->operation = interned(w);
-	facts->cause = interned(w);
-	facts->ttsp_ns = number();
-	facts->cleanup_ns = number();
-	facts->core_ns = number();
-	facts->leave_ns = number();
-	facts->heap_before = number();
-	facts->heap_after = number();
-	facts->young = number();
-	facts->full = number();
+	pause->flags |= PAUSE_HAS_FACTS;
+	facts[HOTSPOT_OPERATION] = interned(w);
+	facts[HOTSPOT_CAUSE] = interned(w);
+	facts[HOTSPOT_TTSP_NS] = number();
+	facts[HOTSPOT_CLEANUP_NS] = number();
+	facts[HOTSPOT_CORE_NS] = number();
+	facts[HOTSPOT_LEAVE_NS] = number();
+	facts[HOTSPOT_HEAP_BEFORE] = number();
+	facts[HOTSPOT_HEAP_AFTER] = number();
+	facts[HOTSPOT_YOUNG_COLLECTIONS] = number();
+	facts[HOTSPOT_FULL_COLLECTIONS] = number();
 	pause->tid = small();
-	facts->late_tid = number();
-	facts->late_stack = small();
+	facts[HOTSPOT_LATE_TID] = number();
+	facts[HOTSPOT_LATE_STACK] = small();
 }
 
 static void take_thread(struct world *w)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hotspot_facts.h"
 #include "report.h"
 #include "store.h"
 #include "u64map.h"
@@ -20,21 +21,21 @@ static unsigned long opened; /* inputs that were a recording at all */
 
 static void check_safepoint(const struct pause *pause, const struct stack_table *stacks)
 {
-	const struct safepoint *facts = &pause->safepoint;
+	const int64_t *facts = pause->facts;
 	uint64_t parts = 0;
 
 	for (size_t i = 0; i < 4; i++) {
-		int64_t part = (&facts->ttsp_ns)[i];
+		int64_t part = facts[HOTSPOT_TTSP_NS + i];
 
 		if (part < UNKNOWN)
 			abort();
 		parts += part > 0 ? (uint64_t)part : 0;
 	}
-	if (parts > pause_duration(pause) || facts->operation >= strtab_count(stacks->strings) ||
-		facts->cause >= strtab_count(stacks->strings) ||
-		facts->late_stack >= stacks->node_count || facts->late_tid > UINT32_MAX)
+	if (parts > pause_duration(pause) || facts[HOTSPOT_OPERATION] >= strtab_count(stacks->strings) ||
+		facts[HOTSPOT_CAUSE] >= strtab_count(stacks->strings) ||
+		facts[HOTSPOT_LATE_STACK] >= stacks->node_count || facts[HOTSPOT_LATE_TID] > UINT32_MAX)
 		abort();
-	if (!(pause->flags & PAUSE_SAFEPOINT) && (facts->operation || parts || facts->late_stack))
+	if (!(pause->flags & PAUSE_HAS_FACTS) && (facts[HOTSPOT_OPERATION] || parts || facts[HOTSPOT_LATE_STACK]))
 		abort();
 }
 

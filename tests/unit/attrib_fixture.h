@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "hotspot_facts.h"
 #include "attrib.h"
 #include "meaning.h"
 #include "u64map.h"
@@ -133,21 +134,21 @@ static inline struct pause *world_safepoint(struct world *world, uint64_t start_
 
 	pause->generation = 0;
 	pause->cause = *cause ? CAUSE_RUNTIME : CAUSE_UNKNOWN;
-	pause->flags = PAUSE_SAFEPOINT;
+	pause->flags = PAUSE_HAS_FACTS;
 	pause->interpreter = UNKNOWN;
-	pause->safepoint = (struct safepoint){
-		.operation = world_string(world, operation),
-		.cause = *cause ? world_string(world, cause) : 0,
-		.ttsp_ns = UNKNOWN,
-		.cleanup_ns = UNKNOWN,
-		.core_ns = UNKNOWN,
-		.leave_ns = UNKNOWN,
-		.heap_before = UNKNOWN,
-		.heap_after = UNKNOWN,
-		.young = UNKNOWN,
-		.full = UNKNOWN,
-		.late_tid = UNKNOWN,
-	};
+	memcpy(pause->facts, ((int64_t[PAUSE_FACTS]){
+		[HOTSPOT_OPERATION] = world_string(world, operation),
+		[HOTSPOT_CAUSE] = *cause ? world_string(world, cause) : 0,
+		[HOTSPOT_TTSP_NS] = UNKNOWN,
+		[HOTSPOT_CLEANUP_NS] = UNKNOWN,
+		[HOTSPOT_CORE_NS] = UNKNOWN,
+		[HOTSPOT_LEAVE_NS] = UNKNOWN,
+		[HOTSPOT_HEAP_BEFORE] = UNKNOWN,
+		[HOTSPOT_HEAP_AFTER] = UNKNOWN,
+		[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN,
+		[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN,
+		[HOTSPOT_LATE_TID] = UNKNOWN,
+	}), sizeof(pause->facts));
 	return pause;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "hotspot_facts.h"
 #include "cleanup.h"
 #include "store.h"
 #include "u64map.h"
@@ -299,25 +300,25 @@ static struct store_reader *open_file(void)
 /* Whether what a pause says of itself as a safepoint can be, and is nothing unless it is one. */
 static void check_safepoint(const struct pause *pause, const struct stack_table *stacks)
 {
-	const struct safepoint *facts = &pause->safepoint;
+	const int64_t *facts = pause->facts;
 	uint64_t parts = 0;
 
-	assert_true(facts->operation < strtab_count(stacks->strings));
-	assert_true(facts->cause < strtab_count(stacks->strings));
-	assert_true(facts->late_stack < stacks->node_count);
-	assert_true(facts->late_tid >= UNKNOWN && facts->late_tid <= UINT32_MAX);
-	assert_true(facts->heap_before >= UNKNOWN && facts->heap_after >= UNKNOWN);
-	assert_true(facts->young >= UNKNOWN && facts->full >= UNKNOWN);
+	assert_true(facts[HOTSPOT_OPERATION] < strtab_count(stacks->strings));
+	assert_true(facts[HOTSPOT_CAUSE] < strtab_count(stacks->strings));
+	assert_true(facts[HOTSPOT_LATE_STACK] < stacks->node_count);
+	assert_true(facts[HOTSPOT_LATE_TID] >= UNKNOWN && facts[HOTSPOT_LATE_TID] <= UINT32_MAX);
+	assert_true(facts[HOTSPOT_HEAP_BEFORE] >= UNKNOWN && facts[HOTSPOT_HEAP_AFTER] >= UNKNOWN);
+	assert_true(facts[HOTSPOT_YOUNG_COLLECTIONS] >= UNKNOWN && facts[HOTSPOT_FULL_COLLECTIONS] >= UNKNOWN);
 	for (size_t i = 0; i < 4; i++) {
-		int64_t part = (&facts->ttsp_ns)[i];
+		int64_t part = facts[HOTSPOT_TTSP_NS + i];
 
 		assert_true(part >= UNKNOWN);
 		parts += part > 0 ? (uint64_t)part : 0;
 	}
 	assert_true(parts <= pause_duration(pause));
-	if (!(pause->flags & PAUSE_SAFEPOINT))
-		assert_true(!facts->operation && !facts->cause && !parts && !facts->late_stack &&
-			facts->heap_before <= 0 && facts->young <= 0 && facts->late_tid <= 0);
+	if (!(pause->flags & PAUSE_HAS_FACTS))
+		assert_true(!facts[HOTSPOT_OPERATION] && !facts[HOTSPOT_CAUSE] && !parts && !facts[HOTSPOT_LATE_STACK] &&
+			facts[HOTSPOT_HEAP_BEFORE] <= 0 && facts[HOTSPOT_YOUNG_COLLECTIONS] <= 0 && facts[HOTSPOT_LATE_TID] <= 0);
 }
 
 /* Reads pauses until the end or damage, which *ret tells. Ids must ascend. Returns how many. */

@@ -50,19 +50,19 @@ static struct pause *stop(struct jvm *jvm, double ns, const char *operation, con
 	if (jvm->program->loop_ns > 0)
 		ttsp += world_random(jvm->world) * jvm->program->loop_ns;
 	pause = world_safepoint(jvm->world, jvm->now, (uint64_t)(ns + ttsp), operation, cause);
-	pause->safepoint.ttsp_ns = (int64_t)ttsp;
-	pause->safepoint.core_ns = (int64_t)ns;
+	pause->facts[HOTSPOT_TTSP_NS] = (int64_t)ttsp;
+	pause->facts[HOTSPOT_CORE_NS] = (int64_t)ns;
 	pause->tid = 101;
 	if (ttsp > (double)MS)
-		pause->safepoint.late_stack = jvm->loop;
+		pause->facts[HOTSPOT_LATE_STACK] = jvm->loop;
 	jvm->now = pause->end_ns;
 	return pause;
 }
 
 static void set_heap(const struct jvm *jvm, struct pause *pause, double before)
 {
-	pause->safepoint.heap_before = (int64_t)before;
-	pause->safepoint.heap_after = (int64_t)(jvm->program->live + jvm->old + jvm->used);
+	pause->facts[HOTSPOT_HEAP_BEFORE] = (int64_t)before;
+	pause->facts[HOTSPOT_HEAP_AFTER] = (int64_t)(jvm->program->live + jvm->old + jvm->used);
 }
 
 static double heap_now(const struct jvm *jvm)
@@ -482,9 +482,9 @@ static void test_unknown_facts(void **state)
 		for (size_t j = 0; j < world.pauses.count; j++) {
 			struct pause *pause = &world.pauses.items[j];
 
-			pause->safepoint.heap_before = pause->safepoint.heap_after = UNKNOWN;
-			pause->safepoint.ttsp_ns = UNKNOWN;
-			pause->safepoint.late_stack = STACK_NONE;
+			pause->facts[HOTSPOT_HEAP_BEFORE] = pause->facts[HOTSPOT_HEAP_AFTER] = UNKNOWN;
+			pause->facts[HOTSPOT_TTSP_NS] = UNKNOWN;
+			pause->facts[HOTSPOT_LATE_STACK] = STACK_NONE;
 		}
 		world_build(&world, &before);
 		advise(&world, &before, &advices);
@@ -511,7 +511,7 @@ static void test_ttsp_of_8(void **state)
 	run(&programs[6].program, &world, &before);
 	strcpy(world.recording.runtimes.items[0].version, "1.8.0_412");
 	for (size_t i = 0; i < world.pauses.count; i++)
-		world.pauses.items[i].safepoint.late_stack = STACK_NONE;
+		world.pauses.items[i].facts[HOTSPOT_LATE_STACK] = STACK_NONE;
 	advise(&world, &before, &advices);
 	advice = need(&advices, ADVICE_TTSP);
 	check_text(advice);
@@ -563,7 +563,7 @@ static void waiting(uint32_t kind, const char *functions, struct world *world,
 	for (size_t i = 0; i < world->pauses.count; i++) {
 		world->pauses.items[i].flags |= PAUSE_CONCURRENT;
 		world->pauses.items[i].generation = UNKNOWN;
-		world->pauses.items[i].safepoint.heap_before = UNKNOWN;
+		world->pauses.items[i].facts[HOTSPOT_HEAP_BEFORE] = UNKNOWN;
 	}
 	for (uint64_t i = 0; i < 11; i++)
 		world_stall(world, kind, 101, (1105 + 400 * i) * MS, 100 * MS)->stack = stack;

@@ -91,10 +91,10 @@ static void test_full(void **state)
 	pause->flags |= PAUSE_FULL;
 	pause->generation = 0;
 	assert_int_equal(full(&world, pause), 1);
-	pause->flags = PAUSE_SAFEPOINT | PAUSE_CONCURRENT; /* the first operation's name, and a collection in its stop */
+	pause->flags = PAUSE_HAS_FACTS | PAUSE_CONCURRENT; /* the first operation's name, and a collection in its stop */
 	assert_int_equal(full(&world, pause), 0);
 	assert_string_equal(pause->class->name, "concurrent step");
-	pause->safepoint.young = 1;
+	pause->facts[HOTSPOT_YOUNG_COLLECTIONS] = 1;
 	assert_int_equal(full(&world, pause), 0);
 	assert_string_equal(pause->class->name, "young");
 	world_release(&world);
@@ -109,7 +109,7 @@ static void test_times_to_safepoint(void **state)
 	for (uint64_t i = 0; i < 23; i++)
 		world_safepoint(&world, (1001 + 10 * i) * MS, 2 * MS, "ParallelGCFailedAllocation",
 			"Allocation Failure")
-			->safepoint.ttsp_ns = i == 7 ? UNKNOWN : (int64_t)(i * 10 * US);
+			->facts[HOTSPOT_TTSP_NS] = i == 7 ? UNKNOWN : (int64_t)(i * 10 * US);
 	world_build(&world, &attribution);
 	assert_int_equal(attribution.figures.ttsp_pauses, 23);
 	assert_int_equal(attribution.figures.ttsp.count, 22);
@@ -189,8 +189,8 @@ static void call_periodically(struct world *world)
 			world, at + MS / 2, 4 * MS, "ParallelGCSystemGC", "System.gc()");
 		pause->tid = tid;
 		pause->flags |= PAUSE_FULL;
-		pause->safepoint.heap_before = 300;
-		pause->safepoint.heap_after = i % 2 ? 100 : 310;
+		pause->facts[HOTSPOT_HEAP_BEFORE] = 300;
+		pause->facts[HOTSPOT_HEAP_AFTER] = i % 2 ? 100 : 310;
 	}
 }
 
@@ -383,10 +383,10 @@ static void test_hostile(void **state)
 			&world, 1100 * MS, UINT64_MAX - 1100 * MS, "G1CollectFull", "System.gc()");
 		pause->tid = 101;
 		pause->stack = 99999;
-		pause->safepoint.late_stack = 99999;
-		pause->safepoint.heap_before = INT64_MAX;
-		pause->safepoint.heap_after = 0;
-		pause->safepoint.ttsp_ns = INT64_MAX;
+		pause->facts[HOTSPOT_LATE_STACK] = 99999;
+		pause->facts[HOTSPOT_HEAP_BEFORE] = INT64_MAX;
+		pause->facts[HOTSPOT_HEAP_AFTER] = 0;
+		pause->facts[HOTSPOT_TTSP_NS] = INT64_MAX;
 	}
 	world_safepoint(&world, 1100 * MS, 0, "G1CollectFull", "System.gc()")->end_ns = 3;
 	world_build(&world, &attribution);

@@ -124,9 +124,9 @@ static void test_jvm_metrics(void **state)
 	for (size_t i = 0; i < world.pauses.count; i++) {
 		struct pause *pause = &world.pauses.items[i];
 
-		pause->flags |= PAUSE_SAFEPOINT | (i == 1 ? PAUSE_FULL : 0);
-		pause->safepoint.operation = world_string(&world, "ParallelGCFailedAllocation");
-		pause->safepoint.ttsp_ns = (int64_t)(i * 2 * MS);
+		pause->flags |= PAUSE_HAS_FACTS | (i == 1 ? PAUSE_FULL : 0);
+		pause->facts[HOTSPOT_OPERATION] = world_string(&world, "ParallelGCFailedAllocation");
+		pause->facts[HOTSPOT_TTSP_NS] = (int64_t)(i * 2 * MS);
 	}
 	world_stall(&world, STALL_ALLOCATION, 101, 1500 * MS, 70 * MS);
 	world_stall(&world, STALL_EXPLICIT, 5, 1400 * MS, 110 * MS)->stack =

@@ -383,7 +383,7 @@ static int fill(int code, const char *words)
 		struct mark mark = nth_mark(id);
 		struct stall stall = {.id = id, .runtime = 1, .kind = STALL_PACING};
 
-		pause.flags |= id % 64 < 33 ? PAUSE_SAFEPOINT : 0;
+		pause.flags |= id % 64 < 33 ? PAUSE_HAS_FACTS : 0;
 		r = store_put_pause(writer, &pause);
 		r = r ? r : store_put_mark(writer, &mark);
 		r = r ? r : store_put_stall(writer, &stall);
@@ -493,8 +493,8 @@ static void put_emptied(struct store_writer *writer, uint32_t generation, unsign
 		uint32_t node = stack_table_node(
 			&stacks, STACK_NONE, stack_table_frame(&stacks, &outer));
 		struct pause pause = {.id = 1000 * generation + i + 1, .start_ns = 7, .end_ns = 9,
-			.runtime = 1, .flags = PAUSE_SAFEPOINT, .safepoint = {.operation = inner.function,
-			.cause = outer.function, .late_stack = node}};
+			.runtime = 1, .flags = PAUSE_HAS_FACTS, .facts = {[HOTSPOT_OPERATION] = inner.function,
+			[HOTSPOT_CAUSE] = outer.function, [HOTSPOT_LATE_STACK] = node}};
 
 		pause.stack = stack_table_node(&stacks, node, stack_table_frame(&stacks, &inner));
 		assert_int_equal(store_put_stacks(writer, &stacks), 0);
@@ -537,11 +537,11 @@ static void test_emptied_stacks(void **state)
 		snprintf(name, sizeof(name), "step %u", seen / 7 * 5 + seen % 7);
 		assert_string_equal(
 			strtab_get(stacks->strings, stacks->frames[inner].function), name);
-		assert_string_equal(strtab_get(stacks->strings, pause.safepoint.operation), name);
+		assert_string_equal(strtab_get(stacks->strings, pause.facts[HOTSPOT_OPERATION]), name);
 		assert_string_equal(strtab_get(stacks->strings, stacks->frames[inner].file), "main");
 		assert_int_equal(stacks->frames[inner].line, seen % 7 + 1);
 		assert_int_equal(outer, 1);
-		assert_int_equal(pause.safepoint.late_stack, 1);
+		assert_int_equal(pause.facts[HOTSPOT_LATE_STACK], 1);
 		seen++;
 	}
 	assert_int_equal(seen, 49);

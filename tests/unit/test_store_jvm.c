@@ -35,49 +35,49 @@ static struct pause nth_safepoint(uint64_t id, unsigned every)
 		meaning_forget(meaning_of("hotspot"), &pause);
 		return pause;
 	}
-	pause.flags |= PAUSE_SAFEPOINT | (random % 2 ? PAUSE_NO_COLLECTION : PAUSE_FULL);
+	pause.flags |= PAUSE_HAS_FACTS | (random % 2 ? PAUSE_NO_COLLECTION : PAUSE_FULL);
 	pause.cause = CAUSE_RUNTIME;
-	pause.safepoint = (struct safepoint){
-		.operation = (uint32_t)(random >> 3) % 5,
-		.cause = (uint32_t)(random >> 7) % 5,
-		.ttsp_ns = part(random >> 1, 7, &left),
-		.cleanup_ns = part(random >> 2, 2, &left),
-		.core_ns = part(random >> 3, 11, &left),
-		.leave_ns = part(random >> 4, 3, &left),
-		.heap_before = maybe(random >> 5, 5, 1ull << 44),
-		.heap_after = maybe(random >> 6, 5, 1ull << 44),
-		.young = maybe(random >> 7, 7, 3),
-		.full = maybe(random >> 8, 7, 2),
-		.late_tid = maybe(random >> 9, 2, UINT32_MAX),
-		.late_stack = (uint32_t)(random >> 10) % 4,
-	};
+	memcpy(pause.facts, ((int64_t[PAUSE_FACTS]){
+		[HOTSPOT_OPERATION] = (uint32_t)(random >> 3) % 5,
+		[HOTSPOT_CAUSE] = (uint32_t)(random >> 7) % 5,
+		[HOTSPOT_TTSP_NS] = part(random >> 1, 7, &left),
+		[HOTSPOT_CLEANUP_NS] = part(random >> 2, 2, &left),
+		[HOTSPOT_CORE_NS] = part(random >> 3, 11, &left),
+		[HOTSPOT_LEAVE_NS] = part(random >> 4, 3, &left),
+		[HOTSPOT_HEAP_BEFORE] = maybe(random >> 5, 5, 1ull << 44),
+		[HOTSPOT_HEAP_AFTER] = maybe(random >> 6, 5, 1ull << 44),
+		[HOTSPOT_YOUNG_COLLECTIONS] = maybe(random >> 7, 7, 3),
+		[HOTSPOT_FULL_COLLECTIONS] = maybe(random >> 8, 7, 2),
+		[HOTSPOT_LATE_TID] = maybe(random >> 9, 2, UINT32_MAX),
+		[HOTSPOT_LATE_STACK] = (uint32_t)(random >> 10) % 4,
+	}), sizeof(pause.facts));
 	if (id == 1)
-		pause.safepoint = (struct safepoint){0, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0};
+		memcpy(pause.facts, ((int64_t[PAUSE_FACTS]){0, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0}), sizeof(pause.facts));
 	if (id == 2)
-		pause.safepoint = (struct safepoint){0};
+		memcpy(pause.facts, ((int64_t[PAUSE_FACTS]){0}), sizeof(pause.facts));
 	if (id == 3)
-		pause.safepoint = (struct safepoint){4, 4, (int64_t)pause_duration(&pause), 0, 0, 0,
-			1ll << 57, 1ll << 57, 1ll << 57, 1ll << 57, UINT32_MAX, 3};
+		memcpy(pause.facts, ((int64_t[PAUSE_FACTS]){4, 4, (int64_t)pause_duration(&pause), 0, 0, 0,
+			1ll << 57, 1ll << 57, 1ll << 57, 1ll << 57, UINT32_MAX, 3}), sizeof(pause.facts));
 	return pause;
 }
 
 static void assert_same_safepoint(const struct pause *a, const struct pause *b)
 {
-	const struct safepoint *left = &a->safepoint, *right = &b->safepoint;
+	const int64_t *left = a->facts, *right = b->facts;
 
 	assert_same_pause(a, b);
-	assert_int_equal(left->operation, right->operation);
-	assert_int_equal(left->cause, right->cause);
-	assert_int_equal(left->ttsp_ns, right->ttsp_ns);
-	assert_int_equal(left->cleanup_ns, right->cleanup_ns);
-	assert_int_equal(left->core_ns, right->core_ns);
-	assert_int_equal(left->leave_ns, right->leave_ns);
-	assert_int_equal(left->heap_before, right->heap_before);
-	assert_int_equal(left->heap_after, right->heap_after);
-	assert_int_equal(left->young, right->young);
-	assert_int_equal(left->full, right->full);
-	assert_int_equal(left->late_tid, right->late_tid);
-	assert_int_equal(left->late_stack, right->late_stack);
+	assert_int_equal(left[HOTSPOT_OPERATION], right[HOTSPOT_OPERATION]);
+	assert_int_equal(left[HOTSPOT_CAUSE], right[HOTSPOT_CAUSE]);
+	assert_int_equal(left[HOTSPOT_TTSP_NS], right[HOTSPOT_TTSP_NS]);
+	assert_int_equal(left[HOTSPOT_CLEANUP_NS], right[HOTSPOT_CLEANUP_NS]);
+	assert_int_equal(left[HOTSPOT_CORE_NS], right[HOTSPOT_CORE_NS]);
+	assert_int_equal(left[HOTSPOT_LEAVE_NS], right[HOTSPOT_LEAVE_NS]);
+	assert_int_equal(left[HOTSPOT_HEAP_BEFORE], right[HOTSPOT_HEAP_BEFORE]);
+	assert_int_equal(left[HOTSPOT_HEAP_AFTER], right[HOTSPOT_HEAP_AFTER]);
+	assert_int_equal(left[HOTSPOT_YOUNG_COLLECTIONS], right[HOTSPOT_YOUNG_COLLECTIONS]);
+	assert_int_equal(left[HOTSPOT_FULL_COLLECTIONS], right[HOTSPOT_FULL_COLLECTIONS]);
+	assert_int_equal(left[HOTSPOT_LATE_TID], right[HOTSPOT_LATE_TID]);
+	assert_int_equal(left[HOTSPOT_LATE_STACK], right[HOTSPOT_LATE_STACK]);
 }
 
 static struct stall nth_stall(uint64_t id)
@@ -306,8 +306,8 @@ static void test_names(void **state)
 	reader = open_file();
 	stacks = store_stacks(reader, NULL);
 	assert_int_equal(store_next_pause(reader, &pause, NULL), 1);
-	assert_string_equal(strtab_get(stacks->strings, pause.safepoint.operation), "Cleanup");
-	assert_string_equal(strtab_get(stacks->strings, pause.safepoint.cause), "o\xef\xbf\xbd");
+	assert_string_equal(strtab_get(stacks->strings, pause.facts[HOTSPOT_OPERATION]), "Cleanup");
+	assert_string_equal(strtab_get(stacks->strings, pause.facts[HOTSPOT_CAUSE]), "o\xef\xbf\xbd");
 	assert_string_equal(
 		strtab_get(stacks->strings, store_recording(reader)->phases.items[0].name), "G1");
 	assert_string_equal(store_recording(reader)->damage, "");
@@ -392,7 +392,7 @@ static void test_hostile(void **state)
 		assert_int_equal(store_next_pause(reader, &pause, NULL), 1);
 		store_rewind(reader);
 		if (count_pauses(reader, &r) != 1 ||
-			!!(pause.flags & PAUSE_SAFEPOINT) != cases[i].safepoints ||
+			!!(pause.flags & PAUSE_HAS_FACTS) != cases[i].safepoints ||
 			recording->stalls.count != cases[i].stalls ||
 			recording->phases.count != cases[i].phases ||
 			recording->threads.count != cases[i].threads ||
@@ -492,7 +492,7 @@ static void test_hole_in_safepoints(void **state)
 			struct pause expected = nth_safepoint(id, 1);
 
 			assert_int_equal(store_next_pause(reader, &pause, NULL), 1);
-			if (!(pause.flags & PAUSE_SAFEPOINT)) {
+			if (!(pause.flags & PAUSE_HAS_FACTS)) {
 				meaning_forget(meaning_of("hotspot"), &expected);
 				bare++;
 			}

@@ -70,7 +70,7 @@ struct runtime_meaning {
 	uint8_t class_count;
 	bool generations; /* the classes are struct pause.generation, and last a class for those that are not known */
 
-	const struct pause_fact *facts; /* at most PAUSE_FACTS; their places in struct pause.facts are for good, too */
+	const struct pause_fact *facts; /* at most PAUSE_FACTS, in the order of struct pause.facts */
 	uint8_t fact_count;
 	const char *fact_table; /* that holds them in the store, a column each; NULL: the table for all runtimes */
 

@@ -1,14 +1,14 @@
-/* The places in struct pause.facts of what HotSpot tells of its pauses. Stored: append only. */
+/* The places in struct pause.facts of what HotSpot tells of its pauses. */
 #pragma once
 
 enum hotspot_fact {
 	HOTSPOT_OPERATION, /* string: "G1CollectForAllocation", as -Xlog:safepoint calls it */
 	HOTSPOT_CAUSE,	   /* string: "G1 Evacuation Pause", HotSpot's own words; 0 without a collection */
 	/* ns; where all of them are known, together the pause's duration: */
-	HOTSPOT_TTSP,	 /* from the request until all threads stood still */
-	HOTSPOT_CLEANUP, /* JDK 11 to 23 */
-	HOTSPOT_CORE,	 /* "At safepoint": the operation itself */
-	HOTSPOT_LEAVE,	 /* "Leaving": threads run again one by one; JDK 19+ */
+	HOTSPOT_TTSP_NS,    /* from the request until all threads stood still */
+	HOTSPOT_CLEANUP_NS, /* JDK 11 to 23 */
+	HOTSPOT_CORE_NS,    /* "At safepoint": the operation itself */
+	HOTSPOT_LEAVE_NS,   /* "Leaving": threads run again one by one; JDK 19+ */
 	HOTSPOT_HEAP_BEFORE, /* bytes used, around the collections within */
 	HOTSPOT_HEAP_AFTER,
 	HOTSPOT_YOUNG_COLLECTIONS, /* within; UNKNOWN: not counted */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hotspot_facts.h"
 #include "cleanup.h"
 #include "hotspot_session.h"
 
@@ -151,8 +152,8 @@ static void judge(struct pause *pause, const char *operation, const struct hotsp
 	if (step)
 		pause->flags |= PAUSE_CONCURRENT;
 	if (counted && young + full > 0) {
-		pause->safepoint.young = young;
-		pause->safepoint.full = full;
+		pause->facts[HOTSPOT_YOUNG_COLLECTIONS] = young;
+		pause->facts[HOTSPOT_FULL_COLLECTIONS] = full;
 		pause->generation = full ? 1 : 0;
 		pause->flags |= full ? PAUSE_FULL : 0;
 		return;
@@ -164,7 +165,7 @@ static void judge(struct pause *pause, const char *operation, const struct hotsp
 	if (begins(operation, "ShenandoahDegenerated"))
 		return;
 	if (counted && !step) {
-		pause->safepoint.young = pause->safepoint.full = 0;
+		pause->facts[HOTSPOT_YOUNG_COLLECTIONS] = pause->facts[HOTSPOT_FULL_COLLECTIONS] = 0;
 		pause->flags |= PAUSE_NO_COLLECTION;
 		return;
 	}
@@ -195,23 +196,23 @@ static void take_heap(struct pause *pause, const struct runtime *runtime,
 {
 	if (event->safepoint.summaries < 2 || !pause_collects(pause) || !counts_collections(runtime))
 		return;
-	pause->safepoint.heap_before = (int64_t)event->safepoint.heap_before;
-	pause->safepoint.heap_after = (int64_t)event->safepoint.heap_after;
+	pause->facts[HOTSPOT_HEAP_BEFORE] = (int64_t)event->safepoint.heap_before;
+	pause->facts[HOTSPOT_HEAP_AFTER] = (int64_t)event->safepoint.heap_after;
 }
 
 static void take_late(struct jvms *jvms, struct jvm_instance *instance, struct pause *pause,
 	const struct hotspot_event *event)
 {
 	if (instance->late.begin_ns && instance->late.begin_ns == event->safepoint.begin_ns) {
-		pause->safepoint.late_tid = instance->late.tid;
-		pause->safepoint.late_stack = instance->late.stack;
+		pause->facts[HOTSPOT_LATE_TID] = instance->late.tid;
+		pause->facts[HOTSPOT_LATE_STACK] = instance->late.stack;
 	} else if (event->safepoint.late_tid) {
-		pause->safepoint.late_tid = event->safepoint.late_tid;
+		pause->facts[HOTSPOT_LATE_TID] = event->safepoint.late_tid;
 	}
 	instance->late.begin_ns = 0;
-	if (pause->safepoint.late_tid > 0)
+	if (pause->facts[HOTSPOT_LATE_TID] > 0)
 		trace_thread(jvms->trace, instance->process, instance->pid,
-			(uint32_t)pause->safepoint.late_tid);
+			(uint32_t)pause->facts[HOTSPOT_LATE_TID]);
 }
 
 /* What the times say; the rest is not known yet. */
@@ -223,7 +224,7 @@ static struct pause begin_pause(const struct hotspot_times *times)
 		.interpreter = UNKNOWN,
 		.generation = UNKNOWN,
 		.cause = CAUSE_UNKNOWN,
-		.flags = PAUSE_SAFEPOINT | (times->exact ? 0 : PAUSE_INEXACT) |
+		.flags = PAUSE_HAS_FACTS | (times->exact ? 0 : PAUSE_INEXACT) |
 			(times->begun_before ? PAUSE_BEGUN_BEFORE : 0),
 		.collected = UNKNOWN,
 		.uncollectable = UNKNOWN,
@@ -232,16 +233,16 @@ static struct pause begin_pause(const struct hotspot_times *times)
 		.rss_start = UNKNOWN,
 		.rss_end = UNKNOWN,
 		.waited_ns = UNKNOWN,
-		.safepoint = {
-			.ttsp_ns = times->ttsp_ns,
-			.cleanup_ns = times->cleanup_ns,
-			.core_ns = times->core_ns,
-			.leave_ns = times->leave_ns,
-			.heap_before = UNKNOWN,
-			.heap_after = UNKNOWN,
-			.young = UNKNOWN,
-			.full = UNKNOWN,
-			.late_tid = UNKNOWN,
+		.facts = {
+			[HOTSPOT_TTSP_NS] = times->ttsp_ns,
+			[HOTSPOT_CLEANUP_NS] = times->cleanup_ns,
+			[HOTSPOT_CORE_NS] = times->core_ns,
+			[HOTSPOT_LEAVE_NS] = times->leave_ns,
+			[HOTSPOT_HEAP_BEFORE] = UNKNOWN,
+			[HOTSPOT_HEAP_AFTER] = UNKNOWN,
+			[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN,
+			[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN,
+			[HOTSPOT_LATE_TID] = UNKNOWN,
 		},
 	};
 }
@@ -264,7 +265,7 @@ void jvms_put_unknown(struct jvms *jvms, const struct runtime *runtime, uint64_t
 static bool collects_for_sure(const struct pause *pause, const char *operation)
 {
 	return pause_collects(pause) && (pause->flags & PAUSE_CONCURRENT || may_collect(operation) ||
-		pause->safepoint.young != UNKNOWN);
+		pause->facts[HOTSPOT_YOUNG_COLLECTIONS] != UNKNOWN);
 }
 
 /* Its operation, and what that collected and why. */
@@ -275,7 +276,7 @@ static void take_operation(struct jvms *jvms, struct jvm_instance *instance,
 	const char *operation = hotspot_operation(instance->hotspot, event), *cause;
 	bool sure;
 
-	pause->safepoint.operation = intern(jvms, operation, strlen(operation));
+	pause->facts[HOTSPOT_OPERATION] = intern(jvms, operation, strlen(operation));
 	judge(pause, operation, event, runtime, read->collections,
 		!hotspot_file(trace_plan(jvms->trace, instance->image))->arguments, instance->sums_up);
 	sure = collects_for_sure(pause, operation);
@@ -285,8 +286,8 @@ static void take_operation(struct jvms *jvms, struct jvm_instance *instance,
 		instance->unsure_ns = pause->end_ns;
 	if (sure && !shares_cause(operation, runtime)) {
 		cause = hotspot_cause(instance->hotspot, event, pause->flags & PAUSE_CONCURRENT);
-		pause->safepoint.cause = intern(jvms, cause, strlen(cause));
-		pause->cause = pause->safepoint.cause ? CAUSE_RUNTIME : CAUSE_UNKNOWN;
+		pause->facts[HOTSPOT_CAUSE] = intern(jvms, cause, strlen(cause));
+		pause->cause = pause->facts[HOTSPOT_CAUSE] ? CAUSE_RUNTIME : CAUSE_UNKNOWN;
 	}
 }
 
