@@ -47,7 +47,7 @@ OPTIMIZER = "torch:record:Optimizer.step#"  # 1.13 as well as 2.x
 def test_accumulation(bench, environment):
     """Two and then four backward passes a step, evaluations, another batch size.
 
-    With steps so long that no machine calls the loss 1,800 times a second, at which it is let go.
+    With steps so long that no machine makes 900 backward passes a second, at which they are let go.
     """
     slow = ("--batch", 48, "--evaluation-batches", 97)
     trained = attach(bench, environment, "torch_accumulate.py", "--steps", 401, *slow)
