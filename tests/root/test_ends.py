@@ -87,7 +87,7 @@ def test_in_progress(bench, some_runtime):
     tracer = bench.tracer("-p", target.pid)
     target.ask("collect 5 3 2")
     target.send("stuck " + str(bench.scratch / "marker"))
-    tracer.out.find(lambda line: "in progress" in line, 10)
+    assert tracer.out.find(lambda line: "in progress" in line, 10)
     target.popen.kill()
     tracer.finish()
 

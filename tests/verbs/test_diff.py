@@ -65,8 +65,10 @@ def test_without_steps_only_pauses_are_compared(tmp_path):
 def test_json_follows_the_schema(spiky, quiet):
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(gctrace("schema", "json").stdout)
-    for line in gctrace("diff", spiky, quiet, "--json").stdout.splitlines():
-        jsonschema.validate(json.loads(line), schema)
+    found, last = figures(gctrace("diff", spiky, quiet, "--json"))
+    assert found
+    for one in [*found.values(), last]:
+        jsonschema.validate(one, schema)
 
 
 def test_two_recordings_are_needed(spiky):
