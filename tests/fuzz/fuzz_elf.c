@@ -103,7 +103,7 @@ static void ask(const struct elf_file *file)
 	uint64_t vaddr;
 	struct err err;
 
-	sink += elf_file_build_id(file, id, sizeof(id)) + elf_file_is_pie(file);
+	sink += elf_file_build_id(file, id, sizeof(id));
 	sink += elf_file_has_symtab(file);
 	elf_file_symbols(file, true, visit, &budget);
 	sink += (size_t)elf_file_symbol(file, "no such symbol", true, &symbol);

@@ -51,7 +51,6 @@ static void ask(const struct jvm *jvm)
 	(void)jvm_type_size(jvm, "ConstMethod", &number);
 	(void)jvm_constant(jvm, "CodeBlobKind::Nmethod", &value);
 	(void)jvm_flag(jvm, "UseG1GC", &on);
-	(void)jvm_flag_number(jvm, "RTMRetryCount", &value);
 	sink += number + offset + (uint64_t)value + on;
 	if (jvm_collector(jvm))
 		sink += strlen(jvm_collector(jvm));

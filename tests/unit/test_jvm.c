@@ -113,7 +113,6 @@ static void flags_have_their_types(void **state)
 	static const int releases[] = {8, 17};
 
 	for (size_t i = 0; i < 2; i++) {
-		int64_t number;
 		bool on = false;
 		struct jvm *jvm;
 
@@ -125,15 +124,6 @@ static void flags_have_their_types(void **state)
 		image_set_flag(&image, "UsePerfData", 0x0101010101010100);
 		assert_int_equal(jvm_flag(jvm, "UsePerfData", &on), 0);
 		assert_false(on);
-		assert_int_equal(jvm_flag_number(jvm, "RTMRetryCount", &number), 0);
-		assert_int_equal(number, -5);
-		assert_int_equal(jvm_flag_number(jvm, "ParallelGCThreads", &number), 0);
-		assert_int_equal(number, 0xfffffffb);
-		assert_int_equal(jvm_flag_number(jvm, "CompileThreshold", &number), 0);
-		assert_int_equal(number, 10007);
-		assert_int_equal(jvm_flag_number(jvm, "MaxHeapSize", &number), 0);
-		assert_int_equal(number, 0x6400000);
-		assert_int_equal(jvm_flag_number(jvm, "MaxRAMPercentage", &number), -ENOENT);
 		assert_int_equal(jvm_flag(jvm, "MaxHeapSize", &on), -ENOENT);
 		assert_int_equal(jvm_flag(jvm, "UseNoSuch", &on), -ENOENT);
 		jvm_free(jvm);

@@ -375,6 +375,20 @@ static void code_heaps_that_lie(void **state)
 	assert_false(plan.walks);
 }
 
+/* How many of the counters that image_init() makes were found. */
+static int counters_found(const struct perfdata *perf)
+{
+	static const char *const names[] = {"sun.rt.safepointSyncTime", "sun.rt.safepoints",
+		"sun.rt.safepointTime", "java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses",
+		"sun.gc.cause", "sun.gc.lastCause", "sun.gc.collector.0.invocations",
+		"sun.gc.collector.1.invocations", "sun.os.hrt.frequency"};
+	int found = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		found += perfdata_find(perf, names[i]) != NULL;
+	return found;
+}
+
 static void hsperf_blocks_are_parsed(void **state)
 {
 	const struct perfdata_entry *entry;
@@ -386,7 +400,7 @@ static void hsperf_blocks_are_parsed(void **state)
 	memcpy(block, image_at(&image, image.perf), image.perf_used);
 	assert_int_equal(perfdata_parse(block, image.perf_used, &perf, NULL), 0);
 	free(block);
-	assert_int_equal(perfdata_count(perf), 10);
+	assert_int_equal(counters_found(perf), 10);
 	entry = perfdata_find(perf, "sun.rt.safepoints");
 	assert_non_null(entry);
 	assert_int_equal(entry->type, 'J');
@@ -413,7 +427,7 @@ static int parse(size_t size)
 	free(block);
 	assert_true(r ? err.text[0] && !perf : !err.text[0]);
 	if (!r)
-		r = (int)perfdata_count(perf);
+		r = counters_found(perf);
 	perfdata_free(perf);
 	return r;
 }

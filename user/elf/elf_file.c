@@ -259,11 +259,6 @@ bool elf_file_has_sections(const struct elf_file *file)
 	return file->section_count;
 }
 
-bool elf_file_is_pie(const struct elf_file *file)
-{
-	return file->header.e_type == ET_DYN;
-}
-
 int elf_file_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret)
 {
 	const struct elf_segment *segment = file->segments;

@@ -32,9 +32,6 @@ size_t elf_file_build_id(const struct elf_file *file, uint8_t *ret, size_t size)
 /* False: nothing tells where its symbols and notes are, though it runs. */
 bool elf_file_has_sections(const struct elf_file *file);
 
-/* True for ET_DYN: loaded at a bias; false for ET_EXEC. */
-bool elf_file_is_pie(const struct elf_file *file);
-
 /* Virtual address → offset in the file, through PT_LOAD. 0 or -ENOENT when no segment holds it. */
 int elf_file_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret);
 

@@ -56,8 +56,6 @@ uint64_t jvm_symbol(const struct jvm *jvm, const char *name);
 
 /* A flag of type bool as it is set now. -ENOENT: no such flag; -EAGAIN: not initialised yet. */
 int jvm_flag(const struct jvm *jvm, const char *name, bool *ret);
-/* A flag of any integer type (size_t, uint, intx, …), sign-extended. */
-int jvm_flag_number(const struct jvm *jvm, const char *name, int64_t *ret);
 
 /* "G1", "Parallel", "Serial", "ZGC", "Generational ZGC", "Shenandoah", "Generational Shenandoah",
  * "Epsilon", "CMS"; NULL: not known (yet). */

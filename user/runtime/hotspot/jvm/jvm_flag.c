@@ -145,21 +145,6 @@ int jvm_flags_load(struct jvm *jvm, struct err *err)
 	return r;
 }
 
-int jvm_flag_number(const struct jvm *jvm, const char *name, int64_t *ret)
-{
-	const struct jvm_entry *flag = jvm_entry_find(jvm, JVM_FLAG, name, "");
-	uint64_t value = 0;
-
-	if (!flag || !flag->bytes)
-		return -ENOENT;
-	if (jvm_read(jvm, flag->value, &value, flag->bytes))
-		return -EAGAIN;
-	if (flag->is_signed && flag->bytes == 4)
-		value = (uint64_t)(int64_t)(int32_t)value;
-	*ret = (int64_t)value;
-	return 0;
-}
-
 int jvm_flag(const struct jvm *jvm, const char *name, bool *ret)
 {
 	const struct jvm_entry *flag = jvm_entry_find(jvm, JVM_FLAG, name, "");

@@ -133,8 +133,3 @@ const struct perfdata_entry *perfdata_find(const struct perfdata *perf, const ch
 			return &perf->entries.items[i];
 	return NULL;
 }
-
-size_t perfdata_count(const struct perfdata *perf)
-{
-	return perf->entries.count;
-}

@@ -28,4 +28,3 @@ void perfdata_free(struct perfdata *perf);
 
 /* NULL: no such counter. */
 const struct perfdata_entry *perfdata_find(const struct perfdata *perf, const char *name);
-size_t perfdata_count(const struct perfdata *perf);
