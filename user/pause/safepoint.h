@@ -14,9 +14,9 @@ struct safepoint {
 	int64_t operation; /* "G1CollectForAllocation": as -Xlog:safepoint calls it */
 	int64_t cause;	   /* "G1 Evacuation Pause": HotSpot's own words; 0 without a collection */
 	int64_t ttsp_ns;    /* from the request until all threads stood still */
-	int64_t cleanup_ns; /* JDK 11 to 23 */
+	int64_t cleanup_ns; /* JDK 17 to 22 */
 	int64_t core_ns;    /* "At safepoint": the operation itself */
-	int64_t leave_ns;   /* "Leaving": threads run again one by one; JDK 19+ */
+	int64_t leave_ns;   /* "Leaving": threads run again one by one; JDK 25+, 21.0.8+ */
 	int64_t heap_before, heap_after; /* bytes used, around the collections within */
 	int64_t young, full; /* collections within; UNKNOWN: not counted */
 	int64_t late_tid;    /* the thread that reached the safepoint last, host's number; only after a long ttsp */

@@ -10,7 +10,7 @@
 /* Counters copied at each safepoint's end, by their place in gc_safepoint.perf; bytes 0: not there. */
 enum jvm_counter {
 	JVM_SAFEPOINTS,	    /* sun.rt.safepoints */
-	JVM_SAFEPOINT_TIME, /* sun.rt.safepointTime: sum of cleanup + at (+ leaving from 19 on), in ticks of the next */
+	JVM_SAFEPOINT_TIME, /* sun.rt.safepointTime: sum of cleanup + at + leaving, in ticks of the next */
 	JVM_SYNC_TIME,	    /* sun.rt.safepointSyncTime: sum of the times to safepoint */
 	JVM_CAUSE,	    /* sun.gc.cause: text */
 	JVM_LAST_CAUSE,
