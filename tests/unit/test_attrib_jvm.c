@@ -103,6 +103,7 @@ static void test_full(void **state)
 static void test_times_to_safepoint(void **state)
 {
 	struct attribution attribution = {};
+	const struct fact_figures *ttsp;
 	struct world world;
 
 	set_up(&world, "Parallel");
@@ -111,10 +112,13 @@ static void test_times_to_safepoint(void **state)
 			"Allocation Failure")
 			->facts[HOTSPOT_TTSP_NS] = i == 7 ? UNKNOWN : (int64_t)(i * 10 * US);
 	world_build(&world, &attribution);
-	assert_int_equal(attribution.figures.ttsp_pauses, 23);
-	assert_int_equal(attribution.figures.ttsp.count, 22);
-	assert_int_equal(stats_quantile(attribution.figures.ttsp.items, 22, 1), 220 * US);
-	assert_int_equal(attribution.figures.longest_ttsp.id, 23);
+	ttsp = attrib_fact(&attribution, FACT_TTSP);
+	assert_non_null(ttsp);
+	assert_int_equal(ttsp->pauses, 23);
+	assert_int_equal(ttsp->values.count, 22);
+	assert_int_equal(stats_quantile(ttsp->values.items, 22, 1), 220 * US);
+	assert_int_equal(ttsp->pause.id, 23);
+	assert_null(attrib_fact(&attribution, "core_ns")); /* nobody asks for its figures */
 	tear_down(&world, &attribution);
 }
 

@@ -1,6 +1,7 @@
 /* Pauses and steps in, the attribution out: reads, charges, and sums up. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "attrib_priv.h"
 #include "stats.h"
@@ -27,7 +28,9 @@ void attrib_release(struct attribution *attribution)
 	vec_free(&attribution->explicit_calls.callers);
 	vec_free(&attribution->explicit_calls.sums);
 	vec_free(&attribution->figures.durations);
-	vec_free(&attribution->figures.ttsp);
+	for (size_t i = 0; i < attribution->figures.facts.count; i++)
+		vec_free(&attribution->figures.facts.items[i].values);
+	vec_free(&attribution->figures.facts);
 	vec_free(&attribution->figures.processes);
 }
 
@@ -201,6 +204,14 @@ uint64_t attrib_traced(const struct attribution *attribution, uint32_t id)
 	if (process && process->exit_ns && process->exit_ns < to)
 		to = process->exit_ns;
 	return to > from ? to - from : 0;
+}
+
+const struct fact_figures *attrib_fact(const struct attribution *attribution, const char *key)
+{
+	for (size_t i = 0; i < attribution->figures.facts.count; i++)
+		if (!strcmp(attribution->figures.facts.items[i].key, key))
+			return &attribution->figures.facts.items[i];
+	return NULL;
 }
 
 double attrib_pause_share(const struct attribution *attribution, uint32_t *ret_process)

@@ -119,6 +119,15 @@ struct process_pauses {
 	uint64_t pauses, pause_ns;
 };
 
+/* A fact over the pauses of all runtimes that have it. */
+struct fact_figures {
+	const char *key;      /* struct pause_fact.key */
+	uint64_t pauses;      /* of these runtimes */
+	VEC(uint64_t) values; /* where they are known */
+	uint64_t most;
+	struct pause pause; /* that has the most */
+};
+
 /*
  * All pauses but those at a runtime's exit, when training is over: what budgets and comparisons
  * judge. A pause with id 0: there was none.
@@ -128,9 +137,7 @@ struct pause_figures {
 	uint64_t total_ns;
 	uint64_t full, full_ns; /* pauses of a class that is full */
 	struct pause longest, longest_full;
-	uint64_t ttsp_pauses; /* of runtimes that tell times to safepoint */
-	VEC(uint64_t) ttsp;   /* these, where they are known */
-	struct pause longest_ttsp;
+	VEC(struct fact_figures) facts; /* those of which they are kept, in no order */
 	uint64_t exits; /* those left out */
 	VEC(struct process_pauses) processes;
 };
@@ -186,3 +193,5 @@ uint64_t attrib_traced(const struct attribution *attribution, uint32_t process);
  * up past 1. *ret_process: its id; 0: none paused.
  */
 double attrib_pause_share(const struct attribution *attribution, uint32_t *ret_process);
+/* NULL: no pause has such a fact, or its figures are not kept. */
+const struct fact_figures *attrib_fact(const struct attribution *attribution, const char *key);

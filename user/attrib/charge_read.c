@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "attrib_priv.h"
 #include "meaning.h"
@@ -84,26 +85,50 @@ static void keep_longest(struct pause *longest, const struct pause *pause)
 		*longest = *pause;
 }
 
-/* The time to safepoint, of a runtime that tells it. 0 or -ENOMEM. */
-static int add_ttsp(const struct pause *pause, struct pause_figures *figures)
+static struct fact_figures *figures_of(struct pause_figures *figures, const char *key)
 {
-	int place = meaning_fact(pause->class->of, FACT_TTSP);
+	struct fact_figures *added;
+
+	for (size_t i = 0; i < figures->facts.count; i++)
+		if (!strcmp(figures->facts.items[i].key, key))
+			return &figures->facts.items[i];
+	added = vec_add(&figures->facts);
+	if (added)
+		*added = (struct fact_figures){.key = key};
+	return added;
+}
+
+/* 0 or -ENOMEM. */
+static int add_fact(const struct pause *pause, int place, struct pause_figures *figures)
+{
+	struct fact_figures *fact = figures_of(figures, pause->class->of->facts[place].key);
 	uint64_t *slot;
 
-	if (place < 0)
-		return 0;
-	figures->ttsp_pauses++;
+	if (!fact)
+		return -ENOMEM;
+	fact->pauses++;
 	if (pause->facts[place] < 0)
 		return 0;
-	slot = vec_add(&figures->ttsp);
+	slot = vec_add(&fact->values);
 	if (!slot)
 		return -ENOMEM;
 	*slot = (uint64_t)pause->facts[place];
-	if (!figures->longest_ttsp.id ||
-		pause->facts[place] > figures->longest_ttsp.facts[meaning_fact(
-					      figures->longest_ttsp.class->of, FACT_TTSP)])
-		figures->longest_ttsp = *pause;
+	if (!fact->pause.id || *slot > fact->most) {
+		fact->most = *slot;
+		fact->pause = *pause;
+	}
 	return 0;
+}
+
+static int add_facts(const struct pause *pause, struct pause_figures *figures)
+{
+	const struct runtime_meaning *meaning = pause->class->of;
+	int r = 0;
+
+	for (int i = 0; !r && i < meaning->fact_count; i++)
+		if (meaning->facts[i].figures)
+			r = add_fact(pause, i, figures);
+	return r;
 }
 
 static int add_figures(struct reading *reading, const struct pause *pause, long process)
@@ -118,7 +143,7 @@ static int add_figures(struct reading *reading, const struct pause *pause, long 
 		return 0;
 	}
 	slot = vec_add(&figures->durations);
-	if (!slot || add_ttsp(pause, figures))
+	if (!slot || add_facts(pause, figures))
 		return -ENOMEM;
 	*slot = duration_ns;
 	stats_add(&figures->total_ns, duration_ns);

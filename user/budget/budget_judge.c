@@ -79,7 +79,7 @@ static int measure(const struct budget *budget, const struct attribution *attrib
 
 	for (size_t i = 0; i < count; i++) {
 		struct budget_measure one = {.step = ATTRIB_NONE};
-		int r = metric->measure(attribution, i, metric->q, &one);
+		int r = metric->measure(attribution, i, metric, &one);
 
 		if (r)
 			return r;
@@ -222,8 +222,9 @@ int budget_judge(const struct budget *budget, const struct attribution *attribut
 	if (r)
 		return r;
 	if (found.missing) {
-		snprintf(result.why, sizeof(result.why), "%s needs %s",
-			budget->metric->name, found.missing);
+		snprintf(result.why, sizeof(result.why), "%s needs %s%s", budget->metric->name,
+			found.missing,
+			found.some ? ", and this recording does not have them all" : "");
 		*ret = result;
 		return 0;
 	}

@@ -9,7 +9,7 @@
 #include "meaning.h"
 #include "cleanup.h"
 
-#define TTSP_KNOWN 0.99 /* of the safepoints, or their times are not judged */
+#define KNOWN 0.99 /* of the pauses that have the fact, or it is not judged */
 
 static const struct pause *if_any(const struct pause *pause)
 {
@@ -17,17 +17,19 @@ static const struct pause *if_any(const struct pause *pause)
 }
 
 static int pause_quantile(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	const struct pause_figures *figures = &attribution->figures;
 
-	ret->value = (double)stats_quantile(figures->durations.items, figures->durations.count, q);
+	ret->value = (double)stats_quantile(figures->durations.items, figures->durations.count, metric->q);
 	ret->pause = if_any(&figures->longest);
 	return 0;
 }
 
 static int pause_mean(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	const struct pause_figures *figures = &attribution->figures;
 
@@ -39,7 +41,8 @@ static int pause_mean(
 }
 
 static int pause_total(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	ret->value = (double)attribution->figures.total_ns;
 	ret->pause = if_any(&attribution->figures.longest);
@@ -47,21 +50,24 @@ static int pause_total(
 }
 
 static int pause_count(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	ret->value = (double)attribution->figures.durations.count;
 	return 0;
 }
 
 static int pause_share(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	ret->value = attrib_pause_share(attribution, &ret->process);
 	return 0;
 }
 
 int budget_full_count(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	ret->value = (double)attribution->figures.full;
 	ret->pause = if_any(&attribution->figures.longest_full);
@@ -69,7 +75,8 @@ int budget_full_count(
 }
 
 int budget_full_max(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	ret->pause = if_any(&attribution->figures.longest_full);
 	ret->value = ret->pause ? (double)pause_duration(ret->pause) : 0;
@@ -77,56 +84,62 @@ int budget_full_max(
 }
 
 int budget_full_total(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	ret->value = (double)attribution->figures.full_ns;
 	ret->pause = if_any(&attribution->figures.longest_full);
 	return 0;
 }
 
-static bool tells_ttsp(const struct runtime_meaning *meaning)
+static bool tells_fact(const struct runtime_meaning *meaning, const char *key)
 {
-	return meaning_fact(meaning, FACT_TTSP) >= 0;
+	return meaning_fact(meaning, key) >= 0;
 }
 
-static bool has_stalls(const struct runtime_meaning *meaning)
+static bool has_stalls(const struct runtime_meaning *meaning, const char *key)
 {
 	return meaning->stalls;
 }
 
 /* What must have run for there to be such figures at all; NULL: such a runtime did. */
-static const char *missing_runtime(
-	const struct recording *recording, bool (*fits)(const struct runtime_meaning *meaning))
+static const char *missing_runtime(const struct recording *recording,
+	bool (*fits)(const struct runtime_meaning *meaning, const char *key), const char *key)
 {
 	for (size_t i = 0; i < recording->runtimes.count; i++)
-		if (fits(meaning_of(recording->runtimes.items[i].kind)))
+		if (fits(meaning_of(recording->runtimes.items[i].kind), key))
 			return NULL;
 	for (const struct runtime_meaning *const *at = runtime_meanings; *at; at++)
-		if (fits(*at))
+		if (fits(*at, key))
 			return (*at)->process;
 	return "a runtime that this gctrace was built without";
 }
 
-static int ttsp(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+int budget_fact(const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
-	const struct pause_figures *figures = &attribution->figures;
+	const struct fact_figures *fact = attrib_fact(attribution, metric->fact);
 
-	ret->missing = missing_runtime(attribution->recording, tells_ttsp);
-	if (!ret->missing && (double)figures->ttsp.count < TTSP_KNOWN * (double)figures->ttsp_pauses)
-		ret->missing = "times to safepoint, and this recording does not have them all";
-	ret->value = (double)stats_quantile(figures->ttsp.items, figures->ttsp.count, q);
-	ret->pause = if_any(&figures->longest_ttsp);
+	ret->missing = missing_runtime(attribution->recording, tells_fact, metric->fact);
+	if (!fact)
+		return 0;
+	if (!ret->missing && (double)fact->values.count < KNOWN * (double)fact->pauses) {
+		ret->missing = metric->values;
+		ret->some = true;
+	}
+	ret->value = (double)stats_quantile(fact->values.items, fact->values.count, metric->q);
+	ret->pause = if_any(&fact->pause);
 	return 0;
 }
 
 static int stalls(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	const struct recording *recording = attribution->recording;
 	uint64_t total_ns = 0;
 
-	ret->missing = missing_runtime(recording, has_stalls);
+	ret->missing = missing_runtime(recording, has_stalls, NULL);
 	for (size_t i = 0; i < recording->stalls.count; i++) {
 		const struct stall *stall = &recording->stalls.items[i];
 
@@ -134,7 +147,7 @@ static int stalls(
 		if (!ret->stall || stall_duration(stall) > stall_duration(ret->stall))
 			ret->stall = stall;
 	}
-	ret->value = q > 0 ? (double)(ret->stall ? stall_duration(ret->stall) : 0) : (double)total_ns;
+	ret->value = metric->q > 0 ? (double)(ret->stall ? stall_duration(ret->stall) : 0) : (double)total_ns;
 	return 0;
 }
 
@@ -144,7 +157,8 @@ static double share_of(uint64_t ns, const struct track_cost *cost)
 }
 
 static int cost_share(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	const struct track_cost *cost = &attribution->tracks.items[track];
 
@@ -153,7 +167,8 @@ static int cost_share(
 }
 
 static int cost_counterfactual(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	const struct track_cost *cost = &attribution->tracks.items[track];
 
@@ -162,14 +177,16 @@ static int cost_counterfactual(
 }
 
 static int cost_total(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	ret->value = (double)attribution->tracks.items[track].overlap_ns;
 	return 0;
 }
 
 static int step_count(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
 	ret->value = (double)attribution->tracks.items[track].steps.count;
 	return 0;
@@ -207,15 +224,17 @@ static int of_steps(const struct attribution *attribution, size_t track, double 
 }
 
 static int step_time(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
-	return of_steps(attribution, track, q, duration_at, ret);
+	return of_steps(attribution, track, metric->q, duration_at, ret);
 }
 
 static int step_cost(
-	const struct attribution *attribution, size_t track, double q, struct budget_measure *ret)
+	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
+	struct budget_measure *ret)
 {
-	return of_steps(attribution, track, q, cost_at, ret);
+	return of_steps(attribution, track, metric->q, cost_at, ret);
 }
 
 static const struct budget_metric of_pauses[] = {
@@ -239,9 +258,10 @@ static const struct budget_metric of_pauses[] = {
 
 /* Behind those that runtimes have for themselves. */
 static const struct budget_metric of_waits_and_steps[] = {
-	{"ttsp.max", "the longest time to safepoint of a JVM", BUDGET_TIME, false, 1, ttsp},
+	{"ttsp.max", "the longest time to safepoint of a JVM", BUDGET_TIME, false, 1, budget_fact,
+		FACT_TTSP, "times to safepoint"},
 	{"ttsp.p99", "99 % of the times to safepoint are not longer", BUDGET_TIME, false, 0.99,
-		ttsp},
+		budget_fact, FACT_TTSP, "times to safepoint"},
 	{"stall.max",
 		"the longest time that one thread waited for a JVM's collector, System.gc() "
 		"included",

@@ -47,10 +47,11 @@ struct pause_fact {
 	const char *name; /* for people: "reaching (time to safepoint)" */
 	enum fact_unit unit;
 	bool part; /* of the pause's duration: all parts together are no longer than that */
+	bool figures; /* attribution keeps them, as budgets ask for: 8 bytes a pause */
 };
 
 /* Facts that rooms for all runtimes look at, whoever has them: */
-#define FACT_TTSP	 "ttsp_ns"   /* from asking the threads to stop until they had */
+#define FACT_TTSP	 "ttsp_ns"   /* from asking the threads to stop until they had; its figures are kept */
 #define FACT_OPERATION	 "operation" /* what it stopped them for */
 #define FACT_HEAP_BEFORE "heap_before"
 #define FACT_HEAP_AFTER	 "heap_after"

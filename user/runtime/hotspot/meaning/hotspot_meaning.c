@@ -108,7 +108,7 @@ static enum origin origin(const char *function, const char *file)
 static const struct pause_fact facts[HOTSPOT_FACTS] = {
 	[HOTSPOT_OPERATION] = {FACT_OPERATION, NULL, "operation", FACT_STRING, false},
 	[HOTSPOT_CAUSE] = {"cause", NULL, "cause", FACT_STRING, false},
-	[HOTSPOT_TTSP_NS] = {FACT_TTSP, NULL, "reaching (time to safepoint)", FACT_NS, true},
+	[HOTSPOT_TTSP_NS] = {FACT_TTSP, NULL, "reaching (time to safepoint)", FACT_NS, true, true},
 	[HOTSPOT_CLEANUP_NS] = {"cleanup_ns", NULL, "cleanup", FACT_NS, true},
 	[HOTSPOT_CORE_NS] = {"core_ns", NULL, "at the safepoint", FACT_NS, true},
 	[HOTSPOT_LEAVE_NS] = {"leave_ns", NULL, "leaving", FACT_NS, true},
