@@ -116,6 +116,38 @@ def test_joined_and_left_within_a_stop(bench, toy):
     assert not any(p.get("unfinished") or p.get("begun_before") for p in pauses)
 
 
+def check(path, budget):
+    """The exit status of gctrace check, and what it said."""
+    done = harness.gctrace("check", path, "--budget", budget)
+    return done.returncode, (done.stdout + done.stderr).decode()
+
+
+def test_budgets(bench, toy, some_runtime):
+    """By what all pauses have, by a metric of its own, and by that where there is no toy."""
+    tracer = bench.record(toy)
+    told = toy.ask("collect %d %d %d" % (MINOR, MAJOR, LENGTH_US))
+    assert toy.quit() == 0
+    tracer.finish()
+    longest_ns = max(mark_ns for _, mark_ns, *_ in told["collections"])
+    for budget, kept in (
+        ("pause.count<=%d" % (MINOR + MAJOR), True),
+        ("pause.count<%d" % (MINOR + MAJOR), False),
+        ("full.count<=%d" % MAJOR, True),
+        ("full.count<%d" % MAJOR, False),
+        ("mark.max<=%dns" % longest_ns, True),
+        ("mark.max<%dns" % longest_ns, False),
+    ):
+        assert check(bench.file, budget)[0] == (0 if kept else 99), budget
+
+    python = bench.oracle(some_runtime)
+    tracer = bench.record(python)
+    python.ask("collect 2 2 2")
+    assert python.quit() == 0
+    tracer.finish()
+    status, said = check(bench.file, "mark.max<1h")
+    assert status == 3 and "mark.max needs a toy" in said
+
+
 def test_doctor(toy):
     text = harness.gctrace("doctor", "-p", toy.pid).stdout.decode()
     assert "toy 1: %s" % (ROOM / "toy") in text

@@ -1,4 +1,6 @@
 /* What a pause of the toy means: it stopped for a minor or a major collection. */
+#include "budget_metric.h"
+#include "cleanup.h"
 #include "meaning.h"
 #include "toy_facts.h"
 
@@ -13,21 +15,29 @@ static const struct pause_class classes[CLASSES] = {
 };
 
 static const struct pause_fact facts[TOY_FACTS] = {
-	[TOY_MARK] = {"mark_ns", NULL, "marking", FACT_NS, true},
-	[TOY_SWEPT] = {"swept_bytes", NULL, "swept", FACT_BYTES, false},
+	[TOY_MARK] = {"mark_ns", NULL, "marking", FACT_NS, true, true},
+	[TOY_SWEPT] = {"swept_bytes", NULL, "swept", FACT_BYTES, false, false},
+};
+
+static const struct budget_metric metrics[] = {
+	{"mark.max", "the longest time that a toy marked", BUDGET_TIME, false, 1, budget_fact,
+		"mark_ns", "times of marking"},
+	{"mark.p99", "99 % of the times that a toy marked are not longer", BUDGET_TIME, false, 0.99,
+		budget_fact, "mark_ns", "times of marking"},
 };
 
 static void judge(const struct strtab *strings, struct pause *pause)
 {
-	pause->class = &classes[pause->generation == MINOR || pause->generation == MAJOR ? pause->generation
-											 : NEITHER];
+	bool known = pause->generation == MINOR || pause->generation == MAJOR;
+
+	pause->class = &classes[known ? pause->generation : NEITHER];
 	pause->collects = 1;
 	pause->at_exit = false;
 }
 
 const struct runtime_meaning meaning_toy = {
 	.kind = "toy",
-	.label = "the toy",
+	.label = "Toy",
 	.subject = "Stops",
 	.cause = "stops",
 	.pause = "stop",
@@ -39,4 +49,6 @@ const struct runtime_meaning meaning_toy = {
 	.facts = facts,
 	.fact_count = TOY_FACTS,
 	.judge = judge,
+	.metrics = metrics,
+	.metric_count = ARRAY_SIZE(metrics),
 };
