@@ -17,7 +17,7 @@ STEP_S = 0.013
 CLASSES = 101
 LAST_CALLS = 2  # of System.gc(), at the end of each round of Storm
 # Methods that a stack of Storm can hold, beside the JDK's own and those of Made0000's copies.
-OWN = "main make define renumber read lambda$main$0 <init> go tell event run".split()
+OWN = "main make define renumber read lambda$main$0 access$000 access$100 <init> go tell event run".split()
 MADE = re.compile(r"Made(\d{4})\.(?:work|inner)(\d{4})$")
 COPIES = ["Made{0:04}.inner{0:04}", "Made{0:04}.work{0:04}"]
 NAMED = re.compile(r"[\w$/]+(?:\.[\w$/]+)*\.(?:[\w$]+|<init>|<clinit>)$")
@@ -113,7 +113,6 @@ def test_starting(bench, jdk, part):
 def check_exist(jvm, functions):
     """The JDK itself says that it has all these methods; of what it made just then it cannot."""
     asked = sorted(f for f in functions if f.startswith(PACKAGES) and not GENERATED.search(f))
-    assert asked
     done = jvm.runtime.run(["-Xmx64m", "-cp", jvm.inside + "/classes", "Exists"] + asked)
     said = done.stdout.decode().splitlines()
     assert said == ["looked at %d" % len(asked)], (said, done.stderr.decode())
@@ -135,67 +134,68 @@ def check_name(frame, made):
         assert re.sub(r"^(?:Storm|Talk)(?:\$+\w+)*(?:/0x\w+)?\.", "", function) in OWN, frame
 
 
-@jvm_check.full_only
-@jvm_check.each("jdk", jvm_check.spread((11, 17, 21, 25, 27)))
-def test_unloading(bench, jdk):
-    """Classes that are compiled, collect and are unloaded, by the hundred: no name is another's."""
-    flags = ["-XX:CompileCommand=quiet", "-XX:ReservedCodeCacheSize=16m"]
+def storm(bench, jdk, *flags):
+    flags = ["-XX:CompileCommand=quiet", *flags]
+    args = ["--classes", CLASSES, "--rounds", 1000]
     jvm = jvm_check.start(
-        bench,
-        jdk,
-        "Storm",
-        collector="serial",
-        flags=flags,
-        args=["--classes", CLASSES, "--rounds", 1000, "--drop", 2],
-        heap="32m",
+        bench, jdk, "Storm", collector="serial", flags=flags, args=args, heap="32m"
     )
-    tracer, (watched,) = jvm_check.trace(bench, [jvm], "--stack-min", "0")
-    # all have gone when they are named; while they go; none goes
-    os.kill(tracer.pid, signal.SIGSTOP)
-    jvm.go()
-    os.kill(tracer.pid, signal.SIGCONT)
-    jvm.go()
-    jvm.go()
+    return jvm, *jvm_check.trace(bench, [jvm], "--stack-min", "0")
+
+
+def end_storm(bench, jvm, tracer, watched):
+    """What each round made, the calls of System.gc() by what they made; all other names are checked."""
     time.sleep(0.3)
     assert jvm.quit() == 0
     tracer.finish()
     watched.take(bench.report())
     check_clean(watched.records)
     watched.pairs()
-    gone, going, kept = rounds_of(watched)
+    made = [set(range(t["first"], t["first"] + t["count"])) for t in watched.truth("made")]
+    rounds = [one | other for one, other in zip(made[::2], made[1::2])]
+    assert {len(numbers) for numbers in rounds} == {2 * CLASSES}
     stacks = [p["stack"] for p in watched.pauses if p["stack"]]
     stacks += [s["stack"] for s in watched.stalls if s["stack"]]
+    # of the first round, if there are two, all have gone before one is named
     for stack in stacks:
         for frame in stack:
-            check_name(frame, going | kept)
-    check_callers(watched, gone, going, kept)
+            check_name(frame, rounds[-1])
     check_exist(jvm, {f["function"] for stack in stacks for f in stack if f["lang"] != "mark"})
-
-
-def rounds_of(watched):
-    """The numbers of the classes that each of three rounds made."""
-    made = [range(t["first"], t["first"] + t["count"]) for t in watched.truth("made")]
-    assert len(made) == 6
-    rounds = [{n for some in made[i : i + 2] for n in some} for i in (0, 2, 4)]
-    assert [len(numbers) for numbers in rounds] == [2 * CLASSES] * 3
-    return rounds
-
-
-def check_callers(watched, gone, going, kept):
-    """Each third class calls System.gc(), and main at the end of a round: nobody knows who called when
-    classes have gone since; else each is named."""
     calls = watched.of_kind("System.gc")
+    # each third class calls it, and main at the end of a round
     own = [c for c in calls if c["thread"] != "java"]
-    assert len(calls) == len(own) + 3 * LAST_CALLS
-    counts = [sum(n % 3 == 0 for n in numbers) for numbers in (gone, going, kept)]
-    assert len(own) == sum(counts)
-    for call in own[: counts[0]]:
+    assert len(calls) == len(own) + len(rounds) * LAST_CALLS
+    assert len(own) == sum(n % 3 == 0 for numbers in rounds for n in numbers)
+    return rounds, own
+
+
+@jvm_check.full_only
+@jvm_check.each("jdk", jvm_check.spread((11, 17, 21, 25, 27)))
+def test_unloading(bench, jdk):
+    """Classes that are compiled, collect and are unloaded, by the hundred: no name is another's."""
+    jvm, tracer, (watched,) = storm(bench, jdk, "-XX:ReservedCodeCacheSize=16m")
+    # all have gone when they are to be named; then they go meanwhile
+    os.kill(tracer.pid, signal.SIGSTOP)
+    jvm.go()
+    os.kill(tracer.pid, signal.SIGCONT)
+    jvm.go()
+    (gone, _), own = end_storm(bench, jvm, tracer, watched)
+    for call in own[: sum(n % 3 == 0 for n in gone)]:
         assert call["stack"][0]["lang"] == "mark"
+
+
+@jvm_check.full_only
+@jvm_check.each("jdk", jvm_check.spread((11, 17, 21, 25, 27)))
+def test_no_unloading(bench, jdk):
+    """The same where nothing is unloaded: each caller is named."""
+    jvm, tracer, (watched,) = storm(bench, jdk, "-XX:-ClassUnloading")
+    jvm.go()
+    (made,), own = end_storm(bench, jvm, tracer, watched)
     callers = set()
-    for call in own[-counts[2] :]:
+    for call in own:
         functions = [f["function"] for f in call["stack"]]
         copies = [function for function in functions if MADE.match(function)]
         number = int(MADE.match(copies[0]).group(1))
         assert copies == [name.format(number) for name in COPIES]
         callers.add(number)
-    assert callers == {n for n in kept if n % 3 == 0}
+    assert callers == {n for n in made if n % 3 == 0}

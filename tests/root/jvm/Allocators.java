@@ -3,20 +3,22 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Threads "allocator-N" that allocate until stopped and note each allocation of 1 ms or more. What was
  * stopped stays until the next start, or the JVM's end: of a thread that is gone nobody can read the name.
  */
 final class Allocators {
-	private static final long SLOW_NS = 1000000;
+	private static final long SLOW_NS = 1000000, LOOK_NS = 1000000;
 
 	private final int bytes;
 	private final byte[][][] live;
 	private final List<Spans> spans = new ArrayList<>();
 	private final List<Thread> threads = new ArrayList<>();
 	private final AtomicInteger failed = new AtomicInteger();
-	private CountDownLatch stopped, released;
+	private CountDownLatch stopped;
+	private volatile int rounds;
 	private volatile boolean running;
 	static volatile byte[] garbage;
 
@@ -26,6 +28,7 @@ final class Allocators {
 		live = new byte[threads][kept + 1][];
 		for (int i = 0; i < threads; i++)
 			spans.add(new Spans("slow", "allocator-" + i, 1 << 14));
+		work(new byte[1][], spans.get(0), -1, new CountDownLatch(1)); // all that it calls
 	}
 
 	private void allocate(byte[][] kept, Spans slow) {
@@ -44,29 +47,29 @@ final class Allocators {
 		}
 	}
 
-	private void work(int n, CountDownLatch stopped, CountDownLatch released) {
-		allocate(live[n], spans.get(n));
+	/** Waits for the round's end. Allocates nothing, for it might stall: linked by the constructor. */
+	private void rest(int round) {
+		do
+			LockSupport.parkNanos(LOOK_NS);
+		while (rounds == round);
+	}
+
+	private void work(byte[][] kept, Spans slow, int round, CountDownLatch stopped) {
+		allocate(kept, slow);
 		stopped.countDown();
-		try {
-			released.await();
-		} catch (InterruptedException e) {
-			throw new IllegalStateException(e);
-		}
+		rest(round);
 	}
 
 	void start() throws InterruptedException {
-		if (released != null)
-			released.countDown();
+		int round = ++rounds;
 		for (Thread thread : threads)
 			thread.join();
 		threads.clear();
-		CountDownLatch stopped = new CountDownLatch(live.length), released = new CountDownLatch(1);
-		this.stopped = stopped;
-		this.released = released;
+		stopped = new CountDownLatch(live.length);
 		running = true;
 		for (int i = 0; i < live.length; i++) {
 			int n = i;
-			threads.add(new Thread(() -> work(n, stopped, released), "allocator-" + n));
+			threads.add(new Thread(() -> work(live[n], spans.get(n), round, stopped), "allocator-" + n));
 			threads.get(n).setDaemon(true);
 			threads.get(n).start();
 		}

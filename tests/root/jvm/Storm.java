@@ -2,18 +2,14 @@ import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * Classes that come and go: --threads threads define Made0000 anew --classes times, each under a
- * number of its own, run it until it is compiled and collects, and drop it; in the rounds after the
- * first --drop ones they keep it. None of those dropped is there any more at a round's end. Truth: a
- * "made" for each thread with the numbers it used.
+ * number of its own, run it until it is compiled and collects, and drop it. None is there any more at a
+ * round's end, if the JVM unloads classes. Truth: a "made" for each thread with the numbers it used.
  */
 final class Storm {
 	private static final int LAST_CALLS = 2;
-	private static final Queue<Object> kept = new ConcurrentLinkedQueue<>();
 	private static byte[] template;
 
 	/** One class of its own, which is unloaded with it. */
@@ -47,15 +43,13 @@ final class Storm {
 		return bytes.toByteArray();
 	}
 
-	private static void make(int first, int classes, int rounds, boolean keep) {
+	private static void make(int first, int classes, int rounds) {
 		try {
 			for (int i = first; i < first + classes; i++) {
 				Class<?> made = new Loader().define(i);
 				Method work = made.getMethod(String.format("work%04d", i), int.class, int.class,
 						int.class);
 				work.setAccessible(true);
-				if (keep)
-					kept.add(work);
 				for (int j = 0; j < 3; j++)
 					work.invoke(null, rounds, 4096, i % 3 == 0 && j == 2 ? 1 : 0);
 			}
@@ -69,15 +63,13 @@ final class Storm {
 		int classes = talk.number("classes", 101);
 		int rounds = talk.number("rounds", 2000);
 		int count = talk.number("threads", 2);
-		int drop = talk.number("drop", Integer.MAX_VALUE);
 		template = read();
 		for (int round = 0; talk.go(); round++) {
-			boolean keep = round >= drop;
 			StringBuilder lines = new StringBuilder();
 			Thread[] threads = new Thread[count];
 			for (int i = 0; i < count; i++) {
 				int first = 1 + (round * count + i) * classes;
-				threads[i] = new Thread(() -> make(first, classes, rounds, keep), "storm-" + i);
+				threads[i] = new Thread(() -> make(first, classes, rounds), "storm-" + i);
 				threads[i].start();
 				lines.append(Talk.event("made", "first", first, "count", classes));
 			}
