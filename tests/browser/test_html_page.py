@@ -168,7 +168,8 @@ def test_without_steps(show):
     page = show(recording)
     assert page.texts(".track h2") == ["Pauses over time"]
     assert page.texts(".track .lead")[0] == recording.note
-    assert recording.note.rstrip(".") in page.find(".verdict").text
+    sentence = recording.note.rstrip(".")
+    assert sentence[0].upper() + sentence[1:] in page.find(".verdict").text
     assert page.run("return page.data.other.kept.count") == 743
     page.focus()
     page.press(Keys.HOME, Keys.ARROW_RIGHT)
