@@ -28,7 +28,7 @@ static const struct pause_class classes[TOY_CLASSES] = {
 };
 
 static const struct runtime_meaning toy = {.kind = "toy", .label = "Toy", .pause = "turn", .pauses = "turns",
-	.facts = facts, .fact_count = TOY_FACTS, .classes = classes, .class_count = TOY_CLASSES};
+	.subject = "Turning", .verb = "held up", .facts = facts, .fact_count = TOY_FACTS, .classes = classes, .class_count = TOY_CLASSES};
 
 const struct runtime_meaning *const runtime_meanings[] = {&toy, NULL};
 
@@ -101,6 +101,63 @@ static void test_tables_have_the_words_of_the_runtime(void **state)
 	assert_int_equal(summary_quantile_all(&summary, 0.5), 1000);
 }
 
+/* A whole report of a recording of its own: what the formats say beside tables. */
+static int next_turn(void *source, struct pause *ret, struct err *err)
+{
+	uint64_t *id = source;
+
+	if (*id == TURNS)
+		return 0;
+	*ret = nth_turn((*id)++);
+	return 1;
+}
+
+static int rewind_turns(void *source)
+{
+	*(uint64_t *)source = 0;
+	return 0;
+}
+
+static char *report(const char *format)
+{
+	struct process process = {.id = 1, .pid = 4711, .comm = "spinner"};
+	struct runtime runtime = {.id = 1, .process = 1, .kind = "toy", .version = "1"};
+	struct recording recording = {.end_ns = 1000000000};
+	struct stack_table stacks;
+	struct err err = {0};
+	uint64_t id = 0;
+	const struct report_input input = {.recording = &recording, .stacks = &stacks, .next = next_turn,
+		.rewind = rewind_turns, .source = &id};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(stack_table_init(&stacks), 0);
+	*vec_add(&recording.processes) = process;
+	*vec_add(&recording.runtimes) = runtime;
+	assert_int_equal(report_find(format)->write(&input, out, &err), 0);
+	fclose(out);
+	recording_release(&recording);
+	stack_table_release(&stacks);
+	return text;
+}
+
+static void test_formats_have_the_words_of_the_runtime(void **state)
+{
+	_cleanup_free_ char *text = report("text"), *json = report("json"), *page = report("html");
+
+	assert_non_null(strstr(text, "Turning held up spinner (4711) for "));
+	assert_non_null(strstr(text, ": 101 turns, longest 1.000 µs (big)"));
+	assert_non_null(strstr(text, "\n    1.000 µs  big  unknown"));
+	assert_non_null(strstr(text, "\n      marking 300 ns, sweeping 500 ns\n"));
+	assert_null(strstr(text, "Python"));
+	assert_non_null(strstr(json, "\"class\":\"big\",\"gc\":true,\"mark_ns\":300,"));
+	assert_non_null(strstr(page, "\"classes\":[\"small\",\"\",\"big\",\"\"]"));
+	assert_non_null(strstr(page, "{\"key\":\"classes\",\"caption\":\"Turns of Toy by class\""));
+	assert_non_null(strstr(page, "\"facts\":[{\"name\":\"Marking\",\"unit\":\"ns\",\"value\":300}"));
+	assert_non_null(strstr(page, "\"class\":2,"));
+}
+
 static void test_a_pause_has_its_facts(void **state)
 {
 	struct pause pause = nth_turn(1);
@@ -121,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables_have_the_words_of_the_runtime),
+		cmocka_unit_test(test_formats_have_the_words_of_the_runtime),
 		cmocka_unit_test(test_a_pause_has_its_facts),
 	};
 

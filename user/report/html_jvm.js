@@ -1,4 +1,4 @@
-/* What only JVMs have: the facts of a safepoint. */
+/* The facts of one pause: those of a safepoint, and those of any other runtime. */
 
 /* What a page's recording has beside or instead of CPython: 0 no JVM, 1 only JVMs, 2 both. */
 function jvms() {
@@ -13,6 +13,16 @@ function threadName(name, tid) {
 function heapChange({heap_before: before, heap_after: after}) {
 	const known = n => n === null ? "?" : bytes(n);
 	return before === null && after === null ? "-" : known(before) + " → " + known(after);
+}
+
+/* What a runtime says of its pauses in figures: [{name, unit, value}, …]. */
+function makeFacts(facts, parent) {
+	const list = make("dl", "facts", null, parent);
+	for (const {name, unit, value} of facts) {
+		const pair = make("div", "", null, list);
+		make("dt", "", name, pair);
+		make("dd", "", UNITS[unit](value), pair);
+	}
 }
 
 /* Everything that is known of one safepoint, above its stacks. */
@@ -47,6 +57,8 @@ function makePause(row, parent) {
 	const facts = row.safepoint;
 	if (facts)
 		makeSafepoint(facts, parent);
+	else if (row.facts)
+		makeFacts(row.facts, parent);
 	makeStack(row.stack, parent);
 	if (facts && facts.late_stack) {
 		make("p", "quiet", "Where " + threadName(facts.late_thread, facts.late_tid) + " was:", parent);

@@ -24,7 +24,10 @@ struct html_pause {
 	bool worker, passes;   /* the latter: the filter */
 	/* Of a safepoint. */
 	uint32_t runtime, tid, kind;
-	struct safepoint safepoint;
+	union { /* as in struct pause */
+		struct safepoint safepoint;
+		int64_t facts[PAUSE_FACTS];
+	};
 	const struct pause_class *class;
 };
 

@@ -1,4 +1,5 @@
 /* Kept pauses → packed columns of those that are drawn, and an object each of the longest. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,13 +19,21 @@ static int pid_of(const struct html_page *page, uint32_t process)
 	return found ? (int)found->pid : 0;
 }
 
+/* What @is says of the pause that was kept. */
+static bool of_kind(const struct html_pause *kept, bool (*is)(const struct pause *pause))
+{
+	const struct pause pause = {.flags = kept->flags, .class = kept->class};
+
+	return is(&pause);
+}
+
 /* The string id of a safepoint's reason; 0: of other pauses, or not known. */
 static uint32_t reason_of(const struct html_pause *kept)
 {
 	const struct pause pause = {.flags = kept->flags, .safepoint = kept->safepoint,
 		.class = kept->class};
 
-	return kept->flags & PAUSE_SAFEPOINT ? safepoint_reason(&pause) : 0;
+	return kept->flags & PAUSE_HAS_FACTS && kept->class ? safepoint_reason(&pause) : 0;
 }
 
 static uint64_t start_us(const struct html_page *page, const struct html_pause *pause)
@@ -44,7 +53,7 @@ enum { START, DURATION, CLASS, CAUSE, WORKER, SLEPT, COST, COLLECTED, PID, STACK
 
 static int value_of(struct html_page *page, const struct html_pause *pause, int column, uint64_t *ret)
 {
-	const bool safepoint = pause->flags & PAUSE_SAFEPOINT;
+	const bool safepoint = of_kind(pause, pause_is_safepoint);
 	const int64_t ttsp_ns = safepoint ? pause->safepoint.ttsp_ns : UNKNOWN;
 	uint32_t id = 0;
 	int r = column == REASON ? html_stacks_string(&page->stacks, reason_of(pause), &id) : 0;
@@ -164,6 +173,32 @@ static int put_safepoint(struct html_page *page, const struct html_pause *kept)
 	return r;
 }
 
+static const char *fact_unit(enum fact_unit unit)
+{
+	return unit == FACT_NS ? "ns" : unit == FACT_BYTES ? "bytes" : "count";
+}
+
+/* ,"facts":[{"name":…,"unit":…,"value":…},…]: those in figures, of a runtime with classes of its own. */
+static void put_facts(struct html_page *page, const struct html_pause *kept)
+{
+	const struct runtime_meaning *meaning = kept->class->of;
+	bool first = true;
+
+	html_key(page->out, false, "facts");
+	putc_unlocked('[', page->out);
+	for (size_t i = 0; i < meaning->fact_count; i++) {
+		if (meaning->facts[i].unit > FACT_COUNT || kept->facts[i] < 0)
+			continue;
+		fprintf(page->out, "%s{\"name\":\"%c%s\"", first ? "" : ",",
+			toupper((unsigned char)*meaning->facts[i].name), meaning->facts[i].name + 1);
+		fprintf(page->out, ",\"unit\":\"%s\"", fact_unit(meaning->facts[i].unit));
+		html_known(page->out, "value", kept->facts[i]);
+		putc_unlocked('}', page->out);
+		first = false;
+	}
+	putc_unlocked(']', page->out);
+}
+
 static int put_long(struct html_page *page, const struct html_pause *pause)
 {
 	FILE *out = page->out;
@@ -173,7 +208,7 @@ static int put_long(struct html_page *page, const struct html_pause *pause)
 		(int64_t)pause->start_ns - (int64_t)page->input->recording->start_ns);
 	html_uint(out, "duration_ns", html_pause_ns(pause));
 	html_uint(out, "class", html_class(pause->generation));
-	html_uint(out, "cause", pause->flags & PAUSE_SAFEPOINT || pause->cause >= SUMMARY_CAUSES
+	html_uint(out, "cause", of_kind(pause, pause_is_safepoint) || pause->cause >= SUMMARY_CAUSES
 		? CAUSE_UNKNOWN : pause->cause);
 	r = put_string(page, "reason", reason_of(pause));
 	html_known(out, "collected", pause->collected);
@@ -186,8 +221,10 @@ static int put_long(struct html_page *page, const struct html_pause *pause)
 	html_uint(out, "stack", pause->stack);
 	html_bool(out, "worker", pause->worker);
 	html_bool(out, "slept", pause->flags & PAUSE_SLEPT);
-	if (!r && pause->flags & PAUSE_SAFEPOINT)
+	if (!r && of_kind(pause, pause_is_safepoint))
 		r = put_safepoint(page, pause);
+	else if (of_kind(pause, summary_by_class))
+		put_facts(page, pause);
 	putc_unlocked('}', out);
 	return r;
 }

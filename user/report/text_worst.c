@@ -24,6 +24,38 @@ static void put_moment(FILE *out, const struct recording *recording, const struc
 	fprintf(out, " (+%.3f s)  %s", (double)start_ns / 1e9, VERDICT_NAME(process));
 }
 
+static void put_reason(FILE *out, const struct stack_table *stacks, const struct pause *pause)
+{
+	size_t len;
+	const char *reason = meaning_reason(stacks->strings, pause, &len);
+
+	cell_bytes(out, reason, len, -9);
+}
+
+/* "marking 3.1 ms, size 64 KiB": what a runtime with classes of its own says of the pause in figures. */
+static void put_facts(FILE *out, const struct pause *pause)
+{
+	const struct runtime_meaning *meaning = pause->class->of;
+	const char *before = "      ";
+
+	if (!summary_by_class(pause))
+		return;
+	for (size_t i = 0; i < meaning->fact_count; i++) {
+		const struct pause_fact *fact = &meaning->facts[i];
+
+		if (fact->unit > FACT_COUNT || pause->facts[i] < 0)
+			continue;
+		if (fact->unit == FACT_COUNT)
+			fprintf(out, "%s%s %" PRId64, before, fact->name, pause->facts[i]);
+		else
+			fprintf(out, "%s%s %s", before, fact->name, fact->unit == FACT_NS
+				? FORMAT_DURATION((uint64_t)pause->facts[i]) : SAFEPOINT_BYTES(pause->facts[i]));
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', out);
+}
+
 static void worst_pauses(FILE *out, const struct recording *recording,
 	const struct stack_table *stacks, const struct summary *summary)
 {
@@ -39,7 +71,7 @@ static void worst_pauses(FILE *out, const struct recording *recording,
 		cell_pause(out, pause, 10);
 		cell_class(out, pause, 5);
 		fputs("  ", out);
-		cell_text(out, pause_cause_name(pause->cause), -9);
+		put_reason(out, stacks, pause);
 		cell_known(out, pause->collected, 12);
 		fputs("  ", out);
 		put_moment(out, recording, pause);
@@ -47,6 +79,7 @@ static void worst_pauses(FILE *out, const struct recording *recording,
 		fputs(pause->flags & PAUSE_BEGUN_BEFORE ? "; it had begun before" : "", out);
 		fputs(pause->flags & PAUSE_UNFINISHED ? "; it had not ended\n" : "\n", out);
 		terminal_style(out, TERMINAL_PLAIN);
+		put_facts(out, pause);
 		text_stack(out, stacks, pause->stack);
 	}
 }

@@ -158,8 +158,27 @@ static const char *blind(const struct recording *recording, char *text, size_t s
 	return text;
 }
 
+/* What all runtimes of @recording are; NULL: they differ, or there is none. */
+static const struct runtime_meaning *sole_meaning(const struct recording *recording)
+{
+	const struct runtime_meaning *sole = NULL;
+
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		const struct runtime_meaning *meaning = meaning_of(recording->runtimes.items[i].kind);
+
+		if (sole && sole != meaning)
+			return NULL;
+		sole = meaning;
+	}
+	return sole;
+}
+
 const char *verdict_subject(const struct recording *recording)
 {
+	const struct runtime_meaning *sole = sole_meaning(recording);
+
+	if (sole)
+		return sole->subject;
 	switch (recording_kinds(recording)) {
 	case RUNTIMES_JVM:
 		return "Safepoints";
@@ -213,7 +232,7 @@ static void say_worst(const struct stack_table *stacks, const struct pause *wors
 	char reason[128] = "";
 	uint32_t string = safepoint_reason(worst);
 
-	if (!pause_is_safepoint(worst)) {
+	if (!worst->class->of->reason) {
 		snprintf(text, size, "%s%s%s", worst->class->words, worst->cause ? ", " : "",
 			worst->cause ? pause_cause_name(worst->cause) : "");
 		return;
@@ -240,12 +259,21 @@ static void say_collecting(const struct safepoints *safepoints, char *text, size
 			VERDICT_SHARE(safepoints->collecting_ns, safepoints->total_ns));
 }
 
+/* "pause", "safepoints": what @count of them are called. */
+static const char *pauses_of(const struct runtime_meaning *sole, uint64_t count)
+{
+	if (!sole)
+		return count == 1 ? "pause" : "pauses";
+	return count == 1 ? sole->pause : sole->pauses;
+}
+
 const char *verdict_sentence(const struct recording *recording, const struct stack_table *stacks,
 	const struct summary *summary, char *text, size_t size)
 {
 	uint64_t span_ns = verdict_span_ns(recording, summary);
 	struct traced traced = find_traced(recording, summary);
 	uint64_t traced_ns = traced.total_ns;
+	const struct runtime_meaning *sole = sole_meaning(recording);
 	bool complete = verdict_complete(recording), jvm = recording_kinds(recording) == RUNTIMES_JVM;
 	char who[112], share[40] = "", collecting[64] = "", worst[160];
 	char stalls[VERDICT_STALLS_BYTES];
@@ -272,13 +300,12 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 	if (jvm)
 		say_collecting(&summary->safepoints, collecting, sizeof(collecting));
 	say_worst(stacks, &summary->worst[0], worst, sizeof(worst));
-	snprintf(text, size, "%s %s %s for %s%s %s %s%s%s: %llu %s%s, longest %s%s (%s)%s%s",
+	snprintf(text, size, "%s %s %s for %s%s %s %s%s%s: %llu %s, longest %s%s (%s)%s%s",
 		verdict_subject(recording),
-		recording_kinds(recording) & RUNTIMES_JVM ? "stopped" : "paused", who,
+		sole ? sole->verb : recording_kinds(recording) & RUNTIMES_JVM ? "stopped" : "paused", who,
 		complete && !summary->open ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
 		traced.count > 1 ? "in all within" : "of", FORMAT_DURATION(span_ns), share, collecting,
-		(unsigned long long)summary->count, jvm ? "safepoint" : "pause",
-		summary->count == 1 ? "" : "s",
+		(unsigned long long)summary->count, pauses_of(sole, summary->count),
 		pause_is_open(&summary->worst[0]) ? "at least " : "",
 		FORMAT_DURATION(summary->max_ns), worst,
 		harmless && !*stalls ? ": look elsewhere." : ".", stalls);
