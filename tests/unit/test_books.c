@@ -3,12 +3,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "books.h"
 
-#define COUNTS(a, b, c) ((const uint64_t[]){a, b, c})
+static const char *const names[] = {"generation 0", "generation 1", "generation 2", NULL};
+
+#define COUNTS(a, b, c) (&(const struct books_counts){names, (const uint64_t[]){a, b, c}})
 
 static void consecutive_pauses_miss_nothing(void **state)
 {
@@ -19,6 +22,27 @@ static void consecutive_pauses_miss_nothing(void **state)
 	assert_int_equal(books_pause(&books, 1, 0x10, 2, COUNTS(24, 11, 8)), 0);
 	assert_int_equal(books_settle(&books, 1, 0x10, COUNTS(24, 11, 8)), 0);
 	books_release(&books);
+}
+
+/* As many as have names are looked at, and no more is read. */
+static void one_counter_is_enough(void **state)
+{
+	static const char *const one[] = {"stops", NULL};
+	uint64_t *number = malloc(sizeof(*number)); /* ASan sees what lies behind it */
+	struct books_counts counts = {one, number};
+	struct books books = {};
+
+	*number = 23;
+	assert_true(books_open(&books, 1, BOOKS_PROCESS, &counts));
+	*number = 26;
+	assert_int_equal(books_pause(&books, 1, BOOKS_PROCESS, 0, &counts), 2);
+	books_count(&books, 1, BOOKS_PROCESS, 0);
+	assert_int_equal(books_fork(&books, 1, 2), 0);
+	*number = 28;
+	assert_int_equal(books_settle(&books, 1, BOOKS_PROCESS, &counts), 1);
+	assert_int_equal(books_settle(&books, 2, BOOKS_PROCESS, &counts), 1);
+	books_release(&books);
+	free(number);
 }
 
 static void gaps_are_counted_once(void **state)
@@ -187,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ended_interpreters_are_forgotten),
 		cmocka_unit_test(consecutive_pauses_miss_nothing),
+		cmocka_unit_test(one_counter_is_enough),
 		cmocka_unit_test(gaps_are_counted_once),
 		cmocka_unit_test(looking_again_forgives_nothing),
 		cmocka_unit_test(a_new_program_begins_new_lines),

@@ -1,7 +1,6 @@
 /* Gaps between consecutive cumulative counts. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "books.h"
 
@@ -11,30 +10,32 @@ void books_release(struct books *books)
 	u64map_release(&books->index);
 }
 
-static uint64_t key(uint32_t process, uint64_t interpreter)
+static uint64_t key(uint32_t process, uint64_t owner)
 {
-	return u64_mix(interpreter ^ u64_mix(process));
+	return u64_mix(owner ^ u64_mix(process));
 }
 
-static struct books_line *find(struct books *books, uint32_t process, uint64_t interpreter)
+static struct books_line *find(struct books *books, uint32_t process, uint64_t owner)
 {
-	const uint64_t *at = u64map_get(&books->index, key(process, interpreter));
+	const uint64_t *at = u64map_get(&books->index, key(process, owner));
 
 	return at ? &books->lines.items[*at] : NULL;
 }
 
 /* NULL when memory is out: the line's gaps then go unnoticed, its pauses do not. */
-static struct books_line *begin(struct books *books, uint32_t process, uint64_t interpreter,
-	const uint64_t counts[3])
+static struct books_line *begin(struct books *books, uint32_t process, uint64_t owner,
+	const struct books_counts *counts)
 {
 	struct books_line *line = vec_add(&books->lines);
 
 	if (!line)
 		return NULL;
 	line->process = process;
-	line->interpreter = interpreter;
-	memcpy(line->seen, counts, sizeof(line->seen));
-	if (u64map_put(&books->index, key(process, interpreter), books->lines.count - 1)) {
+	line->owner = owner;
+	line->names = counts->names;
+	for (int i = 0; i < BOOKS_COUNTERS && counts->names[i]; i++)
+		line->seen[i] = counts->of[i];
+	if (u64map_put(&books->index, key(process, owner), books->lines.count - 1)) {
 		books->lines.count--;
 		return NULL;
 	}
@@ -42,14 +43,14 @@ static struct books_line *begin(struct books *books, uint32_t process, uint64_t 
 }
 
 /* Moves @line forward to @counts; never back: a read may be older than a pause already counted. */
-static uint64_t advance(struct books_line *line, const uint64_t counts[3])
+static uint64_t advance(struct books_line *line, const struct books_counts *counts)
 {
 	uint64_t gap = 0;
 
-	for (int i = 0; i < 3; i++)
-		if (counts[i] > line->seen[i]) {
-			gap += counts[i] - line->seen[i];
-			line->seen[i] = counts[i];
+	for (int i = 0; i < BOOKS_COUNTERS && line->names[i]; i++)
+		if (counts->of[i] > line->seen[i]) {
+			gap += counts->of[i] - line->seen[i];
+			line->seen[i] = counts->of[i];
 		}
 	return gap;
 }
@@ -63,49 +64,49 @@ static uint64_t forgive(struct books_line *line, uint64_t gap)
 	return gap - spared;
 }
 
-bool books_open(struct books *books, uint32_t process, uint64_t interpreter,
-	const uint64_t counts[3])
+bool books_open(struct books *books, uint32_t process, uint64_t owner,
+	const struct books_counts *counts)
 {
-	return !find(books, process, interpreter) && begin(books, process, interpreter, counts);
+	return !find(books, process, owner) && begin(books, process, owner, counts);
 }
 
-uint64_t books_settle(struct books *books, uint32_t process, uint64_t interpreter,
-	const uint64_t counts[3])
+uint64_t books_settle(struct books *books, uint32_t process, uint64_t owner,
+	const struct books_counts *counts)
 {
-	struct books_line *line = find(books, process, interpreter);
+	struct books_line *line = find(books, process, owner);
 
 	if (line)
 		return forgive(line, advance(line, counts));
-	begin(books, process, interpreter, counts);
+	begin(books, process, owner, counts);
 	return 0;
 }
 
-uint64_t books_pause(struct books *books, uint32_t process, uint64_t interpreter, int generation,
-	const uint64_t counts[3])
+uint64_t books_pause(struct books *books, uint32_t process, uint64_t owner, unsigned int counter,
+	const struct books_counts *counts)
 {
-	struct books_line *line = find(books, process, interpreter);
+	struct books_line *line = find(books, process, owner);
 
 	if (!line) {
-		begin(books, process, interpreter, counts);
+		begin(books, process, owner, counts);
 		return 0;
 	}
 	line->idle = false;
-	if (counts[generation] <= line->seen[generation])
+	if (counts->of[counter] <= line->seen[counter])
 		return 0; /* a read of the books overtook this pause and counted it already */
 	return forgive(line, advance(line, counts) - 1);
 }
 
-void books_count(struct books *books, uint32_t process, uint64_t interpreter, int generation)
+void books_count(struct books *books, uint32_t process, uint64_t owner, unsigned int counter)
 {
-	struct books_line *line = find(books, process, interpreter);
+	struct books_line *line = find(books, process, owner);
 
 	if (line)
-		line->seen[generation]++;
+		line->seen[counter]++;
 }
 
-void books_expect(struct books *books, uint32_t process, uint64_t interpreter)
+void books_expect(struct books *books, uint32_t process, uint64_t owner)
 {
-	struct books_line *line = find(books, process, interpreter);
+	struct books_line *line = find(books, process, owner);
 
 	if (line)
 		line->one_unseen = true;
@@ -118,7 +119,7 @@ void books_exec(struct books *books, uint32_t process)
 
 		if (line->process != process)
 			continue;
-		u64map_remove(&books->index, key(process, line->interpreter));
+		u64map_remove(&books->index, key(process, line->owner));
 		line->process = 0;
 	}
 }
@@ -131,7 +132,7 @@ int books_fork(struct books *books, uint32_t parent, uint32_t child)
 		struct books_line line = books->lines.items[i];
 
 		if (line.process == parent &&
-			!begin(books, child, line.interpreter, line.seen))
+			!begin(books, child, line.owner, &(struct books_counts){line.names, line.seen}))
 			return -ENOMEM;
 	}
 	return 0;
@@ -144,11 +145,11 @@ static void sift(struct books *books, bool (*keep)(void *arg, const struct books
 
 	for (size_t i = 0; i < books->lines.count; i++) {
 		struct books_line line = books->lines.items[i];
-		uint64_t *at = u64map_get(&books->index, key(line.process, line.interpreter));
+		uint64_t *at = u64map_get(&books->index, key(line.process, line.owner));
 
 		if (!keep(arg, &line)) {
 			if (at && *at == i)
-				u64map_remove(&books->index, key(line.process, line.interpreter));
+				u64map_remove(&books->index, key(line.process, line.owner));
 			continue;
 		}
 		if (at && *at == i)
@@ -181,7 +182,7 @@ void books_keep(struct books *books, bool (*known)(void *arg, uint32_t process),
 
 static bool is_in_use(void *arg, const struct books_line *line)
 {
-	bool numbered = line->interpreter && line->interpreter <= INT32_MAX; /* no address is so low */
+	bool numbered = line->owner && line->owner <= INT32_MAX; /* no address is so low */
 
 	return !numbered || !line->idle;
 }

@@ -304,8 +304,11 @@ static uint64_t bias_of(const struct proc_map *map, const struct probe_plan *pla
 int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *plan,
 	struct probe_books *ret)
 {
-	return plan->ops->books ? plan->ops->books(pid, bias_of(map, plan), plan, ret)
-				: -ENOTSUP;
+	int r = plan->ops->books ? plan->ops->books(pid, bias_of(map, plan), plan, ret) : -ENOTSUP;
+
+	if (!r)
+		ret->names = plan->ops->counters;
+	return r;
 }
 
 int probe_fits(pid_t pid, const struct proc_map *map, const struct probe_plan *plan)

@@ -61,6 +61,7 @@ struct probe_image {
 };
 
 #define PROBE_MAX_IMAGES 8
+#define PROBE_COUNTERS	 4
 
 struct runtime_ops {
 	const char *kind;	  /* "cpython" */
@@ -76,6 +77,7 @@ struct runtime_ops {
 	/* Fills version, layout, sites and detail for exactly one tier. -ENOENT: not this way. */
 	int (*plan)(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 		const char *tier, struct probe_plan *ret, struct err *err);
+	const char *const *counters; /* what its books count: "generation 0"; NULL-terminated, at most PROBE_COUNTERS */
 	/* See probe_books(); @bias: what the process added to the file's addresses. NULL: otherwise. */
 	int (*books)(pid_t pid, uint64_t bias, const struct probe_plan *plan,
 		struct probe_books *ret);
@@ -132,9 +134,11 @@ int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err);
 int probe_plan(pid_t pid, const struct probe_image *image, const char *only, size_t *tier,
 	struct probe_plan *ret, struct err *err);
 
-/* The runtime's own books: its main interpreter's address and collections by generation. */
+/* The runtime's own books: of its main interpreter, if it has such. */
 struct probe_books {
-	uint64_t interpreter, counts[3]; /* interpreter 0: all of them share one collector (3.8) */
+	uint64_t owner; /* the interpreter that counts them, or 0: the process has but one place for them */
+	uint64_t counts[PROBE_COUNTERS];
+	const char *const *names; /* of the counts: the runtime's .counters */
 	bool collecting; /* one is under way that the counts do not hold */
 };
 

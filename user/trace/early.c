@@ -7,13 +7,14 @@
 void trace_early_open(struct trace *trace, uint32_t process, uint32_t image,
 	const struct probe_books *books)
 {
-	static const uint64_t zero[3];
+	static const uint64_t zero[PROBE_COUNTERS];
 	const uint64_t *id = u64map_get(&trace->runtimes, trace_runtime_key(process, image));
 	const struct runtime *runtime = id ? trace_runtime_by_id(trace, (uint32_t)*id) : NULL;
 	struct early_books *slot;
 
 	trace_meet_runtime(trace, process, image);
-	if (!runtime || !books_open(&trace->books, process, books->interpreter, zero))
+	if (!runtime || !books_open(&trace->books, process, books->owner,
+				&(struct books_counts){books->names, zero}))
 		return;
 	slot = vec_add(&trace->early);
 	if (slot)
@@ -33,8 +34,8 @@ static void settle(struct trace *trace, const struct early_books *early)
 
 	if (!runtime)
 		return;
-	runtime->missed += books_settle(&trace->books, early->process, books->interpreter,
-		books->counts);
+	runtime->missed += books_settle(&trace->books, early->process, books->owner,
+		&(struct books_counts){books->names, books->counts});
 	if (runtime->missed == early->missed)
 		return;
 	trace->late_probes++;

@@ -54,9 +54,9 @@ static bool look(struct trace *trace, struct begun_pause *begun)
 	struct probe_books books;
 
 	if (probe_books(begun->pid, &begun->map, &trace->images[begun->image].plan, &books) ||
-		!books.collecting || books.interpreter != begun->books.interpreter)
+		!books.collecting || books.owner != begun->books.owner)
 		return false;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < PROBE_COUNTERS && books.names[i]; i++)
 		if (books.counts[i] != begun->books.counts[i])
 			return false;
 	begun->seen_ns = now_ns();
@@ -100,7 +100,7 @@ void trace_begun_next(struct trace *trace, uint32_t process, uint64_t interprete
 	for (size_t i = trace->begun.count; i--;) {
 		const struct begun_pause *begun = &trace->begun.items[i];
 
-		if (begun->process != process || begun->books.interpreter != interpreter)
+		if (begun->process != process || begun->books.owner != interpreter)
 			continue;
 		if (begun->seen_ns < start_ns)
 			end_begun(trace, i, 0);
@@ -134,7 +134,7 @@ static bool goes_on(struct trace *trace, const struct runtime *runtime,
 			continue;
 		if (!closing->books.collecting)
 			return false;
-		books_expect(&trace->books, runtime->process, closing->books.interpreter);
+		books_expect(&trace->books, runtime->process, closing->books.owner);
 	}
 	return true;
 }

@@ -15,11 +15,12 @@ static void open_books(struct trace *trace, pid_t pid, uint32_t process, uint32_
 		trace_early_open(trace, process, image, &books);
 		return;
 	}
-	if (!books_open(&trace->books, process, books.interpreter, books.counts))
+	if (!books_open(&trace->books, process, books.owner,
+		    &(struct books_counts){books.names, books.counts}))
 		return; /* its maps have changed: what was missed until now is missed */
 	if (!books.collecting)
 		return;
-	books_expect(&trace->books, process, books.interpreter);
+	books_expect(&trace->books, process, books.owner);
 	begun = (struct begun_pause){
 		.process = process,
 		.runtime = trace_runtime(trace, process, image)->id,
@@ -102,7 +103,7 @@ void trace_close_books(struct trace *trace)
 		if (!runtime)
 			continue;
 		runtime->missed += books_settle(&trace->books, runtime->process,
-			books->interpreter, books->counts);
+			books->owner, &(struct books_counts){books->names, books->counts});
 	}
 	for (size_t i = 0; i < trace->recording.runtimes.count; i++)
 		trace_tell_runtime(trace, &trace->recording.runtimes.items[i]);

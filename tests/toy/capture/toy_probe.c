@@ -82,6 +82,8 @@ static int books(pid_t pid, uint64_t bias, const struct probe_plan *plan, struct
 	return 0;
 }
 
+static const char *const counters[] = {"minor", "major", NULL};
+
 const struct runtime_ops probe_toy = {
 	.kind = "toy",
 	.label = "the toy of the tests",
@@ -90,6 +92,7 @@ const struct runtime_ops probe_toy = {
 	.likely = likely,
 	.match = match,
 	.plan = plan,
+	.counters = counters,
 	.books = books,
 	.capture = &toy_capture,
 };

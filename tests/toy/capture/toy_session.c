@@ -6,6 +6,8 @@
 #include "toy_probe.h"
 #include "toy_wire.h"
 
+extern const struct runtime_ops probe_toy;
+
 /* All that the toy keeps of a session. */
 struct session {
 	struct trace *trace;
@@ -46,8 +48,8 @@ static int on_record(void *state, const void *bytes, size_t size)
 	if (!runtime)
 		return -EBADMSG;
 	trace_saw_pause(trace, process, wire->image, 0, wire->start_ns);
-	runtime->missed += books_pause(trace_books(trace), process, 0, (int)wire->major,
-		(const uint64_t[3]){wire->heap.minor, wire->heap.major});
+	runtime->missed += books_pause(trace_books(trace), process, BOOKS_PROCESS, wire->major,
+		&(struct books_counts){probe_toy.counters, (const uint64_t[]){wire->heap.minor, wire->heap.major}});
 	pause = (struct pause){
 		.start_ns = wire->start_ns,
 		.end_ns = wire->header.time_ns,

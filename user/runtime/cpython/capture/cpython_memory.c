@@ -65,14 +65,14 @@ int cpython_books(pid_t pid, uint64_t bias, const struct probe_plan *plan,
 {
 	const struct gc_layout *layout = &cpython_plan(plan)->layout;
 	uint64_t runtime = layout->runtime_address + bias, gc;
-	struct probe_books books = {.interpreter = cpython_main_interpreter(pid, runtime, layout)};
+	struct probe_books books = {.owner = cpython_main_interpreter(pid, runtime, layout)};
 	int32_t collecting;
 	int r;
 
-	if (!books.interpreter)
+	if (!books.owner)
 		return -EFAULT;
 	gc = layout->runtime_gc ? runtime + layout->runtime_gc
-				: books.interpreter + layout->interp_gc;
+				: books.owner + layout->interp_gc;
 	r = mem_read(pid, gc + layout->gc_collecting, &collecting, sizeof(collecting));
 	if (!r)
 		r = layout->stats_kind == GC_STATS_RINGS ? read_rings(pid, gc, layout, books.counts)
@@ -81,7 +81,7 @@ int cpython_books(pid_t pid, uint64_t bias, const struct probe_plan *plan,
 		return r;
 	books.collecting = collecting;
 	if (layout->runtime_gc)
-		books.interpreter = 0;
+		books.owner = 0;
 	*ret = books;
 	return 0;
 }

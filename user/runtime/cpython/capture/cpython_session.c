@@ -12,6 +12,8 @@
 #include "python_code.h"
 #include "vec.h"
 
+extern const struct runtime_ops probe_cpython;
+
 struct interpreter {
 	uint32_t process;
 	uint64_t address;
@@ -213,8 +215,8 @@ static int on_pause(struct session *session, const struct cpython_event *event)
 	trace_saw_pause(trace, process, event->pause.image, owner, event->pause.start_ns);
 	pause = read_pause(session, event, process, runtime->id);
 	if (!(event->pause.flags & EVENT_NO_BOOKS) && pause.generation >= 0)
-		runtime->missed += books_pause(trace_books(trace), process, owner, pause.generation,
-			event->pause.collections);
+		runtime->missed += books_pause(trace_books(trace), process, owner, (unsigned int)pause.generation,
+			&(struct books_counts){probe_cpython.counters, event->pause.collections});
 	trace_put_pause(trace, &pause);
 	return 0;
 }

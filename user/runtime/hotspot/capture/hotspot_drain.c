@@ -6,6 +6,8 @@
 #include "cleanup.h"
 #include "hotspot_session.h"
 
+extern const struct runtime_ops probe_hotspot;
+
 static uint32_t intern(struct jvms *jvms, const char *text, size_t len)
 {
 	uint32_t id = len ? strtab_add(trace_stack_table(jvms->trace)->strings, text, len) : 0;
@@ -318,11 +320,12 @@ void jvms_put_safepoint(struct jvms *jvms, struct jvm_instance *instance, struct
 	if (pause.start_ns < runtime->attached_ns) /* it was under way then */
 		runtime->attached_ns = pause.start_ns;
 	if (read->number != UNKNOWN) {
-		uint64_t counts[3] = {(uint64_t)read->number};
+		uint64_t number = (uint64_t)read->number;
 
-		runtime->missed += books_pause(trace_books(jvms->trace), instance->process, 0, 0, counts);
+		runtime->missed += books_pause(trace_books(jvms->trace), instance->process, BOOKS_PROCESS, 0,
+			&(struct books_counts){probe_hotspot.counters, &number});
 	} else if (instance->born) {
-		books_count(trace_books(jvms->trace), instance->process, 0, 0);
+		books_count(trace_books(jvms->trace), instance->process, BOOKS_PROCESS, 0);
 	}
 	trace_put_pause(jvms->trace, &pause);
 }

@@ -9,6 +9,8 @@
 #include "log.h"
 #include "mem.h"
 
+extern const struct runtime_ops probe_hotspot;
+
 /* Between two tries while a JVM starts: twice as long each time, as one that lies never gets ready. */
 #define FIRST_WAIT_NS 10000000ull
 #define LAST_WAIT_NS  5000000000ull
@@ -78,7 +80,7 @@ static void describe(struct jvms *jvms, const struct jvm_instance *instance)
 static void learn(struct jvms *jvms, struct jvm_instance *instance)
 {
 	struct err err = {};
-	uint64_t counts[3] = {};
+	uint64_t number = 0;
 	int r = hotspot_learn(instance->hotspot, &err);
 
 	instance->wait_ns = instance->wait_ns ? 2 * instance->wait_ns : FIRST_WAIT_NS;
@@ -92,8 +94,9 @@ static void learn(struct jvms *jvms, struct jvm_instance *instance)
 		return;
 	if (r)
 		log_warning("process %d: %s", instance->pid, err.text);
-	if (!instance->born && !hotspot_safepoints(instance->hotspot, &counts[0]))
-		books_settle(trace_books(jvms->trace), instance->process, 0, counts);
+	if (!instance->born && !hotspot_safepoints(instance->hotspot, &number))
+		books_settle(trace_books(jvms->trace), instance->process, BOOKS_PROCESS,
+			&(struct books_counts){probe_hotspot.counters, &number});
 	describe(jvms, instance);
 }
 
@@ -110,7 +113,7 @@ static int found(void *state, pid_t pid, uint32_t process, uint32_t image,
 {
 	struct jvms *jvms = state;
 	_cleanup_(cleanup_instance_free) struct jvm_instance *instance = NULL;
-	static const uint64_t zero[3];
+	static const uint64_t zero;
 	struct jvm_instance **slot;
 	int r;
 
@@ -139,7 +142,8 @@ static int found(void *state, pid_t pid, uint32_t process, uint32_t image,
 		return -ENOMEM;
 	*slot = steal_ptr(instance);
 	(*slot)->born = !trace_ran_before(jvms->trace, process, image) &&
-		books_open(trace_books(jvms->trace), process, 0, zero);
+		books_open(trace_books(jvms->trace), process, BOOKS_PROCESS,
+			&(struct books_counts){probe_hotspot.counters, &zero});
 	learn(jvms, *slot);
 	return 0;
 }
@@ -149,17 +153,18 @@ static void targeted(void *state, pid_t pid)
 {
 	struct jvms *jvms = state;
 	struct jvm_instance *instance = jvms_find(jvms, pid);
-	uint64_t counts[3] = {};
+	uint64_t number = 0;
 
 	if (!instance || !instance->fresh)
 		return;
 	instance->fresh = false;
 	hotspot_settle(instance->hotspot);
-	if (!instance->settled || hotspot_safepoints(instance->hotspot, &counts[0]))
+	if (!instance->settled || hotspot_safepoints(instance->hotspot, &number))
 		return;
 	hotspot_counters_now(instance->hotspot);
 	if (!instance->born)
-		books_settle(trace_books(jvms->trace), instance->process, 0, counts);
+		books_settle(trace_books(jvms->trace), instance->process, BOOKS_PROCESS,
+			&(struct books_counts){probe_hotspot.counters, &number});
 }
 
 /* Asks those JVMs again that were starting. */
