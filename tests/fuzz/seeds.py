@@ -99,7 +99,7 @@ INSERT INTO step_series VALUES (1, 1, 1, 4711, NULL, NULL), (2, 1, 2, 4712, 'Opt
     (3, 2, 1, 4790, NULL, 460), (7, 2, 1, 4790, '', -5);
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 101)
 INSERT INTO step_mark SELECT i, CASE i % 5 WHEN 4 THEN 7 WHEN 3 THEN 3 WHEN 2 THEN 2 ELSE 1 END,
-    5000000000 + 97000000 * i, CASE WHEN i % 7 THEN 1000000 + 4096 * i END FROM n;
+    5000000000 + 97000000 * i, CASE WHEN i % 7 THEN 1000000 + 4096 * i END, CASE WHEN i % 5 = 4 THEN i END FROM n;
 """
 # A JVM under Parallel: allocation failures, a thread that calls System.gc(), safepoints without a collection, some of
 # them long in coming; a concurrent phase and stalls of each kind, as other collectors have.

@@ -19,7 +19,7 @@ BURST = 20000  # calls at once that a signal may make before it is let go
 RATE = 5000  # a second that it may make for ever
 
 QUERY = """
-select g.name, p.pid, s.tid, s.label, s.number, count(m.id)
+select g.name, p.pid, s.tid, s.label, s.number, count(m.id) + coalesce(sum(m.skipped), 0)
 from step_signal g join step_series s on s.signal = g.id join process p on p.id = s.process
 left join step_mark m on m.series = s.id group by s.id
 """
@@ -264,9 +264,10 @@ def test_loss_beside_the_optimizer(bench, some_runtime, records):
     subject.ask("call", "torch", "loss_many", 41)
     subject.ask("call", "torch", "record_many", 1, "Optimizer.step#Adam.step")
     subject.ask("call", "torch", "loss_many", 43)
+    subject.ask("call", "torch", "record_many", 1, "Optimizer.step#Adam.step")
     marks = finish(bench, subject, tracer)
     assert [(s.label, s.marks) for s in marks.of("torch:loss")] == [("mse_loss", 84)]
-    assert marks.total("torch:record") == 1
+    assert marks.total("torch:record") == 2
 
 
 @conftest.full_only
@@ -364,7 +365,7 @@ def test_losses_in_a_row(bench, some_runtime, records, pace):
     calls = rounds * (steps * passes + evaluated) + passes
     loss = marks.signals["torch:loss"]
     assert loss["let_go_ns"] is None and loss["hits"] == calls
-    assert marks.total("torch:loss") < calls - rounds * evaluated * 3 // 4
+    assert marks.total("torch:loss") == calls
 
     sums, found, rows = [], 0, sqlite3.connect(bench.file).execute(LOSSES).fetchall()
     for _, label, skipped, name in rows:
@@ -372,6 +373,7 @@ def test_losses_in_a_row(bench, some_runtime, records, pace):
             found += 1 + (skipped or 0)
         else:
             sums.append((label.split(".")[1].split("#")[0], found))
+    assert len(rows) - len(sums) < calls - rounds * evaluated * 3 // 4
     wanted, found = [], 0
     for i in range(rounds * steps + 1):
         wanted.append(("zero_grad", found))
