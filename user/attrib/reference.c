@@ -101,13 +101,13 @@ int reference_choose(
 }
 
 /* From step to step: which reference steps surround it. */
-struct cursor {
+struct reference_cursor {
 	const struct reference *reference;
 	size_t next;   /* the first reference step that is not before the step */
 	size_t regime; /* never goes back */
 };
 
-static size_t regime_end(const struct cursor *cursor, size_t regime)
+static size_t regime_end(const struct reference_cursor *cursor, size_t regime)
 {
 	const struct regimes *regimes = &cursor->reference->regimes;
 
@@ -116,7 +116,7 @@ static size_t regime_end(const struct cursor *cursor, size_t regime)
 }
 
 /* Between two regimes a step belongs to the one that its time without pauses resembles. */
-static size_t choose_centre(const struct cursor *cursor, uint32_t step, uint64_t value_ns)
+static size_t choose_centre(const struct reference_cursor *cursor, uint32_t step, uint64_t value_ns)
 {
 	const struct reference *reference = cursor->reference;
 	size_t next = cursor->next;
@@ -132,7 +132,7 @@ static size_t choose_centre(const struct cursor *cursor, uint32_t step, uint64_t
 
 /* The window of reference steps around @step. */
 static void cursor_place(
-	struct cursor *cursor, uint32_t step, uint64_t value_ns, size_t *ret_from, size_t *ret_to)
+	struct reference_cursor *cursor, uint32_t step, uint64_t value_ns, size_t *ret_from, size_t *ret_to)
 {
 	size_t centre;
 
@@ -150,7 +150,7 @@ static void cursor_place(
 
 void reference_bases(const struct population *population, struct reference *reference)
 {
-	struct cursor cursor = {.reference = reference};
+	struct reference_cursor cursor = {.reference = reference};
 	struct stats_window window = {};
 	size_t own = 0;
 
@@ -173,7 +173,7 @@ void reference_bases(const struct population *population, struct reference *refe
 void reference_limits(
 	const struct population *population, const struct reference *reference, uint64_t *limit_ns)
 {
-	struct cursor cursor = {.reference = reference};
+	struct reference_cursor cursor = {.reference = reference};
 	struct stats_window window = {};
 
 	for (size_t i = 0; i < population->count; i++) {

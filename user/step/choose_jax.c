@@ -428,7 +428,7 @@ int choose_jit(struct study *study, const struct strand *strand, struct choice *
 	int r;
 
 	if (anchor_by_name(study, strand)) {
-		const struct event *first;
+		const struct strand_event *first;
 
 		r = anchors_collect(study, strand, &ret->at);
 		if (r)

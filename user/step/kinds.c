@@ -67,7 +67,7 @@ static int read_intervals(const struct study *study, const struct strand *strand
 		uint32_t kind;
 
 		for (size_t j = at->items[i]; j < to; j++) {
-			const struct event *event = &strand->events[j];
+			const struct strand_event *event = &strand->events[j];
 			uint8_t column = study->column[event->symbol];
 			uint64_t count;
 

@@ -51,7 +51,7 @@ struct symbol {
 	bool chosen;
 };
 
-struct event {
+struct strand_event {
 	uint64_t time_ns;
 	uint32_t symbol; /* index into study.symbols */
 	union {
@@ -63,7 +63,7 @@ struct event {
 /* The events of one thread, by time. */
 struct strand {
 	uint32_t process, tid;
-	struct event *events; /* within study.events */
+	struct strand_event *events; /* within study.events */
 	size_t count;
 	uint32_t *symbols; /* within study.order: its symbols, the busiest first */
 	size_t symbol_count;
@@ -74,7 +74,7 @@ struct study {
 	uint64_t end_ns;
 	VEC(struct symbol) symbols;
 	VEC(struct strand) strands;
-	struct event *events;
+	struct strand_event *events;
 	uint32_t *order;
 	uint8_t *column; /* by symbol: its column + 1 in the kinds under construction, or 0 */
 };
@@ -89,7 +89,7 @@ int study_build(const struct recording *recording, struct step_marks *marks, uin
 void study_release(struct study *study);
 
 /* How many calls @event stands for. */
-static inline uint64_t event_calls(const struct study *study, const struct event *event)
+static inline uint64_t event_calls(const struct study *study, const struct strand_event *event)
 {
 	return study->symbols.items[event->symbol].thinned ? 1ull + event->skipped : 1;
 }

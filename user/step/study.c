@@ -135,7 +135,7 @@ static int take_line(
 
 static int compare_events(const void *a, const void *b)
 {
-	const struct event *one = a, *other = b;
+	const struct strand_event *one = a, *other = b;
 
 	if (one->time_ns != other->time_ns)
 		return one->time_ns < other->time_ns ? -1 : 1;
@@ -178,7 +178,7 @@ static int lay_events(struct gathering *g, const struct step_marks *marks)
 			continue;
 		strand = &study->strands.items[study->symbols.items[id].strand];
 		for (size_t j = 0; j < line->marks.count; j++)
-			strand->events[strand->count++] = (struct event){
+			strand->events[strand->count++] = (struct strand_event){
 				.time_ns = line->marks.items[j].time_ns,
 				.symbol = id,
 				.rss = study->symbols.items[id].thinned ? line->marks.items[j].skipped

@@ -82,7 +82,7 @@ static uint32_t surplus_columns(const struct kinds *kinds, size_t i, size_t coun
 static uint64_t longest_gap(
 	const struct study *study, const struct choice *choice, size_t i, uint32_t columns)
 {
-	const struct event *events = choice->strand->events;
+	const struct strand_event *events = choice->strand->events;
 	uint64_t last = start_of(choice, i), longest = 0;
 
 	for (size_t j = choice->at.items[i]; j <= choice->at.items[i + 1]; j++) {
@@ -100,7 +100,7 @@ static uint64_t longest_gap(
 bool surplus_let_go(
 	const struct study *study, const struct strand *strand, const indices *at, size_t i)
 {
-	const struct event *events = strand->events;
+	const struct strand_event *events = strand->events;
 	size_t from = at->items[i], to = i + 1 < at->count ? at->items[i + 1] : strand->count;
 	const char *signal = study->symbols.items[events[from].symbol].signal;
 	size_t last = from, marks = 0;

@@ -34,7 +34,7 @@ static int64_t unpack_rss(uint32_t rss)
 	return rss == STEP_RSS_UNKNOWN ? UNKNOWN : (int64_t)rss * 1024;
 }
 
-static int64_t rss_at(const struct study *study, const struct event *event)
+static int64_t rss_at(const struct study *study, const struct strand_event *event)
 {
 	return study->symbols.items[event->symbol].thinned ? UNKNOWN : unpack_rss(event->rss);
 }
@@ -57,7 +57,7 @@ static uint64_t last_end(const struct study *study, const struct choice *choice)
 
 static int make_steps(struct study *study, const struct choice *choice, struct step_track *track)
 {
-	const struct event *events = choice->strand->events;
+	const struct strand_event *events = choice->strand->events;
 	size_t count = choice->at.count;
 	uint64_t *ends = malloc((count ? count : 1) * sizeof(*ends));
 	size_t gaps = 0;
@@ -67,7 +67,7 @@ static int make_steps(struct study *study, const struct choice *choice, struct s
 		r = vec_reserve((void **)&track->steps.items, &track->steps.capacity, count,
 			sizeof(*track->steps.items));
 	for (size_t i = 0; !r && i < count; i++) {
-		const struct event *event = &events[choice->at.items[i]];
+		const struct strand_event *event = &events[choice->at.items[i]];
 
 		track->steps.items[track->steps.count++] = (struct step){
 			.start_ns = event->time_ns,
@@ -121,7 +121,7 @@ static int measure(struct step_track *track)
 static uint32_t *count_within(const struct study *study, const struct choice *choice, bool anchors,
 	enum step_class class, size_t *ret_count)
 {
-	const struct event *events = choice->strand->events;
+	const struct strand_event *events = choice->strand->events;
 	size_t count = choice->at.count;
 	uint32_t *counts = calloc(count, sizeof(*counts));
 
@@ -287,7 +287,7 @@ bool seen_late(const struct recording *recording, uint32_t process, uint64_t see
 static void note_late(const struct study *study, const struct choice *choice,
 	struct step_track *track)
 {
-	const struct event *events = choice->strand->events;
+	const struct strand_event *events = choice->strand->events;
 	uint64_t seen_ns;
 
 	if (!track->steps.count)

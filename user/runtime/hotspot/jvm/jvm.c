@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "jvm_private.h"
+#include "jvm_priv.h"
 
 #define ENTRIES_MAX 32768 /* of one table; HotSpot has up to 850 */
 #define STRIDE_MAX  256

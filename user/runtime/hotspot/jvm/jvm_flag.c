@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "jvm_private.h"
+#include "jvm_priv.h"
 
 #define FLAGS_MAX  8192 /* HotSpot has up to 1450 */
 #define FLAG_BYTES 256

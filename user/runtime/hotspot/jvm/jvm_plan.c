@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan_private.h"
+#include "plan_priv.h"
 
 #define OP_THREAD                                                                                  \
 	8 /* VM_Operation::_calling_thread: behind the vtable, in 8 to 27 (vmOperations.hpp) */

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "jvm_private.h"
+#include "jvm_priv.h"
 
 #define PAGE 4096
 

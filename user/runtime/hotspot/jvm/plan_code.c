@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "plan_private.h"
+#include "plan_priv.h"
 
 #define SCAN_MAX 16384 /* blobs looked at, at most, to find a compiled method */
 

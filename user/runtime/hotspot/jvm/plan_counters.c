@@ -9,7 +9,7 @@
 
 #include "cleanup.h"
 #include "perfdata.h"
-#include "plan_private.h"
+#include "plan_priv.h"
 
 #define BLOCK_MAX (2u << 20) /* HotSpot's own limit of PerfDataMemorySize */
 #define TEXT_MAX  96	     /* of a text that is copied; HotSpot's have 81 */

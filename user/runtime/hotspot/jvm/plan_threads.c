@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "plan_private.h"
+#include "plan_priv.h"
 
 #define THREADS_MAX 32	  /* looked at */
 #define LIST_MAX    65536 /* threads that a JVM may have */
