@@ -14,32 +14,34 @@ const struct command *const commands[] = {
 	&cmd_doctor, &cmd_schema, &cmd_version, NULL,
 };
 
-int cmd_options(const struct command *command, int argc, char **argv, const char *shorts,
-	const struct option *longs, int (*take)(int option, void *arg), void *arg)
-{
-	char all[32];
-	int option, status = EXIT_OK;
-
-	snprintf(all, sizeof(all), ":%s", shorts);
-	opterr = 0;
-	optind = 1;
-	while (!status && (option = getopt_long(argc, argv, all, longs, NULL)) != -1) {
-		if (option == ':')
-			return cmd_usage(command, "%s needs a value", argv[optind - 1]);
-		if (option == '?')
-			return cmd_no_option(command, longs, argv[optind - 1]);
-		status = take(option, arg);
-	}
-	return status;
-}
-
-int cmd_no_option(const struct command *command, const struct option *longs, const char *typed)
+/* The usage error of an option that none of @longs is, with the nearest of them. */
+static int no_such_option(const struct command *command, const struct option *longs, const char *typed)
 {
 	char nearest[40];
 
 	suggest_option(longs, typed, nearest, sizeof(nearest));
 	return cmd_usage(command, "there is no option %s%s%s%s", typed, *nearest ? " (did you mean " : "",
 		nearest, *nearest ? "?)" : "");
+}
+
+int cmd_options(const struct command *command, int argc, char **argv, const char *shorts,
+	const struct option *longs, int (*take)(int option, void *arg), void *arg)
+{
+	const bool ends = *shorts == '+'; /* which getopt_long() wants first */
+	char all[32];
+	int option, status = EXIT_OK;
+
+	snprintf(all, sizeof(all), "%s:%s", ends ? "+" : "", shorts + ends);
+	opterr = 0;
+	optind = 1;
+	while (!status && (option = getopt_long(argc, argv, all, longs, NULL)) != -1) {
+		if (option == ':')
+			return cmd_usage(command, "%s needs a value", argv[optind - 1]);
+		if (option == '?')
+			return no_such_option(command, longs, argv[optind - 1]);
+		status = take(option, arg);
+	}
+	return status;
 }
 
 int cmd_fail(int error, const struct err *err)

@@ -27,14 +27,12 @@ extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_check
 	cmd_doctor, cmd_schema, cmd_version;
 
 /*
- * Hands each option of @longs (and @shorts, as for getopt_long, without the leading ":") to @take, which
- * returns an exit status; prints what is no option or lacks its value. Operands begin at optind.
+ * Hands each option of @longs (and @shorts, as for getopt_long, without the ":" that leads them) to
+ * @take, which returns an exit status; prints what is no option or lacks its value. With "+" before @shorts the
+ * first operand ends the options. Operands begin at optind.
  */
 int cmd_options(const struct command *command, int argc, char **argv, const char *shorts,
 	const struct option *longs, int (*take)(int option, void *arg), void *arg);
-
-/* The usage error of an option that none of @longs is, with the nearest of them. */
-int cmd_no_option(const struct command *command, const struct option *longs, const char *typed);
 
 /* Prints the one sentence of a failure (or what -@error says): EXIT_FAILED. */
 int cmd_fail(int error, const struct err *err);

@@ -161,25 +161,30 @@ void capture_options_init(struct capture_options *options)
 	};
 }
 
+struct taking {
+	const struct command *command;
+	struct capture_options *options;
+};
+
+static int take(int option, void *arg)
+{
+	const struct taking *taking = arg;
+	struct err err = {};
+
+	return take_option(option, optarg, taking->options, &err) ? cmd_usage(taking->command, "%s", err.text)
+								  : EXIT_OK;
+}
+
 int capture_parse(const struct command *command, int argc, char **argv,
 	struct capture_options *ret, int *ret_index)
 {
-	struct err err = {};
-	int option;
+	struct taking taking = {command, ret};
+	int status;
 
 	capture_options_init(ret);
-	opterr = 0;
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "+:p:d:o:vh", long_options, NULL)) != -1) {
-		if (option == ':')
-			return cmd_usage(command, "%s needs a value", argv[optind - 1]);
-		if (option == '?')
-			return cmd_no_option(command, long_options, argv[optind - 1]);
-		if (take_option(option, optarg, ret, &err))
-			return cmd_usage(command, "%s", err.text);
-	}
+	status = cmd_options(command, argc, argv, "+p:d:o:vh", long_options, take, &taking);
 	*ret_index = optind;
-	return EXIT_OK;
+	return status;
 }
 
 void capture_options_release(struct capture_options *options)
