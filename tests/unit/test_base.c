@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "edits.h"
 #include "mem.h"
 #include "parse.h"
 #include "proc.h"
@@ -193,6 +194,17 @@ static void memory_reads_are_bounded(void **state)
 	assert_true(mem_read(1 << 23, (uintptr_t)&value, &copy, sizeof(copy)) < 0);
 }
 
+static void distances_are_edits(void **state)
+{
+	assert_int_equal(edit_distance("step", "step", 3), 0);
+	assert_int_equal(edit_distance("step", "stop", 3), 1);
+	assert_int_equal(edit_distance("step", "steps", 3), 1);
+	assert_int_equal(edit_distance("", "abc", 3), 3);
+	assert_int_equal(edit_distance("kitten", "sitting", 3), 3);
+	assert_int_equal(edit_distance("kitten", "sitting", 2), 3);
+	assert_int_equal(edit_distance("a", "bcdefghijk", 3), 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +217,7 @@ int main(void)
 		cmocka_unit_test(the_dead_are_told_from_the_living),
 		cmocka_unit_test(time_namespaces_shift_the_clock),
 		cmocka_unit_test(memory_reads_are_bounded),
+		cmocka_unit_test(distances_are_edits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

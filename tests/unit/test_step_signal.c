@@ -76,17 +76,6 @@ static void names_become_prefixes(void **state)
 		0);
 }
 
-static void distances_are_edits(void **state)
-{
-	assert_int_equal(signal_name_distance("step", "step", 3), 0);
-	assert_int_equal(signal_name_distance("step", "stop", 3), 1);
-	assert_int_equal(signal_name_distance("step", "steps", 3), 1);
-	assert_int_equal(signal_name_distance("", "abc", 3), 3);
-	assert_int_equal(signal_name_distance("kitten", "sitting", 3), 3);
-	assert_int_equal(signal_name_distance("kitten", "sitting", 2), 3);
-	assert_int_equal(signal_name_distance("a", "bcdefghijk", 3), 4);
-}
-
 static void the_nearest_names_are_kept(void **state)
 {
 	static const char *const names[] = {"gc_collect", "step_twice", "step_onc",
@@ -163,7 +152,6 @@ int main(void)
 		cmocka_unit_test(what_is_no_plain_name_is_left_alone),
 		cmocka_unit_test(a_long_name_does_not_overrun),
 		cmocka_unit_test(names_become_prefixes),
-		cmocka_unit_test(distances_are_edits),
 		cmocka_unit_test(the_nearest_names_are_kept),
 		cmocka_unit_test(wishes_are_read),
 		cmocka_unit_test(wishes_that_name_nothing_are_refused),

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "signal_name.h"
+#include "edits.h"
 #include "suggest.h"
 
 #define TYPED_BYTES 32
@@ -20,7 +20,7 @@ const char *suggest_verb(const char *typed)
 	const char *nearest = NULL;
 
 	for (size_t i = 1; commands[i]; i++) {
-		unsigned int far = signal_name_distance(typed, commands[i]->name, least);
+		unsigned int far = edit_distance(typed, commands[i]->name, least);
 
 		if (far < least) {
 			least = far;
@@ -42,7 +42,7 @@ void suggest_option(const struct option *longs, const char *typed, char *ret, si
 	if (!dashes || strlen(word) < 2)
 		return;
 	for (; longs->name; longs++) {
-		unsigned int far = signal_name_distance(word, longs->name, least);
+		unsigned int far = edit_distance(word, longs->name, least);
 
 		if (far < least) {
 			least = far;

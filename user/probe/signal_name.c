@@ -1,4 +1,4 @@
-/* C++ names, mangled (Itanium C++ ABI, 5.1) and plain; and how far two names are apart. */
+/* C++ names, mangled (Itanium C++ ABI, 5.1) and plain. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,34 +127,4 @@ size_t signal_name_prefixes(const char *name, char (*ret)[192], size_t max)
 		snprintf(ret[count++], sizeof(*ret), "_ZN%.*sC", (int)(used - (size_t)n), body);
 	}
 	return count;
-}
-
-unsigned int signal_name_distance(const char *a, const char *b, unsigned int most)
-{
-	size_t rows = strnlen(a, 128), columns = strnlen(b, 128);
-	unsigned int line[129], diagonal, least;
-
-	if (rows > columns + most || columns > rows + most)
-		return most + 1;
-	for (size_t j = 0; j <= columns; j++)
-		line[j] = (unsigned int)j;
-	for (size_t i = 1; i <= rows; i++) {
-		diagonal = line[0];
-		line[0] = least = (unsigned int)i;
-		for (size_t j = 1; j <= columns; j++) {
-			unsigned int above = line[j], cost = diagonal + (a[i - 1] != b[j - 1]);
-
-			if (above + 1 < cost)
-				cost = above + 1;
-			if (line[j - 1] + 1 < cost)
-				cost = line[j - 1] + 1;
-			diagonal = above;
-			line[j] = cost;
-			if (cost < least)
-				least = cost;
-		}
-		if (least > most)
-			return most + 1;
-	}
-	return line[columns] > most ? most + 1 : line[columns];
 }

@@ -15,6 +15,3 @@ bool signal_name_plain(const char *mangled, char *ret, size_t size);
  * Returns how many were written, at most @max.
  */
 size_t signal_name_prefixes(const char *name, char (*ret)[192], size_t max);
-
-/* Edits that make @a of @b, or @most + 1 if there are more than @most. */
-unsigned int signal_name_distance(const char *a, const char *b, unsigned int most);

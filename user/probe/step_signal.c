@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "edits.h"
 #include "elf_code.h"
 #include "elf_usdt.h"
 #include "signal_name.h"
@@ -131,7 +132,7 @@ void signal_near_note(struct signal_near *near, const char *wanted, const char *
 	if (most > NEAR_MOST)
 		return; /* all of them are as near as can be */
 	distance = ends(name, wanted) ? 0 : strstr(name, wanted) ? 1
-					  : signal_name_distance(wanted, name, most);
+					  : edit_distance(wanted, name, most);
 	if (distance > most)
 		return;
 	for (size_t i = 0; i < near->count; i++)

@@ -126,29 +126,3 @@ int function_score(const char *name)
 			score += parts[i].score;
 	return score;
 }
-
-/* Levenshtein's distance, with one row kept; names are cut at the row's length. */
-size_t name_distance(const char *one, const char *other)
-{
-	size_t row[161], columns = strnlen(other, ARRAY_SIZE(row) - 1);
-	size_t lines = strnlen(one, ARRAY_SIZE(row) - 1);
-
-	for (size_t j = 0; j <= columns; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= lines; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= columns; j++) {
-			size_t best = diagonal + (one[i - 1] != other[j - 1]);
-
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			diagonal = row[j];
-			row[j] = best;
-		}
-	}
-	return row[columns];
-}

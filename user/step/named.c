@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "edits.h"
 #include "step_priv.h"
 
 #define MAX_NAMES 256 /* that are compared with one that was not found */
@@ -39,7 +40,7 @@ static enum fit fit_of(const struct symbol *symbol, const char *typed)
 
 struct near {
 	char name[160];
-	size_t distance;
+	unsigned int distance;
 	uint64_t marks;
 };
 
@@ -58,7 +59,7 @@ static int compare_nears(const void *a, const void *b)
 static int add_near(nears *list, const struct symbol *symbol, const char *typed)
 {
 	struct near near = {.marks = symbol->marks}, *slot;
-	size_t plain, user;
+	unsigned int plain, user;
 	char with_user[176];
 
 	symbol_name(symbol, near.name, sizeof(near.name));
@@ -68,8 +69,8 @@ static int add_near(nears *list, const struct symbol *symbol, const char *typed)
 			return 0;
 		}
 	snprintf(with_user, sizeof(with_user), "user:%s", typed);
-	plain = name_distance(typed, near.name);
-	user = name_distance(with_user, near.name);
+	plain = edit_distance(typed, near.name, sizeof(near.name));
+	user = edit_distance(with_user, near.name, sizeof(near.name));
 	near.distance = plain < user ? plain : user;
 	slot = vec_add(list);
 	if (!slot)

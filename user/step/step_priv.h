@@ -111,8 +111,6 @@ double class_prior(enum step_class class);
 void symbol_name(const struct symbol *symbol, char *ret, size_t size); /* as --step takes it */
 /* > 0: a name that people give the function of a training step; < 0: one of another. */
 int function_score(const char *name); /* NULL: 0 */
-/* Of two names of different lengths: how far apart, in edits. */
-size_t name_distance(const char *one, const char *other);
 
 /* ── sequences ── */
 
