@@ -21,7 +21,7 @@ static void unknown_judge(const struct strtab *strings, struct pause *pause)
 {
 	pause->class = &unknown_classes[pause->flags & PAUSE_NO_COLLECTION ? UNKNOWN_OTHER
 			: pause->flags & PAUSE_FULL ? UNKNOWN_FULL : UNKNOWN_CLASS];
-	pause->collects = !(pause->flags & PAUSE_NO_COLLECTION);
+	pause->collects = pause->flags & PAUSE_NO_COLLECTION ? 0 : pause->flags & PAUSE_FULL ? 1 : UNKNOWN;
 	pause->at_exit = pause->cause == CAUSE_SHUTDOWN;
 }
 
