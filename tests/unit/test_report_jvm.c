@@ -95,7 +95,8 @@ static void test_live(void **state)
 static void test_live_headers(void **state)
 {
 	struct store_reader *reader = make_recording("busy");
-	struct pause safepoint = {.flags = PAUSE_SAFEPOINT}, plain = {0};
+	struct pause safepoint = {.flags = PAUSE_SAFEPOINT, .class = meaning_of("hotspot")->classes};
+	struct pause plain = {.class = meaning_of("cpython")->classes};
 	unsigned int shown = 0;
 	char *text = NULL;
 	size_t size;

@@ -171,7 +171,7 @@ int html_tables_write(struct html_page *page, const char *name, const struct mod
 		const struct model_table *table = model->tables.items[i];
 		uint8_t columns[MODEL_COLUMNS];
 
-		if (!model_view(table, IN_PAGE, columns) && !model_has_notes(table, IN_PAGE))
+		if ((!table->rows || !model_view(table, IN_PAGE, columns)) && !model_has_notes(table, IN_PAGE))
 			continue;
 		if (!first)
 			putc_unlocked(',', page->out);

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "parse.h"
-#include "summary_kind.h"
 #include "text_cell.h"
 #include "utf8.h"
 
@@ -60,14 +59,6 @@ void cell_pause(FILE *out, const struct pause *pause, int width)
 	snprintf(text, sizeof(text), "%s%s", pause_is_open(pause) ? "≥" : "",
 		FORMAT_DURATION(pause_duration(pause)));
 	cell_text(out, text, width);
-}
-
-void cell_class(FILE *out, const struct pause *pause, int width)
-{
-	if (summary_by_class(pause))
-		cell_text(out, pause->class->cell, width);
-	else
-		cell_known(out, pause->generation, width);
 }
 
 void cell_string(FILE *out, const struct strtab *strings, uint32_t id, int width)

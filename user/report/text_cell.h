@@ -20,8 +20,6 @@ void cell_count(FILE *out, uint64_t count, int width);
 void cell_known(FILE *out, int64_t count, int width); /* "-" when it is UNKNOWN */
 void cell_duration(FILE *out, uint64_t ns, int width);
 void cell_pause(FILE *out, const struct pause *pause, int width); /* its length, "≥12.0 s" if no less */
-/* "2", "?", or what its runtime calls its class in few columns; "-" for a generation that is not known. */
-void cell_class(FILE *out, const struct pause *pause, int width);
 void cell_string(FILE *out, const struct strtab *strings, uint32_t id, int width); /* "-" for id 0 */
 
 /* "HH:MM:SS.mmm" of CLOCK_MONOTONIC @ns, in local time: 12 columns. */

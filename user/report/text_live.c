@@ -4,6 +4,7 @@
 #include "attrib.h"
 #include "parse.h"
 #include "safepoint_words.h"
+#include "summary_kind.h"
 #include "text.h"
 #include "text_cell.h"
 #include "text_stack.h"
@@ -24,17 +25,36 @@ void text_safepoint_header(FILE *out)
 		"DURATION", "REACH", "HEAP", REASON_COLUMNS, "REASON", "FRAME");
 }
 
+static void put_class_header(FILE *out)
+{
+	fprintf(out, "%-12s %7s %-15s %-5s %-9s %10s  %s\n", "TIME", "PID", "COMM", "CLASS", "REASON",
+		"DURATION", "FRAME");
+}
+
+enum { LINES_OF_GENERATIONS = 1, LINES_OF_SAFEPOINTS = 2, LINES_OF_CLASSES = 4 };
+
+static unsigned int lines_of(const struct runtime_meaning *meaning)
+{
+	return meaning->generations ? LINES_OF_GENERATIONS
+		: meaning->fact_table ? LINES_OF_SAFEPOINTS
+				      : LINES_OF_CLASSES;
+}
+
 void text_live_header(FILE *out, const struct recording *recording, const struct pause *pause,
 	unsigned int *shown)
 {
-	unsigned int needed = !pause			 ? recording_kinds(recording)
-		: pause->flags & PAUSE_SAFEPOINT ? RUNTIMES_JVM
-						 : RUNTIMES_OTHER;
+	unsigned int needed = 0;
 
+	for (size_t i = 0; !pause && i < recording->runtimes.count; i++)
+		needed |= lines_of(meaning_of(recording->runtimes.items[i].kind));
+	if (pause)
+		needed = lines_of(pause->class->of);
 	needed &= ~*shown;
-	if (needed & RUNTIMES_OTHER)
+	if (needed & LINES_OF_GENERATIONS)
 		text_pause_header(out);
-	if (needed & RUNTIMES_JVM)
+	if (needed & LINES_OF_CLASSES)
+		put_class_header(out);
+	if (needed & LINES_OF_SAFEPOINTS)
 		text_safepoint_header(out);
 	*shown |= needed;
 }
@@ -115,16 +135,24 @@ static void put_safepoint(FILE *out, const struct recording *recording,
 void text_pause_line(FILE *out, const struct recording *recording,
 	const struct stack_table *stacks, const struct pause *pause)
 {
+	bool by_class = summary_by_class(pause);
+
 	if (pause_is_safepoint(pause)) {
 		put_safepoint(out, recording, stacks, pause);
 		return;
 	}
 	put_origin(out, recording, pause->start_ns, pause->runtime, 15);
-	cell_class(out, pause, 4);
+	if (by_class) {
+		fputc(' ', out);
+		cell_text(out, pause->class->cell, -5);
+	} else {
+		cell_known(out, pause->generation, 4);
+	}
 	fputc(' ', out);
 	cell_text(out, pause_cause_name(pause->cause), -9);
 	cell_pause(out, pause, 11);
-	cell_known(out, pause->collected, 11);
+	if (!by_class)
+		cell_known(out, pause->collected, 11);
 	fputs("  ", out);
 	if (pause->stack && pause->stack < stacks->node_count)
 		text_frame(out, stacks, stacks->nodes[pause->stack].frame, 0);

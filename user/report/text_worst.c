@@ -38,8 +38,6 @@ static void put_facts(FILE *out, const struct pause *pause)
 	const struct runtime_meaning *meaning = pause->class->of;
 	const char *before = "      ";
 
-	if (!summary_by_class(pause))
-		return;
 	for (size_t i = 0; i < meaning->fact_count; i++) {
 		const struct pause_fact *fact = &meaning->facts[i];
 
@@ -56,6 +54,55 @@ static void put_facts(FILE *out, const struct pause *pause)
 		fputc('\n', out);
 }
 
+/* The end of a pause's line: when and where, and what else there is to say of it. */
+static void put_end(FILE *out, const struct recording *recording, const struct pause *pause)
+{
+	fputs("  ", out);
+	put_moment(out, recording, pause);
+	fputs(pause->flags & PAUSE_SLEPT ? "; the thread slept in it" : "", out);
+	fputs(pause->flags & PAUSE_BEGUN_BEFORE ? "; it had begun before" : "", out);
+	fputs(pause->flags & PAUSE_UNFINISHED ? "; it had not ended\n" : "\n", out);
+	terminal_style(out, TERMINAL_PLAIN);
+}
+
+/* Those of a runtime with classes of its own. */
+static void worst_of(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct summary *summary, const struct runtime_meaning *meaning)
+{
+	fprintf(out, "\nLongest %s of %s (stacks innermost first)\n"
+		     "    DURATION  CLASS  CAUSE      AT\n", meaning->pauses, meaning->label);
+	for (uint32_t i = 0; i < summary->worst_count; i++) {
+		const struct pause *pause = &summary->worst[i];
+
+		if (!summary_by_class(pause) || pause->class->of != meaning)
+			continue;
+		terminal_style(out, TERMINAL_STRONG);
+		fputs("  ", out);
+		cell_pause(out, pause, 10);
+		fputs("  ", out);
+		cell_text(out, pause->class->cell, -5);
+		fputs("  ", out);
+		put_reason(out, stacks, pause);
+		put_end(out, recording, pause);
+		put_facts(out, pause);
+		text_stack(out, stacks, pause->stack);
+	}
+}
+
+static void worst_by_class(FILE *out, const struct recording *recording,
+	const struct stack_table *stacks, const struct summary *summary)
+{
+	for (uint32_t i = 0; i < summary->worst_count; i++) {
+		const struct runtime_meaning *meaning = summary->worst[i].class->of;
+		bool first = true;
+
+		for (uint32_t j = 0; j < i; j++)
+			first &= summary->worst[j].class->of != meaning;
+		if (first && summary_by_class(&summary->worst[i]))
+			worst_of(out, recording, stacks, summary, meaning);
+	}
+}
+
 static void worst_pauses(FILE *out, const struct recording *recording,
 	const struct stack_table *stacks, const struct summary *summary)
 {
@@ -64,22 +111,16 @@ static void worst_pauses(FILE *out, const struct recording *recording,
 	for (uint32_t i = 0; i < summary->worst_count; i++) {
 		const struct pause *pause = &summary->worst[i];
 
-		if (pause_is_safepoint(pause))
+		if (pause_is_safepoint(pause) || summary_by_class(pause))
 			continue;
 		terminal_style(out, TERMINAL_STRONG);
 		fputs("  ", out);
 		cell_pause(out, pause, 10);
-		cell_class(out, pause, 5);
+		cell_known(out, pause->generation, 5);
 		fputs("  ", out);
 		put_reason(out, stacks, pause);
 		cell_known(out, pause->collected, 12);
-		fputs("  ", out);
-		put_moment(out, recording, pause);
-		fputs(pause->flags & PAUSE_SLEPT ? "; the thread slept in it" : "", out);
-		fputs(pause->flags & PAUSE_BEGUN_BEFORE ? "; it had begun before" : "", out);
-		fputs(pause->flags & PAUSE_UNFINISHED ? "; it had not ended\n" : "\n", out);
-		terminal_style(out, TERMINAL_PLAIN);
-		put_facts(out, pause);
+		put_end(out, recording, pause);
 		text_stack(out, stacks, pause->stack);
 	}
 }
@@ -142,12 +183,16 @@ static void worst_safepoints(FILE *out, const struct recording *recording,
 void text_worst(FILE *out, const struct recording *recording, const struct stack_table *stacks,
 	const struct summary *summary)
 {
-	uint32_t safepoints = 0;
+	uint32_t safepoints = 0, by_class = 0;
 
-	for (uint32_t i = 0; i < summary->worst_count; i++)
+	for (uint32_t i = 0; i < summary->worst_count; i++) {
 		safepoints += pause_is_safepoint(&summary->worst[i]);
-	if (safepoints < summary->worst_count)
+		by_class += summary_by_class(&summary->worst[i]);
+	}
+	if (safepoints + by_class < summary->worst_count)
 		worst_pauses(out, recording, stacks, summary);
+	if (by_class)
+		worst_by_class(out, recording, stacks, summary);
 	if (safepoints)
 		worst_safepoints(out, recording, stacks, summary);
 }
