@@ -1,5 +1,6 @@
 """The imagined runtime of tests/toy, traced for real: what gctrace does for a runtime that no room knows."""
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -27,8 +28,8 @@ def stops(records, process):
     return sorted(records.of_pid(process.pid), key=lambda p: p["start_ns"])
 
 
-def of_kind(pauses):
-    return [sum(p["generation"] == kind for p in pauses) for kind in (0, 1)]
+def of_class(pauses):
+    return [sum(p["class"] == name for p in pauses) for name in ("minor", "major")]
 
 
 def facts(path):
@@ -42,13 +43,15 @@ def facts(path):
 
 def check_books(pauses, told, stored):
     """Each stop is one that the toy has told of, in its order, and the other way round."""
-    assert of_kind(pauses) == [told["minor"], told["major"]]
+    assert of_class(pauses) == [told["minor"], told["major"]]
     assert len(pauses) == len(told["collections"]) == len(stored)
     for pause, (major, mark_ns, swept, start_ns, end_ns) in zip(pauses, told["collections"]):
-        assert pause["generation"] == major
-        assert pause["full"] is bool(major)
+        assert pause["class"] == ("major" if major else "minor")
+        assert pause["full"] is bool(major) and pause["gc"] is True
+        assert pause["generation"] is None and pause["cause"] == "manual"
         assert pause["start_ns"] <= start_ns and end_ns <= pause["end_ns"]
         assert stored[pause["id"]] == {"mark_ns": mark_ns, "swept_bytes": swept}
+        assert [pause["mark_ns"], pause["swept_bytes"]] == [mark_ns, swept]
 
 
 def test_each_stop(bench, toy):
@@ -75,7 +78,7 @@ def test_from_the_first_stop(bench):
         timeout=60 * harness.SLOWNESS,
     )
     assert done.returncode == 0
-    told = harness.json.loads(done.stdout.splitlines()[1])
+    told = json.loads(done.stdout.splitlines()[1])
     records = bench.report()
     assert records.recording["complete"] is True and records.drops == []
     check_books(sorted(records.pauses, key=lambda p: p["start_ns"]), told, facts(bench.file))
@@ -93,7 +96,7 @@ def test_hidden_collections_are_missed(bench, toy):
     records = bench.report()
     assert records.process(toy.pid)["missed"] == 5 + 11
     assert records.recording["complete"] is False
-    assert of_kind(stops(records, toy)) == [2, 1]
+    assert of_class(stops(records, toy)) == [2, 1]
 
 
 def test_joined_and_left_within_a_stop(bench, toy):
@@ -111,9 +114,104 @@ def test_joined_and_left_within_a_stop(bench, toy):
     first, *pauses, last = stops(records, toy)
     if not first.get("begun_before"):  # it may have ended before it was looked at twice
         pauses.insert(0, first)
-    assert of_kind(pauses) == [MINOR, MAJOR] == [told["minor"], told["major"] - 1]
-    assert last["unfinished"] is True and last["generation"] == 1
+    assert of_class(pauses) == [MINOR, MAJOR] == [told["minor"], told["major"] - 1]
+    assert last["unfinished"] is True and last["class"] == "unknown"
     assert not any(p.get("unfinished") or p.get("begun_before") for p in pauses)
+
+
+# What only CPython's reports may say, and what only HotSpot's.
+OF_CPYTHON = ("eneration", "GEN", "gen ", "GIL", "nterpreter", "Python", "COLLECTED", "ncollectable")
+OF_HOTSPOT = ("afepoint", "JVM", "Java", "REACH", "young")
+OF_THE_TOY = ("Stops", "stops", "held", "minor", "major", "marking", "swept", "Toy")
+
+
+def rendered(path, form, binary=None):
+    done = subprocess.run(
+        [binary or os.environ["GCTRACE"], "report", path, "-f", form, "-o", "-"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=60 * harness.SLOWNESS,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def page_data(path, binary=None):
+    """What the page's script reads."""
+    page = rendered(path, "html", binary)
+    at = page.index('{"recording"')
+    return json.JSONDecoder().raw_decode(page[at:])[0]
+
+
+def assert_none(words, text):
+    assert [word for word in words if word in text] == []
+
+
+def row(text, name):
+    """The cells of the line of a table that begins with @name."""
+    (line,) = [l for l in text.splitlines() if l.startswith("  %s " % name)]
+    return line.split()[len(name.split()) :]
+
+
+def recorded(bench, toy):
+    tracer = bench.record(toy)
+    told = toy.ask("collect %d %d %d" % (MINOR, MAJOR, LENGTH_US))
+    assert toy.quit() == 0
+    tracer.finish()
+    return told
+
+
+def test_text(bench, toy):
+    recorded(bench, toy)
+    text = rendered(bench.file, "text")
+    assert text.startswith("Stops held toy (%d) for " % toy.pid)
+    assert ": %d stops, longest " % (MINOR + MAJOR) in text.splitlines()[0]
+    assert row(text, "minor")[0] == str(MINOR) and row(text, "major")[0] == str(MAJOR)
+    assert row(text, "marking")[0] == str(MINOR + MAJOR)
+    assert_none(OF_CPYTHON + OF_HOTSPOT, text)
+
+
+def test_json(bench, toy):
+    told = recorded(bench, toy)
+    summary = harness.report(bench.file).summary
+    marks = [mark_ns for _, mark_ns, *_ in told["collections"]]
+    swept = [swept for _, _, swept, *_ in told["collections"]]
+    assert [(c["runtime"], c["class"], c["pauses"]) for c in summary["classes"]] == [
+        ("toy", "minor", MINOR),
+        ("toy", "major", MAJOR),
+    ]
+    facts = {f["fact"]: f for f in summary["facts"]}
+    assert {f["known"] for f in facts.values()} == {MINOR + MAJOR}
+    assert (facts["mark_ns"]["sum_ns"], facts["mark_ns"]["max_ns"]) == (sum(marks), max(marks))
+    assert summary["generations"] == [] and "safepoints" not in summary
+    assert_none(OF_CPYTHON + OF_HOTSPOT, summary["verdict"])
+
+
+def test_page(bench, toy):
+    told = recorded(bench, toy)
+    data = page_data(bench.file)
+    assert {"minor", "major"} <= set(data["classes"])
+    longest = sorted(
+        tuple(fact["value"] for fact in pause["facts"] if fact["name"] in ("Marking", "Swept"))
+        for pause in data["longest"]
+    )
+    assert longest == sorted((mark_ns, swept) for _, mark_ns, swept, *_ in told["collections"])
+    assert_none(OF_CPYTHON + OF_HOTSPOT, json.dumps(data))
+
+
+def test_built_without_it(bench, toy):
+    """A gctrace that does not know the toy shows what any pause has, in nobody else's words."""
+    recorded(bench, toy)
+    without = ROOM / "gctrace-without-toy"
+    text = rendered(bench.file, "text", without)
+    assert row(text, "full")[0] == str(MAJOR) and row(text, "unknown")[0] == str(MINOR)
+    records = harness.Records(rendered(bench.file, "json", without))
+    for pause in records.pauses:
+        assert pause["gc"] is (True if pause["full"] else None)
+        assert "mark_ns" not in pause and pause["generation"] is None
+    data = page_data(bench.file, without)
+    for said in (text, records.summary["verdict"], json.dumps(data)):
+        assert_none(OF_CPYTHON + OF_HOTSPOT + OF_THE_TOY, said.replace("toy/toy", ""))
 
 
 def check(path, budget):
@@ -124,10 +222,7 @@ def check(path, budget):
 
 def test_budgets(bench, toy, some_runtime):
     """By what all pauses have, by a metric of its own, and by that where there is no toy."""
-    tracer = bench.record(toy)
-    told = toy.ask("collect %d %d %d" % (MINOR, MAJOR, LENGTH_US))
-    assert toy.quit() == 0
-    tracer.finish()
+    told = recorded(bench, toy)
     longest_ns = max(mark_ns for _, mark_ns, *_ in told["collections"])
     for budget, kept in (
         ("pause.count<=%d" % (MINOR + MAJOR), True),

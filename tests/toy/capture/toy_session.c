@@ -27,7 +27,7 @@ static void tell_facts(const struct gc_toy_pause *wire, struct pause *ret)
 {
 	const struct gc_toy_heap *heap = &wire->heap;
 
-	ret->flags |= PAUSE_HAS_FACTS;
+	ret->flags |= PAUSE_HAS_FACTS | (wire->major ? PAUSE_FULL : 0);
 	ret->facts[TOY_MARK] = heap->mark_ns <= pause_duration(ret) ? (int64_t)heap->mark_ns : UNKNOWN;
 	ret->facts[TOY_SWEPT] = heap->swept <= INT64_MAX ? (int64_t)heap->swept : UNKNOWN;
 }
@@ -56,7 +56,8 @@ static int on_record(void *state, const void *bytes, size_t size)
 		.runtime = runtime->id,
 		.tid = wire->header.tid,
 		.interpreter = UNKNOWN,
-		.generation = (int32_t)wire->major,
+		.generation = UNKNOWN,
+		.cause = CAUSE_MANUAL, /* it collects when it is told to */
 		.collected = UNKNOWN,
 		.uncollectable = UNKNOWN,
 		.heap_objects = UNKNOWN,

@@ -28,9 +28,9 @@ static const struct budget_metric metrics[] = {
 
 static void judge(const struct strtab *strings, struct pause *pause)
 {
-	bool known = pause->generation == MINOR || pause->generation == MAJOR;
-
-	pause->class = &classes[known ? pause->generation : NEITHER];
+	/* One that was not seen to end has no facts, and nothing says what it was for. */
+	pause->class = &classes[!(pause->flags & PAUSE_HAS_FACTS) ? NEITHER
+			: pause->flags & PAUSE_FULL ? MAJOR : MINOR];
 	pause->collects = 1;
 	pause->at_exit = false;
 }
