@@ -5,7 +5,6 @@
 
 #include "cleanup.h"
 #include "mem.h"
-#include "proc.h"
 #include "trace_priv.h"
 
 /* Where the probe goes. The argument keeps the compiler from knowing what a call gives. */
@@ -13,24 +12,6 @@ static __attribute__((noinline)) int probed(int number)
 {
 	__asm__ volatile("" : "+r"(number));
 	return number;
-}
-
-/* Offset of probed() in /proc/self/exe; 0: not found. */
-static uint64_t probed_offset(void)
-{
-	uint64_t address = (uintptr_t)probed, offset = 0;
-	struct proc_maps maps = {};
-
-	if (proc_maps_read(getpid(), &maps))
-		return 0;
-	for (size_t i = 0; i < maps.maps.count; i++) {
-		const struct proc_map *map = &maps.maps.items[i];
-
-		if (address >= map->start && address < map->end)
-			offset = address - map->start + map->offset;
-	}
-	proc_maps_release(&maps);
-	return offset;
 }
 
 static int on_record(void *arg, void *bytes, size_t size)
@@ -46,7 +27,7 @@ static int on_record(void *arg, void *bytes, size_t size)
 /* Probes probed() by the program for linkers, which tells of each call; calls it; looks. */
 static int hit_ourselves(struct trace *trace, struct err *err)
 {
-	const struct uprobe_place place = {.path = "/proc/self/exe", .offset = probed_offset()};
+	const struct uprobe_place place = {.path = "/proc/self/exe", .offset = trace_own_offset(probed)};
 	const struct gc_target target = {};
 	uint32_t pid = (uint32_t)getpid();
 	struct ring_buffer *ring;

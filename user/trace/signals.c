@@ -15,9 +15,9 @@
 #define FIRST_WAIT_NS  10000000000ull /* until what was let go is tried again, then twice that */
 #define SETTLE_POLL_MS 2
 
-/* What a signal may cost: 5,000 hits a second, and what tells evaluations four times as many. */
-#define RATE_NS	       200000
-#define THINNED_RATE_NS 50000
+/* What a signal may cost of a processor's time, as its reciprocal: 1/400, and where it is thinned 1 %. */
+#define COST	     400
+#define COST_THINNED 100
 
 static void tell(struct trace *trace, size_t index)
 {
@@ -66,6 +66,7 @@ void trace_steps_close(struct trace *trace)
 	struct step_watch *steps = &trace->steps;
 
 	trace_scans_close(trace);
+	uprobe_detach(&steps->price_probe);
 	for (size_t i = 0; i < ARRAY_SIZE(steps->signals); i++) {
 		detach(&steps->signals[i]);
 		vec_free(&steps->signals[i].places);
@@ -89,6 +90,27 @@ static int find_signal(const struct trace *trace, const char *name)
 	return -ENOENT;
 }
 
+static void set_rate(struct trace *trace, size_t index)
+{
+	struct gc_signal *state = &trace->steps.page->signals[index];
+	uint64_t price = trace->steps.price_ns ? trace->steps.price_ns : TRACE_HIT_PRICE_NS;
+
+	state->rate_ns = (uint32_t)(price * (state->thinned ? COST_THINNED : COST));
+}
+
+/* What a hit costs here, measured when a signal first comes near a limit: most sessions need not know. */
+static uint64_t hit_price(struct trace *trace)
+{
+	struct step_watch *steps = &trace->steps;
+
+	if (steps->price_ns)
+		return steps->price_ns;
+	steps->price_ns = trace_hit_price(trace, &steps->price_probe);
+	for (size_t i = 0; i < trace->recording.signals.count; i++)
+		set_rate(trace, i);
+	return steps->price_ns;
+}
+
 /* The signal of that name, a new one if need be. Its index or -errno. */
 static int get_signal(struct trace *trace, const struct signal_plan *plan)
 {
@@ -110,7 +132,7 @@ static int get_signal(struct trace *trace, const struct signal_plan *plan)
 	trace->steps.signals[index].spare_rate = plan->spare_rate;
 	trace->steps.page->signals[index].kept = plan->kept;
 	trace->steps.page->signals[index].thinned = plan->thinned;
-	trace->steps.page->signals[index].rate_ns = plan->thinned ? THINNED_RATE_NS : RATE_NS;
+	set_rate(trace, index);
 	return (int)index;
 }
 
@@ -221,7 +243,7 @@ static void warn_if_hot(struct trace *trace, size_t index, uint64_t now)
 		watch->level_hits = signal->hits;
 		return;
 	}
-	most = (now - watch->level_ns) / RATE_NS;
+	most = (now - watch->level_ns) / trace->steps.page->signals[index].rate_ns;
 	if (grown <= most) {
 		watch->level_ns = now;
 		watch->level_hits = signal->hits;
@@ -239,14 +261,17 @@ static bool is_spare(struct trace *trace, size_t index, uint64_t now)
 	const struct signal *signal = &trace->recording.signals.items[index];
 	struct step_signal *watch = &trace->steps.signals[index];
 	const struct signal *other;
+	uint64_t grown, most;
 	bool spare;
 
 	if (!watch->spare_of || signal->let_go_ns || now - watch->rate_ns < 1000000000)
 		return false;
 	other = &trace->recording.signals.items[watch->spare_of - 1];
+	grown = signal->hits - watch->rate_hits;
+	most = watch->spare_rate * (now - watch->rate_ns) / 1000000000;
 	spare = watch->rate_ns && !other->let_go_ns && other->hits > watch->other_hits &&
 		trace->steps.page->signals[watch->spare_of - 1].marked &&
-		(signal->hits - watch->rate_hits) * 1000000000 > watch->spare_rate * (now - watch->rate_ns);
+		grown > most && grown * hit_price(trace) > most * TRACE_HIT_PRICE_NS;
 	watch->rate_ns = now;
 	watch->rate_hits = signal->hits;
 	watch->other_hits = other->hits;
@@ -268,6 +293,12 @@ static void drop_hints(struct step_signal *watch)
 	}
 }
 
+/* Whether a quarter of the hits that are borne at once have come. */
+static bool runs_hot(const volatile struct gc_signal *state, uint64_t now)
+{
+	return state->due_ns > now + (uint64_t)state->rate_ns * GC_SIGNAL_BURST / 4;
+}
+
 static void watch_signal(struct trace *trace, size_t index, uint64_t now)
 {
 	const volatile struct gc_signal *state = &trace->steps.page->signals[index];
@@ -275,6 +306,8 @@ static void watch_signal(struct trace *trace, size_t index, uint64_t now)
 	struct step_signal *watch = &trace->steps.signals[index];
 
 	signal->hits = state->hits;
+	if (!trace->steps.price_ns && runs_hot(state, now))
+		hit_price(trace);
 	if (state->kept)
 		warn_if_hot(trace, index, now);
 	if (state->direct && !watch->settled)

@@ -118,6 +118,8 @@ struct step_scan {
 
 struct step_watch {
 	bool on;
+	uint64_t price_ns; /* of a hit; 0: no signal came near its limit, and it was not measured */
+	struct uprobe price_probe;
 	bool ended; /* the probes are gone: there were too many marks */
 	struct signal_wish wish; /* "" for none */
 	struct gc_signals *page;
@@ -351,6 +353,16 @@ void trace_steps_settle(struct trace *trace);
 void trace_steps_turn(struct trace *trace);
 /* The last word on every signal. */
 void trace_steps_finish(struct trace *trace);
+
+/* price.c: offset in our own executable of what is at @code; 0: not found. */
+uint64_t trace_own_offset(const void *code);
+/*
+ * What a hit of a step signal costs a program on this machine, in ns: from an eighth of TRACE_HIT_PRICE_NS,
+ * which is also what it is where it costs more or cannot be measured. Takes 15 ms, and the caller detaches
+ * *ret, which takes 30 and so can wait.
+ */
+uint64_t trace_hit_price(struct trace *trace, struct uprobe *ret);
+#define TRACE_HIT_PRICE_NS 500
 
 /* marks.c: marks → series and marks of the recording. */
 void trace_on_mark(struct trace *trace, const struct event *event);
