@@ -316,6 +316,67 @@ static void test_many_series(void **state)
 	tear_down(scene);
 }
 
+static int wish_of(const char *text, struct signal_wish *ret, struct step_spec *spec, struct err *err)
+{
+	assert_int_equal(step_spec_parse(text, spec, err), 0);
+	return step_spec_wish(spec, ret, err);
+}
+
+static void test_wishes(void **state)
+{
+	struct signal_wish wish;
+	struct step_spec spec;
+	struct err err;
+
+	assert_int_equal(wish_of("libfoo:bar", &wish, &spec, &err), 0);
+	assert_string_equal(wish.library, "libfoo");
+	assert_string_equal(wish.symbol, "bar");
+	assert_string_equal(wish.name, "user:libfoo:bar");
+	assert_string_equal(spec.recorded, wish.name);
+	assert_false(wish.usdt);
+	assert_int_equal(wish_of("/opt/a:b/libfoo.so.1:a::b::c", &wish, &spec, &err), 0);
+	assert_int_equal(wish_of("usdt:python:gc__start/4", &wish, &spec, &err), 0);
+	assert_true(wish.usdt);
+	assert_string_equal(wish.library, "python");
+	assert_string_equal(wish.name, "user:usdt:python:gc__start");
+	assert_int_equal(wish_of("/usr/lib/libfoo.so.1:a::b", &wish, &spec, &err), 0);
+	assert_string_equal(wish.library, "libfoo.so.1");
+	assert_string_equal(wish.symbol, "a::b");
+	assert_string_equal(spec.recorded, "user:libfoo.so.1:a::b");
+}
+
+static void test_names_of_no_probe(void **state)
+{
+	static const char *const odd[] = {"usdt:foo", "foo::bar"};
+	struct signal_wish wish = {.name = "untouched"};
+	struct step_spec spec;
+	char text[150] = "lib:";
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+		assert_int_equal(wish_of(odd[i], &wish, &spec, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "LIBRARY:FUNCTION"));
+		assert_string_equal(spec.name, odd[i]);
+		assert_memory_equal(spec.recorded, "user:", 5);
+		assert_string_equal(spec.recorded + 5, odd[i]);
+	}
+	memset(text + 4, 'x', 145);
+	assert_int_equal(wish_of(text, &wish, &spec, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "too long"));
+	assert_string_equal(wish.name, "untouched");
+}
+
+/* A library that was given by its path is recorded by its name. */
+static void test_path(void **state)
+{
+	struct scene *scene = set_up();
+
+	for (int i = 0; i < 53; i++)
+		call(scene, "user:libfoo.so:bar", NULL, UNKNOWN);
+	assert_int_equal(find(scene, "/usr/lib/libfoo.so:bar/1")->steps.count, 53);
+	tear_down(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +390,9 @@ int main(void)
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_spec),
+		cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_names_of_no_probe),
+		cmocka_unit_test(test_path),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_chance),
 		cmocka_unit_test(test_many_series),

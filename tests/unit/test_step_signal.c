@@ -94,45 +94,24 @@ static void the_nearest_names_are_kept(void **state)
 	assert_int_equal(near.count, 3);
 }
 
-static void wishes_are_read(void **state)
+static int wish_of(const char *text, struct signal_wish *ret, struct err *err)
+{
+	struct step_spec spec;
+	int r = step_spec_parse(text, &spec, err);
+
+	return r ? r : step_spec_wish(&spec, ret, err);
+}
+
+static void wishes_match_files(void **state)
 {
 	struct signal_wish wish;
 	struct err err;
 
-	assert_int_equal(signal_wish_parse("libfoo:bar", &wish, &err), 0);
-	assert_string_equal(wish.library, "libfoo");
-	assert_string_equal(wish.symbol, "bar");
-	assert_string_equal(wish.name, "user:libfoo:bar");
-	assert_false(wish.usdt);
-	assert_int_equal(signal_wish_parse("/opt/a:b/libfoo.so.1:a::b::c", &wish, &err), 0);
-	assert_int_equal(signal_wish_parse("usdt:python:gc__start", &wish, &err), 0);
-	assert_true(wish.usdt);
-	assert_string_equal(wish.library, "python");
-	assert_string_equal(wish.name, "user:usdt:python:gc__start");
+	assert_int_equal(wish_of("usdt:python:gc__start", &wish, &err), 0);
 	assert_true(signal_wish_likely("/anything", &wish));
-	assert_int_equal(signal_wish_parse("/usr/lib/libfoo.so.1:a::b", &wish, &err), 0);
-	assert_string_equal(wish.library, "libfoo.so.1");
-	assert_string_equal(wish.symbol, "a::b");
+	assert_int_equal(wish_of("/usr/lib/libfoo.so.1:a::b", &wish, &err), 0);
 	assert_true(signal_wish_likely("/usr/lib/libfoo.so.1.2.3", &wish));
 	assert_false(signal_wish_likely("/usr/lib/libfoo.so.2", &wish));
-}
-
-static void wishes_that_name_nothing_are_refused(void **state)
-{
-	static const char *const odd[] = {
-		"", "foo", ":", "foo:", ":foo", "usdt:", "usdt:foo", "usdt:foo:", "foo::bar"};
-	struct signal_wish wish = {.name = "untouched"};
-	char text[400] = "lib:";
-	struct err err;
-
-	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
-		assert_int_equal(signal_wish_parse(odd[i], &wish, &err), -EINVAL);
-		assert_non_null(strstr(err.text, "LIBRARY:FUNCTION"));
-	}
-	memset(text + 4, 'x', 300);
-	assert_int_equal(signal_wish_parse(text, &wish, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "too long"));
-	assert_string_equal(wish.name, "untouched");
 }
 
 static void files_are_known_by_their_names(void **state)
@@ -153,8 +132,7 @@ int main(void)
 		cmocka_unit_test(a_long_name_does_not_overrun),
 		cmocka_unit_test(names_become_prefixes),
 		cmocka_unit_test(the_nearest_names_are_kept),
-		cmocka_unit_test(wishes_are_read),
-		cmocka_unit_test(wishes_that_name_nothing_are_refused),
+		cmocka_unit_test(wishes_match_files),
 		cmocka_unit_test(files_are_known_by_their_names),
 	};
 

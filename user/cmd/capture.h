@@ -23,6 +23,7 @@ struct capture_options {
 	uint64_t max_bytes; /* of the recording; 0: as large as the disk allows */
 	const char *max_size; /* the same as typed */
 	struct step_spec step;
+	struct signal_wish wish; /* what it asks to probe: trace.step_wish */
 	struct budgets budgets; /* of `gctrace run` */
 	bool candidates; /* at the end the step signals that were seen, instead of a report */
 	bool min_duration_set; /* else the live lines choose */

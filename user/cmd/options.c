@@ -50,19 +50,6 @@ static int add_pid(const char *text, struct capture_options *options, struct err
 	return 0;
 }
 
-/* "torch:backward", "jax:pjit:make_step": one of those that are probed without being asked for. */
-static bool is_known_signal(const char *name)
-{
-	for (size_t i = 0; i < signal_table_count; i++) {
-		size_t len = strlen(signal_table[i].name);
-
-		if (!strncmp(name, signal_table[i].name, len) && (!name[len] || name[len] == ':'))
-			return true;
-	}
-	return false;
-}
-
-/* Any other is a place to probe. */
 static int take_step(const char *text, struct capture_options *options, struct err *err)
 {
 	int r = step_spec_parse(text, &options->step, err);
@@ -71,9 +58,10 @@ static int take_step(const char *text, struct capture_options *options, struct e
 		return r;
 	options->trace.step_asked = text;
 	options->trace.steps = options->step.way != STEP_NONE;
-	if (options->step.way == STEP_NAMED && !is_known_signal(options->step.name))
-		options->trace.step_probe = options->step.name;
-	return 0;
+	if (options->step.way != STEP_NAMED || signal_table_has(options->step.name))
+		return 0;
+	options->trace.step_wish = &options->wish;
+	return step_spec_wish(&options->step, &options->wish, err);
 }
 
 /* 0, or -EINVAL with a sentence. */

@@ -2,6 +2,8 @@
  * The table of framework signals. Each was seen to fire as said on the versions named, with probes
  * on its workload's own step timestamps, except NCCL's, which are by their signatures alone.
  */
+#include <string.h>
+
 #include "cleanup.h"
 #include "signal_table.h"
 
@@ -87,3 +89,14 @@ const struct signal_entry signal_table[] = {
 };
 
 const size_t signal_table_count = ARRAY_SIZE(signal_table);
+
+bool signal_table_has(const char *name)
+{
+	for (size_t i = 0; i < signal_table_count; i++) {
+		size_t len = strlen(signal_table[i].name);
+
+		if (!strncmp(name, signal_table[i].name, len) && (!name[len] || name[len] == ':'))
+			return true;
+	}
+	return false;
+}

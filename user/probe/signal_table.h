@@ -28,3 +28,6 @@ struct signal_entry {
 
 extern const struct signal_entry signal_table[];
 extern const size_t signal_table_count;
+
+/* Whether @name, with or without a label, is of a signal of the table: "torch:backward", "jax:pjit:make_step". */
+bool signal_table_has(const char *name);

@@ -85,34 +85,6 @@ bool signal_likely(const char *path, const struct signal_wish *wish)
 	return signal_wish_likely(path, wish);
 }
 
-int signal_wish_parse(const char *text, struct signal_wish *ret, struct err *err)
-{
-	struct signal_wish wish = {.usdt = begins(text, "usdt:", 5)};
-	const char *library = wish.usdt ? text + 5 : text, *colon = strchr(library, ':');
-	const char *base;
-
-	if (!colon || colon == library || !colon[1] || colon[1] == ':')
-		return err_set(err, EINVAL,
-			"\"%s\" names no probe: write LIBRARY:FUNCTION (libtorch_cpu:"
-			"torch::autograd::Engine::execute) or usdt:PROVIDER:NAME", text);
-	base = wish.usdt ? NULL : memrchr(library, '/', (size_t)(colon - library));
-	if (base)
-		library = base + 1;
-	if (colon - library >= (ptrdiff_t)sizeof(wish.library) ||
-		strlen(colon + 1) >= sizeof(wish.symbol) ||
-		strlen(text) + strlen("user:") >= sizeof(wish.name))
-		return err_set(err, EINVAL,
-			"\"%.40s…\" is too long for the name of a probe (%d characters at most); of "
-			"a C++ function write namespace::class::function", text,
-			SIGNAL_NAME_BYTES - 6);
-	memcpy(wish.library, library, (size_t)(colon - library));
-	snprintf(wish.symbol, sizeof(wish.symbol), "%s", colon + 1);
-	snprintf(wish.name, sizeof(wish.name), "user:%s%s:%s", wish.usdt ? "usdt:" : "",
-		wish.library, wish.symbol);
-	*ret = wish;
-	return 0;
-}
-
 static bool ends(const char *text, const char *with)
 {
 	size_t length = strlen(text), tail = strlen(with);

@@ -11,10 +11,10 @@
 #include "elf_file.h"
 #include "err.h"
 #include "gc_wire.h"
+#include "step_spec.h"
 #include "vec.h"
 
 #define SIGNAL_MAX_SITES  16
-#define SIGNAL_NAME_BYTES 160
 
 struct signal_site {
 	uint64_t offset;    /* in the file */
@@ -39,17 +39,6 @@ struct signal_plan {
 struct signal_plans {
 	VEC(struct signal_plan) plans;
 };
-
-/* What the user asks for with --step: a function, or a USDT probe. */
-struct signal_wish {
-	bool usdt;
-	char library[128]; /* the begin of a file's name; or the provider */
-	char symbol[128];  /* a symbol, or a C++ name with its namespaces; or the probe's name */
-	char name[SIGNAL_NAME_BYTES]; /* of the signal: "user:libfoo:bar" */
-};
-
-/* "lib:symbol" or "usdt:provider:name". 0 or -EINVAL with a sentence. */
-int signal_wish_parse(const char *text, struct signal_wish *ret, struct err *err);
 
 /* Names that were not asked for but resemble what was, best first. */
 struct signal_near {

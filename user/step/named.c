@@ -28,13 +28,10 @@ static enum fit fit_one(const struct symbol *symbol, const char *typed)
 	return FIT_NONE;
 }
 
-static enum fit fit_of(const struct symbol *symbol, const char *typed)
+static enum fit fit_of(const struct symbol *symbol, const struct step_spec *spec)
 {
-	char with_user[176];
-	enum fit plain = fit_one(symbol, typed), user;
+	enum fit plain = fit_one(symbol, spec->name), user = fit_one(symbol, spec->recorded);
 
-	snprintf(with_user, sizeof(with_user), "user:%s", typed);
-	user = fit_one(symbol, with_user);
 	return user > plain ? user : plain;
 }
 
@@ -56,11 +53,10 @@ static int compare_nears(const void *a, const void *b)
 }
 
 /* Adds @symbol's name unless it is there. The list is short. */
-static int add_near(nears *list, const struct symbol *symbol, const char *typed)
+static int add_near(nears *list, const struct symbol *symbol, const struct step_spec *spec)
 {
 	struct near near = {.marks = symbol->marks}, *slot;
 	unsigned int plain, user;
-	char with_user[176];
 
 	symbol_name(symbol, near.name, sizeof(near.name));
 	for (size_t i = 0; i < list->count; i++)
@@ -68,9 +64,8 @@ static int add_near(nears *list, const struct symbol *symbol, const char *typed)
 			list->items[i].marks += near.marks;
 			return 0;
 		}
-	snprintf(with_user, sizeof(with_user), "user:%s", typed);
-	plain = edit_distance(typed, near.name, sizeof(near.name));
-	user = edit_distance(with_user, near.name, sizeof(near.name));
+	plain = edit_distance(spec->name, near.name, sizeof(near.name));
+	user = edit_distance(spec->recorded, near.name, sizeof(near.name));
 	near.distance = plain < user ? plain : user;
 	slot = vec_add(list);
 	if (!slot)
@@ -88,9 +83,9 @@ static int compare_by_marks(const void *a, const void *b, void *arg)
 	return (one < other) - (one > other);
 }
 
-/* The names of the busiest symbols that @wanted fits, nearest to @typed first, as a list within
+/* The names of the busiest symbols that it fits, nearest to the one asked for first, as a list within
  * @text. */
-static int list_names(struct study *study, const char *typed, enum fit least, size_t most,
+static int list_names(struct study *study, const struct step_spec *spec, enum fit least, size_t most,
 	char *text, size_t size)
 {
 	uint32_t *order = malloc((study->symbols.count + 1) * sizeof(*order));
@@ -106,8 +101,8 @@ static int list_names(struct study *study, const char *typed, enum fit least, si
 		i++) {
 		const struct symbol *symbol = &study->symbols.items[order[i]];
 
-		if (least == FIT_NONE || fit_of(symbol, typed) == least)
-			r = add_near(&list, symbol, typed);
+		if (least == FIT_NONE || fit_of(symbol, spec) == least)
+			r = add_near(&list, symbol, spec);
 	}
 	if (list.count)
 		qsort(list.items, list.count, sizeof(*list.items), compare_nears);
@@ -127,7 +122,7 @@ static int not_found(struct study *study, const struct step_spec *spec, struct e
 	if (!study->symbols.count)
 		return err_set(err, ENOENT,
 			"no mark of \"%.80s\": the recording has no step marks at all", spec->name);
-	if (list_names(study, spec->name, FIT_NONE, 6, names, sizeof(names)))
+	if (list_names(study, spec, FIT_NONE, 6, names, sizeof(names)))
 		return err_set(
 			err, ENOMEM, "out of memory while looking for \"%.80s\"", spec->name);
 	return err_set(
@@ -138,7 +133,7 @@ static int ambiguous(struct study *study, const struct step_spec *spec, struct e
 {
 	char names[560];
 
-	if (list_names(study, spec->name, FIT_PREFIX, 6, names, sizeof(names)))
+	if (list_names(study, spec, FIT_PREFIX, 6, names, sizeof(names)))
 		return err_set(
 			err, ENOMEM, "out of memory while looking for \"%.80s\"", spec->name);
 	return err_set(
@@ -146,12 +141,12 @@ static int ambiguous(struct study *study, const struct step_spec *spec, struct e
 }
 
 /* Whether all symbols that fit as a prefix have one name. */
-static bool one_name(const struct study *study, const char *typed)
+static bool one_name(const struct study *study, const struct step_spec *spec)
 {
 	char first[160] = "", name[160];
 
 	for (size_t i = 0; i < study->symbols.count; i++) {
-		if (fit_of(&study->symbols.items[i], typed) != FIT_PREFIX)
+		if (fit_of(&study->symbols.items[i], spec) != FIT_PREFIX)
 			continue;
 		symbol_name(&study->symbols.items[i], name, sizeof(name));
 		if (*first && strcmp(first, name))
@@ -215,7 +210,7 @@ static int choose_named(struct study *study, const struct strand *strand,
 }
 
 /* Sets the anchors of @strand: its symbols that fit that well. Returns how many. */
-static size_t anchors_named(struct study *study, const struct strand *strand, const char *typed,
+static size_t anchors_named(struct study *study, const struct strand *strand, const struct step_spec *spec,
 	enum fit fit, struct symbol **ret)
 {
 	size_t count = 0;
@@ -223,7 +218,7 @@ static size_t anchors_named(struct study *study, const struct strand *strand, co
 	for (size_t i = 0; i < strand->symbol_count; i++) {
 		struct symbol *symbol = &study->symbols.items[strand->symbols[i]];
 
-		symbol->anchor = symbol->used && fit_of(symbol, typed) == fit;
+		symbol->anchor = symbol->used && fit_of(symbol, spec) == fit;
 		if (symbol->anchor && !count++)
 			*ret = symbol;
 	}
@@ -235,7 +230,7 @@ static int choose_strand(struct study *study, const struct strand *strand,
 {
 	struct choice choice = {.strand = strand, .regular = -1}, *slot;
 	struct symbol *first = NULL;
-	size_t symbols = anchors_named(study, strand, spec->name, fit, &first);
+	size_t symbols = anchors_named(study, strand, spec, fit, &first);
 	int r;
 
 	if (!symbols)
@@ -272,13 +267,13 @@ int steps_named(
 	int r = 0;
 
 	for (size_t i = 0; i < study->symbols.count; i++) {
-		enum fit its = fit_of(&study->symbols.items[i], spec->name);
+		enum fit its = fit_of(&study->symbols.items[i], spec);
 
 		fit = its > fit ? its : fit;
 	}
 	if (fit == FIT_NONE)
 		return not_found(study, spec, err);
-	if (fit == FIT_PREFIX && !one_name(study, spec->name))
+	if (fit == FIT_PREFIX && !one_name(study, spec))
 		return ambiguous(study, spec, err);
 	for (size_t i = 0; !r && i < study->strands.count; i++)
 		r = choose_strand(study, &study->strands.items[i], spec, fit, &list);

@@ -10,23 +10,8 @@
 
 #include "err.h"
 #include "pause.h"
+#include "step_spec.h"
 #include "u64map.h"
-
-/* What the user asked for with --step. */
-enum step_way { STEP_AUTO, STEP_NAMED, STEP_WINDOW, STEP_NONE };
-
-struct step_spec {
-	enum step_way way;
-	char name[160];	    /* STEP_NAMED: as typed, without "/N" */
-	uint32_t every;	    /* STEP_NAMED: N marks a step; 0: find out */
-	uint64_t window_ns; /* STEP_WINDOW */
-};
-
-/*
- * "auto", "none", "window:5s", or the name of a signal: "torch:backward/2", "jax:pjit:make_step",
- * "libfoo:bar", "usdt:provider:name/4". 0 or -EINVAL with a sentence.
- */
-int step_spec_parse(const char *text, struct step_spec *ret, struct err *err);
 
 #define STEP_RSS_UNKNOWN UINT32_MAX
 

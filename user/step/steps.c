@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "parse.h"
 #include "step_priv.h"
 
@@ -11,19 +12,18 @@
 
 /* The signal that a typed name is about, so that its marks are kept though it was let go; or NULL.
  */
-static const char *signal_named(const struct recording *recording, const char *typed)
+static const char *signal_named(const struct recording *recording, const struct step_spec *spec)
 {
+	const char *const asked[] = {spec->name, spec->recorded};
 	const char *best = NULL;
 
 	for (size_t i = 0; i < recording->signals.count; i++) {
 		const char *name = recording->signals.items[i].name;
-		const char *plain = strncmp(name, "user:", 5) ? name : name + 5;
-		size_t len = strlen(name), short_len = strlen(plain);
+		size_t len = strlen(name);
 
-		if ((!strncmp(typed, name, len) && (!typed[len] || typed[len] == ':')) ||
-			(!strncmp(typed, plain, short_len) &&
-				(!typed[short_len] || typed[short_len] == ':')))
-			if (!best || len > strlen(best))
+		for (size_t j = 0; j < ARRAY_SIZE(asked); j++)
+			if (!strncmp(asked[j], name, len) && (!asked[j][len] || asked[j][len] == ':') &&
+				(!best || len > strlen(best)))
 				best = name;
 	}
 	return best;
@@ -215,7 +215,7 @@ static void say_until(const struct recording *recording, struct steps *steps)
 int steps_find(const struct recording *recording, struct step_marks *marks, uint64_t end_ns,
 	const struct step_spec *spec, struct steps *ret, struct err *err)
 {
-	const char *keep = spec->way == STEP_NAMED ? signal_named(recording, spec->name) : NULL;
+	const char *keep = spec->way == STEP_NAMED ? signal_named(recording, spec) : NULL;
 	struct steps steps = {};
 	struct study study;
 	struct err sentence = {};

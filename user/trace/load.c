@@ -42,7 +42,7 @@ static bool is_used(const struct capture_program *program, const char *name,
 	const struct trace_options *options, enum uprobe_way way)
 {
 	if (!strcmp(name, "on_step"))
-		return options->steps || options->step_probe;
+		return options->steps || options->step_wish;
 	if (program->use == USE_SESSION)
 		return way == UPROBE_SESSION;
 	return program->use != USE_PAIR || way != UPROBE_SESSION;

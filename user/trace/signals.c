@@ -33,15 +33,11 @@ int trace_steps_open(struct trace *trace, struct err *err)
 	const struct trace_options *options = &trace->options;
 	struct step_watch *steps = &trace->steps;
 	void *page;
-	int r;
 
-	if (!options->steps && !options->step_probe)
+	if (!options->steps && !options->step_wish)
 		return 0;
-	if (options->step_probe) {
-		r = signal_wish_parse(options->step_probe, &steps->wish, err);
-		if (r)
-			return r;
-	}
+	if (options->step_wish)
+		steps->wish = *options->step_wish;
 	steps->texts = strtab_new();
 	if (!steps->texts)
 		return err_set(err, ENOMEM, "out of memory");

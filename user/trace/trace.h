@@ -11,6 +11,7 @@
 #include "err.h"
 #include "pause.h"
 #include "stack_table.h"
+#include "step_spec.h"
 
 struct trace;
 
@@ -19,9 +20,9 @@ struct trace_options {
 	uint64_t min_stack_ns;	/* shorter pauses carry no stack */
 	uint64_t buffer_bytes;	/* of the ring buffer; rounded up to a power of two */
 	const char *only_tier;	/* one way to probe, for tests; NULL: the best */
-	/* Probe what may mark steps; @step_probe is the user's own ("lib:symbol", "usdt:prov:name"), or NULL. */
+	/* Probe what may mark steps; @step_wish: also this, or NULL. It is copied by trace_open(). */
 	bool steps;
-	const char *step_probe;
+	const struct signal_wish *step_wish;
 	uint64_t marks_most;	/* calls that may mark steps, kept in a session */
 	const char *step_asked; /* --step as typed, for the recording; or NULL */
 	uint64_t late_ns;	/* a longer time to safepoint names the late thread */
@@ -66,7 +67,7 @@ int trace_add(struct trace *trace, pid_t pid, struct err *err);
 size_t trace_foresee(struct trace *trace, char *const *paths, size_t count);
 
 /*
- * Whether what options.step_probe names was found in the processes added so far. 0, or -ENOENT with a
+ * Whether what options.step_wish names was found in the processes added so far. 0, or -ENOENT with a
  * sentence: where it was looked for, and what resembles it.
  */
 int trace_check_step(const struct trace *trace, struct err *err);

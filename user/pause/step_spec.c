@@ -1,22 +1,48 @@
-/* What the user typed after --step → struct step_spec. */
+/* What the user typed after --step → struct step_spec, struct signal_wish. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "parse.h"
-#include "step.h"
+#include "step_spec.h"
 
 #define MAX_EVERY 1000000
 
 static int no_signal(const char *text, struct err *err)
 {
 	return err_set(err, EINVAL,
-		"\"%.80s\" is not a step signal: write auto, none, window:5s, or a signal's name "
-		"such as "
-		"torch:backward, jax:pjit:make_step, lib:symbol or usdt:provider:name, with /N for "
-		"N "
-		"marks a step",
+		"\"%.80s\" is not a step signal: write auto, none, window:5s, or a signal's name such as "
+		"torch:backward, jax:pjit:make_step, lib:symbol or usdt:provider:name, with /N for N marks a step",
 		text);
+}
+
+int step_spec_wish(const struct step_spec *spec, struct signal_wish *ret, struct err *err)
+{
+	const char *text = spec->name;
+	struct signal_wish wish = {.usdt = !strncmp(text, "usdt:", 5)};
+	const char *library = wish.usdt ? text + 5 : text, *colon = strchr(library, ':');
+	const char *base;
+
+	if (!colon || colon == library || !colon[1] || colon[1] == ':')
+		return err_set(err, EINVAL,
+			"\"%s\" names no probe: write LIBRARY:FUNCTION (libtorch_cpu:"
+			"torch::autograd::Engine::execute) or usdt:PROVIDER:NAME", text);
+	base = wish.usdt ? NULL : memrchr(library, '/', (size_t)(colon - library));
+	if (base)
+		library = base + 1;
+	if (colon - library >= (ptrdiff_t)sizeof(wish.library) ||
+		strlen(colon + 1) >= sizeof(wish.symbol) ||
+		strlen(text) + strlen("user:") >= sizeof(wish.name))
+		return err_set(err, EINVAL,
+			"\"%.40s…\" is too long for the name of a probe (%d characters at most); of "
+			"a C++ function write namespace::class::function", text,
+			SIGNAL_NAME_BYTES - 6);
+	memcpy(wish.library, library, (size_t)(colon - library));
+	snprintf(wish.symbol, sizeof(wish.symbol), "%s", colon + 1);
+	snprintf(wish.name, sizeof(wish.name), "user:%s%s:%s", wish.usdt ? "usdt:" : "",
+		wish.library, wish.symbol);
+	*ret = wish;
+	return 0;
 }
 
 /* Whether @text can be a signal's name: printable, with something on both sides of a colon. */
@@ -47,6 +73,7 @@ static int parse_name(const char *text, struct step_spec *spec, struct err *err)
 {
 	const char *end = find_every(text);
 	size_t len = (size_t)(end - text);
+	struct signal_wish wish;
 	long every = 0;
 	int r;
 
@@ -64,6 +91,10 @@ static int parse_name(const char *text, struct step_spec *spec, struct err *err)
 	memcpy(spec->name, text, len);
 	spec->name[len] = '\0';
 	spec->every = (uint32_t)every;
+	if (step_spec_wish(spec, &wish, NULL))
+		snprintf(spec->recorded, sizeof(spec->recorded), "user:%s", spec->name);
+	else
+		snprintf(spec->recorded, sizeof(spec->recorded), "%s", wish.name);
 	return 0;
 }
 
