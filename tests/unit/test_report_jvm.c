@@ -9,6 +9,7 @@
 #include <json-c/json.h>
 #include <cmocka.h>
 
+#include "hotspot_facts.h"
 #include "json.h"
 #include "report_fixture.h"
 #include "safepoints.h"
@@ -95,7 +96,7 @@ static void test_live(void **state)
 static void test_live_headers(void **state)
 {
 	struct store_reader *reader = make_recording("busy");
-	struct pause safepoint = {.flags = PAUSE_SAFEPOINT, .class = meaning_of("hotspot")->classes};
+	struct pause safepoint = {.flags = PAUSE_HAS_FACTS, .class = meaning_of("hotspot")->classes};
 	struct pause plain = {.class = meaning_of("cpython")->classes};
 	unsigned int shown = 0;
 	char *text = NULL;
@@ -226,11 +227,11 @@ static struct pause make_safepoint(const struct strtab *strings, uint64_t i)
 		.generation = UNKNOWN,
 		.collected = UNKNOWN,
 		.uncollectable = UNKNOWN,
-		.flags = PAUSE_SAFEPOINT | (i % 7 ? 0 : PAUSE_NO_COLLECTION) | (i % 5 ? 0 : PAUSE_INEXACT),
-		.safepoint = {.operation = i % 3, .cause = i % 7 ? 40 + i % 4 : 0,
-			.ttsp_ns = i % 11 ? 1 : UNKNOWN, .cleanup_ns = UNKNOWN, .core_ns = UNKNOWN, .leave_ns = UNKNOWN,
-			.heap_before = i % 2 ? 1000 : UNKNOWN, .heap_after = i % 4 == 1 ? 400 : 2000,
-			.young = i % 7 ? 1 : 0, .full = i % 13 ? 0 : 1, .late_tid = i % 17 ? UNKNOWN : 90},
+		.flags = PAUSE_HAS_FACTS | (i % 7 ? 0 : PAUSE_NO_COLLECTION) | (i % 5 ? 0 : PAUSE_INEXACT),
+		.facts = {[HOTSPOT_OPERATION] = i % 3, [HOTSPOT_CAUSE] = i % 7 ? 40 + i % 4 : 0,
+			[HOTSPOT_TTSP_NS] = i % 11 ? 1 : UNKNOWN, [HOTSPOT_CLEANUP_NS] = UNKNOWN, [HOTSPOT_CORE_NS] = UNKNOWN, [HOTSPOT_LEAVE_NS] = UNKNOWN,
+			[HOTSPOT_HEAP_BEFORE] = i % 2 ? 1000 : UNKNOWN, [HOTSPOT_HEAP_AFTER] = i % 4 == 1 ? 400 : 2000,
+			[HOTSPOT_YOUNG_COLLECTIONS] = i % 7 ? 1 : 0, [HOTSPOT_FULL_COLLECTIONS] = i % 13 ? 0 : 1, [HOTSPOT_LATE_TID] = i % 17 ? UNKNOWN : 90},
 	};
 
 	meaning_of("hotspot")->judge(strings, &pause);
@@ -294,9 +295,9 @@ static void test_words(void **state)
 		const char *text;
 	} sizes[] = {{UNKNOWN, "-"}, {0, "0K"}, {1023, "1K"}, {98ll << 20, "98M"}, {3ll << 29, "1.5G"},
 		{1023ll << 20, "1023M"}, {1ll << 30, "1.0G"}, {INT64_MAX, "8388608T"}};
-	struct pause pause = {.flags = PAUSE_SAFEPOINT, .generation = UNKNOWN, .end_ns = 100000,
-		.safepoint = {.young = UNKNOWN, .full = UNKNOWN, .ttsp_ns = 9999,
-			.heap_before = UNKNOWN, .heap_after = UNKNOWN}};
+	struct pause pause = {.flags = PAUSE_HAS_FACTS, .generation = UNKNOWN, .end_ns = 100000,
+		.facts = {[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN, [HOTSPOT_FULL_COLLECTIONS] = UNKNOWN, [HOTSPOT_TTSP_NS] = 9999,
+			[HOTSPOT_HEAP_BEFORE] = UNKNOWN, [HOTSPOT_HEAP_AFTER] = UNKNOWN}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 		assert_string_equal(SAFEPOINT_BYTES(sizes[i].bytes), sizes[i].text);
@@ -304,15 +305,15 @@ static void test_words(void **state)
 	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_UNKNOWN);
 	assert_int_equal(pause.collects, UNKNOWN);
 	assert_false(safepoint_reach_matters(&pause));
-	pause.safepoint.ttsp_ns = 10000;
+	pause.facts[HOTSPOT_TTSP_NS] = 10000;
 	assert_true(safepoint_reach_matters(&pause));
-	pause.safepoint.cause = 7;
+	pause.facts[HOTSPOT_CAUSE] = 7;
 	meaning->judge(NULL, &pause);
 	assert_int_equal(pause.collects, 1);
-	pause.safepoint.young = 2;
+	pause.facts[HOTSPOT_YOUNG_COLLECTIONS] = 2;
 	meaning->judge(NULL, &pause);
 	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_YOUNG);
-	pause.safepoint.full = 1; /* young and full in one safepoint: full */
+	pause.facts[HOTSPOT_FULL_COLLECTIONS] = 1; /* young and full in one safepoint: full */
 	meaning->judge(NULL, &pause);
 	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_FULL);
 	pause.flags |= PAUSE_NO_COLLECTION;

@@ -211,7 +211,7 @@ const char *pause_cause_name(uint32_t cause)
 		[CAUSE_AUTOMATIC] = "automatic",
 		[CAUSE_MANUAL] = "manual",
 		[CAUSE_SHUTDOWN] = "shutdown",
-		[CAUSE_RUNTIME] = "runtime", /* for want of safepoint.cause */
+		[CAUSE_RUNTIME] = "runtime", /* for want of its own words */
 	};
 
 	return cause < ARRAY_SIZE(names) ? names[cause] : "unknown";

@@ -7,26 +7,25 @@
 #include <sys/types.h>
 
 #include "mark.h"
-#include "safepoint.h"
 #include "vec.h"
+#include "waits.h"
 
 enum pause_cause { /* stored: append only */
 	CAUSE_UNKNOWN = 0,
 	CAUSE_AUTOMATIC = 1,
 	CAUSE_MANUAL = 2,
 	CAUSE_SHUTDOWN = 3,
-	CAUSE_RUNTIME = 4, /* the runtime has words of its own: safepoint.cause */
+	CAUSE_RUNTIME = 4, /* the runtime has words of its own: a fact */
 };
 
 enum pause_flag { /* stored: append only */
 	PAUSE_SLEPT = 1 << 0,	      /* the thread slept within it: a finalizer waited, gave up the GIL */
 	PAUSE_NESTED_CALL = 1 << 1,   /* the collector was called again from within, to no effect */
 	PAUSE_TRUNCATED = 1 << 2,     /* the stack was deeper than what was kept */
-	PAUSE_NO_COLLECTION = 1 << 3, /* a safepoint in which nothing was collected */
-	PAUSE_FULL = 1 << 4,	      /* HotSpot: at least one collection in it was full */
-	PAUSE_CONCURRENT = 1 << 5,    /* HotSpot: a step of a concurrent cycle (G1 Remark, ZGC's marks, …) */
+	PAUSE_NO_COLLECTION = 1 << 3, /* nothing was collected in it */
+	PAUSE_FULL = 1 << 4,	      /* at least one collection in it was full */
+	PAUSE_CONCURRENT = 1 << 5,    /* a step of a concurrent cycle */
 	PAUSE_HAS_FACTS = 1 << 6,     /* .facts hold something */
-	PAUSE_SAFEPOINT = PAUSE_HAS_FACTS,
 	PAUSE_INEXACT = 1 << 7,	      /* start or duration are the probes', not the runtime's own */
 	PAUSE_UNFINISHED = 1 << 8,    /* it lasted at least until end_ns: the recording, or its process, ended */
 	PAUSE_BEGUN_BEFORE = 1 << 9,  /* it lasted at least from start_ns on: the recording began within it */
@@ -61,10 +60,7 @@ struct pause {
 	 * What its runtime alone knows of it, in the order of the facts in its entry in meaning/: UNKNOWN, or 0 for a string
 	 * or a stack, where not known. Of a runtime without such facts they mean nothing.
 	 */
-	union {
-		int64_t facts[PAUSE_FACTS];
-		struct safepoint safepoint; /* the same, by the names that they have for HotSpot */
-	};
+	int64_t facts[PAUSE_FACTS];
 	/*
 	 * What all this means, which the runtime's entry in meaning/ says once the pause is there: never observed, never
 	 * stored.
@@ -74,9 +70,7 @@ struct pause {
 	bool at_exit;	 /* of the runtime: training is over */
 };
 
-_Static_assert(sizeof(struct safepoint) == PAUSE_FACTS * sizeof(int64_t), "one place for each fact");
-
-/* Whether the runtime collected in this pause: a safepoint need not hold a collection. */
+/* Whether the runtime collected in this pause: a stop need not hold a collection. */
 static inline bool pause_collects(const struct pause *pause)
 {
 	return !(pause->flags & PAUSE_NO_COLLECTION);
@@ -92,7 +86,7 @@ static inline bool pause_is_open(const struct pause *pause)
 struct pause_filter {
 	uint64_t min_duration_ns;
 	long min_generation;
-	bool gc_only; /* leave out safepoints without a collection */
+	bool gc_only; /* leave out those without a collection */
 };
 
 bool pause_passes(const struct pause *pause, const struct pause_filter *filter);

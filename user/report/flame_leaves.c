@@ -129,7 +129,7 @@ static int shape_of(struct collector *collector, const struct report_input *inpu
 	if (!pause_is_safepoint(pause))
 		return 0;
 	ret->generation = (uint8_t)(FLAME_SAFEPOINT + safepoint_kind(pause));
-	return find_operation(collector, pause->safepoint.operation, &ret->cause);
+	return find_operation(collector, pause_safepoint(pause)->operation, &ret->cause);
 }
 
 static int add_pause(struct collector *collector, const struct report_input *input,

@@ -56,7 +56,7 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 		.passes = !input->filter || pause_passes(pause, input->filter),
 		.runtime = pause->runtime,
 		.tid = pause->tid,
-		.safepoint = pause->safepoint,
+		.safepoint = *pause_safepoint(pause),
 		.class = pause->class,
 	};
 	uint8_t *class = vec_add(&page->classes);

@@ -9,6 +9,7 @@
 
 #include "attrib.h"
 #include "pause.h"
+#include "safepoint_words.h"
 #include "vec.h"
 
 struct html_pause {

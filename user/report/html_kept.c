@@ -30,9 +30,9 @@ static bool of_kind(const struct html_pause *kept, bool (*is)(const struct pause
 /* The string id of a safepoint's reason; 0: of other pauses, or not known. */
 static uint32_t reason_of(const struct html_pause *kept)
 {
-	const struct pause pause = {.flags = kept->flags, .safepoint = kept->safepoint,
-		.class = kept->class};
+	struct pause pause = {.flags = kept->flags, .class = kept->class};
 
+	memcpy(pause.facts, kept->facts, sizeof(pause.facts));
 	return kept->flags & PAUSE_HAS_FACTS && kept->class ? safepoint_reason(&pause) : 0;
 }
 

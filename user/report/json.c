@@ -124,7 +124,7 @@ static void put_collection(FILE *out, const struct stack_table *stacks, const st
 	line_known(out, "generation", pause->generation);
 	line_bool(out, "full", pause->class->full);
 	if (safepoint)
-		json_word(out, "cause", stacks, pause->safepoint.cause);
+		json_word(out, "cause", stacks, pause_safepoint(pause)->cause);
 	else
 		line_text(out, "cause", pause->cause ? pause_cause_name(pause->cause) : NULL);
 }

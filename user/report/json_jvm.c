@@ -7,7 +7,7 @@
 void json_safepoint(FILE *out, const struct recording *recording, const struct stack_table *stacks,
 	const struct pause *pause, struct report_room *room)
 {
-	const struct safepoint *facts = &pause->safepoint;
+	const struct safepoint *facts = pause_safepoint(pause);
 	int64_t late_tid = facts->late_tid > 0 ? facts->late_tid : UNKNOWN;
 
 	line_bool(out, "gc", pause->collects);

@@ -20,7 +20,7 @@ const char *safepoint_generation(int generation)
 
 bool safepoint_reach_matters(const struct pause *pause)
 {
-	int64_t ttsp_ns = pause->safepoint.ttsp_ns;
+	int64_t ttsp_ns = pause_safepoint(pause)->ttsp_ns;
 
 	return ttsp_ns >= 1000000 || (ttsp_ns > 0 && (uint64_t)ttsp_ns >= pause_duration(pause) / 10);
 }

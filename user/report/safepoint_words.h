@@ -9,6 +9,30 @@
 #include "pause.h"
 #include "stack_table.h"
 
+/*
+ * The facts of a safepoint. All times in ns; ttsp + cleanup + core + leave is the pause's duration
+ * where all of them are known. Strings are ids in stack_table.strings (and .gct's table string).
+ */
+struct safepoint {
+	int64_t operation; /* "G1CollectForAllocation": as -Xlog:safepoint calls it */
+	int64_t cause;	   /* "G1 Evacuation Pause": HotSpot's own words; 0 without a collection */
+	int64_t ttsp_ns;    /* from the request until all threads stood still */
+	int64_t cleanup_ns; /* JDK 17 to 22 */
+	int64_t core_ns;    /* "At safepoint": the operation itself */
+	int64_t leave_ns;   /* "Leaving": threads run again one by one; JDK 25+, 21.0.8+ */
+	int64_t heap_before, heap_after; /* bytes used, around the collections within */
+	int64_t young, full; /* collections within; UNKNOWN: not counted */
+	int64_t late_tid;    /* the thread that reached the safepoint last, host's number; only after a long ttsp */
+	int64_t late_stack;  /* node of the stack table: where it was; STACK_NONE if not taken */
+};
+
+/* The facts of a pause that is one, by these names. */
+static inline const struct safepoint *pause_safepoint(const struct pause *pause)
+{
+	_Static_assert(sizeof(struct safepoint) == PAUSE_FACTS * sizeof(int64_t), "a place for each");
+	return (const struct safepoint *)pause->facts;
+}
+
 /* The order of a safepoint's class. The first four are the places of HTML's colours. */
 enum safepoint_kind {
 	SAFEPOINT_YOUNG,
@@ -22,7 +46,7 @@ enum safepoint_kind {
 /* Its facts have the names of struct safepoint: those of a runtime that has a table of that layout in the store. */
 static inline bool pause_is_safepoint(const struct pause *pause)
 {
-	return pause->flags & PAUSE_SAFEPOINT && pause->class && pause->class->of->fact_table;
+	return pause->flags & PAUSE_HAS_FACTS && pause->class && pause->class->of->fact_table;
 }
 
 /* Of a pause that is a safepoint. */

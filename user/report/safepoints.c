@@ -35,7 +35,7 @@ void safepoints_release(struct safepoints *safepoints)
 
 static int operation_add(struct safepoints *safepoints, const struct pause *pause)
 {
-	const struct safepoint *facts = &pause->safepoint;
+	const struct safepoint *facts = pause_safepoint(pause);
 	bool fresh;
 	struct safepoint_operation *operation = FIND(&safepoints->operations,
 		&safepoints->operation_index, facts->operation, &fresh);
@@ -55,19 +55,19 @@ static int cause_add(struct safepoints *safepoints, const struct pause *pause)
 	struct safepoint_cause *cause;
 	bool fresh;
 
-	if (!pause->safepoint.cause)
+	if (!pause_safepoint(pause)->cause)
 		return 0;
-	cause = FIND(&safepoints->causes, &safepoints->cause_index, pause->safepoint.cause, &fresh);
+	cause = FIND(&safepoints->causes, &safepoints->cause_index, pause_safepoint(pause)->cause, &fresh);
 	if (!cause)
 		return -ENOMEM;
-	cause->name = pause->safepoint.cause;
+	cause->name = pause_safepoint(pause)->cause;
 	summary_sum_add(&cause->sum, pause_duration(pause));
 	return 0;
 }
 
 static int late_add(struct safepoints *safepoints, const struct pause *pause)
 {
-	const struct safepoint *facts = &pause->safepoint;
+	const struct safepoint *facts = pause_safepoint(pause);
 	uint64_t reach_ns = facts->ttsp_ns > 0 ? (uint64_t)facts->ttsp_ns : 0;
 	struct safepoint_late *late;
 	bool fresh;
@@ -90,7 +90,7 @@ static int late_add(struct safepoints *safepoints, const struct pause *pause)
 
 static int heap_add(struct safepoints *safepoints, const struct pause *pause, enum safepoint_kind kind)
 {
-	int64_t after = pause->safepoint.heap_after;
+	int64_t after = pause_safepoint(pause)->heap_after;
 	struct safepoint_heap *heap;
 	bool fresh;
 
@@ -109,7 +109,7 @@ static int heap_add(struct safepoints *safepoints, const struct pause *pause, en
 
 static void kind_add(struct safepoints *safepoints, const struct pause *pause, enum safepoint_kind kind)
 {
-	const struct safepoint *facts = &pause->safepoint;
+	const struct safepoint *facts = pause_safepoint(pause);
 	struct safepoint_class *class = &safepoints->kinds[kind];
 
 	if (!class->sum.count)

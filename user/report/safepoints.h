@@ -1,6 +1,6 @@
 /*
  * What the safepoints of JVMs add up to, by operation, kind, cause, late thread, and the heap that
- * collections left. In: pauses with PAUSE_SAFEPOINT. Out: figures.
+ * collections left. In: pauses with PAUSE_HAS_FACTS. Out: figures.
  */
 #pragma once
 

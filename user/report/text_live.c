@@ -108,7 +108,7 @@ static void put_heap(FILE *out, const struct safepoint *safepoint, int width)
 static void put_safepoint(FILE *out, const struct recording *recording,
 	const struct stack_table *stacks, const struct pause *pause)
 {
-	const struct safepoint *safepoint = &pause->safepoint;
+	const struct safepoint *safepoint = pause_safepoint(pause);
 	uint32_t frame = attrib_trigger(stacks, pause->stack);
 
 	put_origin(out, recording, pause->start_ns, pause->runtime, 8);

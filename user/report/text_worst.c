@@ -140,7 +140,7 @@ static void put_thread(FILE *out, const struct recording *recording, uint32_t ru
 static void put_safepoint(FILE *out, const struct recording *recording, const struct stack_table *stacks,
 	const struct pause *pause)
 {
-	const struct safepoint *facts = &pause->safepoint;
+	const struct safepoint *facts = pause_safepoint(pause);
 
 	terminal_style(out, TERMINAL_STRONG);
 	fputs("  ", out);
