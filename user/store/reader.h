@@ -60,6 +60,9 @@ struct store_reader {
 	struct cursor pauses, marks;
 	struct own_facts own[OWN_TABLES];
 	struct general_facts general;
+	uint32_t met; /* the runtime of the last pause; 0: none */
+	const struct runtime_meaning *meaning; /* its */
+	struct own_facts *met_own; /* likewise; NULL: its facts are in the general table */
 };
 
 /* Notes that the file is damaged, in words; the first note stays. */
@@ -111,10 +114,10 @@ int64_t reader_known(sqlite3_stmt *row, int at, int64_t max);
 int reader_read_waits(struct store_reader *reader);
 
 /*
- * Fills in the facts of @pause, of a runtime that @meaning is of; pauses are to come by ascending id. The flag
+ * Fills in the facts of @pause, of whose runtime reader->meaning then is; pauses are to come by ascending id. The flag
  * PAUSE_HAS_FACTS goes if there are none. 0 or -ENOMEM.
  */
-int reader_join_facts(struct store_reader *reader, const struct runtime_meaning *meaning, struct pause *pause);
+int reader_join_facts(struct store_reader *reader, struct pause *pause);
 void reader_begin_facts(struct store_reader *reader);
 void reader_rewind_facts(struct store_reader *reader);
 void reader_end_facts(struct store_reader *reader);

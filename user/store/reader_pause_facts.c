@@ -122,6 +122,7 @@ static int join_own(struct store_reader *reader, struct own_facts *own, struct p
 		return 0;
 	}
 	reader_damaged(reader, "a %s lacks its row in table %s", own->meaning->pause, own->cursor.table);
+	meaning_forget(own->meaning, pause);
 	return 1;
 }
 
@@ -171,17 +172,30 @@ static struct own_facts *own_of(struct store_reader *reader, const struct runtim
 	return NULL;
 }
 
-int reader_join_facts(struct store_reader *reader, const struct runtime_meaning *meaning, struct pause *pause)
+/* Most pauses are of the same runtime as the one before. */
+static void meet(struct store_reader *reader, uint32_t runtime)
 {
-	bool has = pause->flags & PAUSE_HAS_FACTS && meaning->fact_count;
-	struct own_facts *own;
+	if (runtime == reader->met && reader->meaning)
+		return;
+	reader->met = runtime;
+	reader->meaning = meaning_of_runtime(&reader->recording, runtime);
+	reader->met_own = own_of(reader, reader->meaning);
+}
+
+int reader_join_facts(struct store_reader *reader, struct pause *pause)
+{
+	const struct runtime_meaning *meaning;
+	bool has;
 	int r;
 
-	meaning_forget(meaning, pause);
+	meet(reader, pause->runtime);
+	meaning = reader->meaning;
+	has = pause->flags & PAUSE_HAS_FACTS && meaning->fact_count;
+	if (!has || !reader->met_own) /* else all places are written */
+		meaning_forget(meaning, pause);
 	if (!has)
 		return 0;
-	own = own_of(reader, meaning);
-	r = own ? join_own(reader, own, pause) : join_general(reader, meaning, pause);
+	r = reader->met_own ? join_own(reader, reader->met_own, pause) : join_general(reader, meaning, pause);
 	if (r)
 		return r < 0 ? r : 0;
 	pause->flags |= PAUSE_HAS_FACTS;

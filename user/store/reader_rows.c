@@ -68,16 +68,14 @@ static int begin_pauses(struct store_reader *reader, struct err *err)
 
 int store_next_pause(struct store_reader *reader, struct pause *ret, struct err *err)
 {
-	const struct runtime_meaning *meaning;
 	int r = reader->pauses.rows ? 0 : begin_pauses(reader, err);
 
 	r = r ? r : cursor_next(reader, &reader->pauses, read_pause, ret, err);
 	if (r <= 0)
 		return r;
-	meaning = meaning_of_runtime(&reader->recording, ret->runtime);
-	if (reader_join_facts(reader, meaning, ret))
+	if (reader_join_facts(reader, ret))
 		return err_set(err, ENOMEM, "cannot read %s: out of memory", reader->path);
-	meaning->judge(reader->stacks.strings, ret);
+	reader->meaning->judge(reader->stacks.strings, ret);
 	return r;
 }
 

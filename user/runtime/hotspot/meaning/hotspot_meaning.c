@@ -41,7 +41,7 @@ static bool at_exit(const struct strtab *strings, const struct pause *pause)
 	if (!pause->facts[HOTSPOT_OPERATION])
 		return false;
 	operation = strtab_get(strings, (uint32_t)pause->facts[HOTSPOT_OPERATION]);
-	return !strcmp(operation, "Exit") || !strcmp(operation, "Halt");
+	return (*operation == 'E' || *operation == 'H') && (!strcmp(operation, "Exit") || !strcmp(operation, "Halt"));
 }
 
 static void judge(const struct strtab *strings, struct pause *pause)
