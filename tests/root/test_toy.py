@@ -264,3 +264,9 @@ def test_beside_cpython(bench, toy, some_runtime):
     assert records.process(python.pid)["runtime"] == "cpython"
     check_books(stops(records, toy), told, facts(bench.file))
     assert harness.per_generation(stops(records, python)) == books["collections"]
+    text = rendered(bench.file, "text")
+    for name, count in (("minor", MINOR), ("major", MAJOR), ("0", 13), ("1", 11), ("2", 7)):
+        assert row(text, name)[0] == str(count), name
+    assert "\nLongest stops of Toy " in text and "\nStops of Toy by class\n" in text
+    assert check(bench.file, "full.count<=%d" % (MAJOR + 7))[0] == 0
+    assert check(bench.file, "full.count<%d" % (MAJOR + 7))[0] == 99
