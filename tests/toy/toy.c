@@ -1,7 +1,7 @@
 /*
  * An imagined runtime: a program that stops, collects and goes on as told, and keeps books of it.
  * Commands, a line each, answered by a line of JSON:
- *   collect MINOR MAJOR US  collects so often, minor and major in turn, each at least US microseconds long
+ *   collect MINOR MAJOR US  so many, in turn, each at least US microseconds long
  *   hide N                  N minor collections that only the books hold
  *   stop                    begins a major collection and stays in it
  *   go                      ends it

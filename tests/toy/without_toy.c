@@ -1,6 +1,6 @@
 /*
- * What a gctrace is linked with that was built without the toy, and here without any runtime: it reads recordings of
- * all of them, and knows what none of them means.
+ * The registry of a gctrace that was built without the toy, and here without any runtime: it reads
+ * recordings of all of them, and knows what none of them means.
  */
 #include "meaning.h"
 #include "probe.h"
