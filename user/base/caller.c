@@ -25,7 +25,7 @@ static struct {
 static bool parse_id(const char *name, unsigned int *ret)
 {
 	const char *text = getenv(name);
-	int saved = errno; /* a failure is told after asking whose it was */
+	int saved = errno; /* a failure is reported after the caller was looked up */
 	unsigned long value;
 	bool fits;
 	char *end;
@@ -53,7 +53,7 @@ bool caller_get(struct caller *ret)
 	return true;
 }
 
-/* The groups of the user; of one without a passwd entry the one that sudo tells. Caller frees. -errno. */
+/* The groups of the user; without a passwd entry, only the one that sudo names. The caller frees. -errno. */
 static int groups_of(const struct caller *caller, gid_t **ret)
 {
 	const struct passwd *user = getpwuid(caller->uid);
@@ -77,18 +77,18 @@ static int groups_of(const struct caller *caller, gid_t **ret)
 	}
 }
 
-/* Of this thread alone, unlike setgroups(3). */
+/* For this thread only, unlike setgroups(3). */
 static int set_groups(int count, const gid_t *groups)
 {
 	return syscall(SYS_setgroups, count, groups) ? -errno : 0;
 }
 
-/* fsuid comes last and goes first: with it come and go root's rights to files. */
+/* fsuid is set last and reset first: root's file capabilities follow it. */
 static int put_on(const struct caller *caller)
 {
 	setfsgid(caller->gid);
 	setfsuid(caller->uid);
-	/* Neither tells a failure but by what is there afterwards. */
+	/* Neither call reports a failure: ask again what is set. */
 	if ((uid_t)setfsuid((uid_t)-1) == caller->uid && (gid_t)setfsgid((gid_t)-1) == caller->gid)
 		return 0;
 	setfsuid(0);

@@ -52,7 +52,7 @@ int clock_offset_of(pid_t pid, int64_t *ret, struct err *err)
 	*ret = 0;
 	if (!read_link(pid, "time", own) || !read_link(pid, "time_for_children", children))
 		return 0;
-	/* The file tells the offsets of the latter: after unshare(CLONE_NEWTIME) they may differ. */
+	/* The file shows the offsets of the latter: after unshare(CLONE_NEWTIME) they may differ. */
 	if (strcmp(own, children))
 		return err_set(err, ENOTSUP, "process %d lives in one time namespace and has "
 			"unshared another", pid);
@@ -69,7 +69,7 @@ int clock_offset_of(pid_t pid, int64_t *ret, struct err *err)
 
 uint64_t now_ns(void)
 {
-	static _Atomic int64_t known = NOT_ASKED; /* twice found is found the same */
+	static _Atomic int64_t known = NOT_ASKED; /* two equal readings in a row are consistent */
 	int64_t offset = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (offset == NOT_ASKED) {

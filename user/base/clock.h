@@ -1,6 +1,6 @@
 /*
- * The clock of every record: CLOCK_MONOTONIC as the kernel itself counts, which is what BPF reads. A process in
- * a time namespace counts otherwise, by an offset.
+ * The clock of every record: CLOCK_MONOTONIC as the kernel itself counts, which is what BPF reads. In a time
+ * namespace a process sees it shifted by an offset.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 uint64_t now_ns(void);
 
 /*
- * What must be taken from the CLOCK_MONOTONIC of @pid to have the kernel's, in ns. 0; or -ENOTSUP with a
- * sentence: it left the time namespace that /proc tells of.
+ * What to subtract from the CLOCK_MONOTONIC of @pid to get the kernel's, in ns. 0; or -ENOTSUP with a
+ * sentence: it has left the time namespace that /proc describes.
  */
 int clock_offset_of(pid_t pid, int64_t *ret, struct err *err);
 

@@ -29,7 +29,7 @@ void log_write(enum log_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	/* Names of processes, files and threads stand in it, and they are anybody's. */
+	/* It holds names of processes, files and threads, which anybody may choose. */
 	utf8_show(shown, sizeof(shown), line, strlen(line), sizeof(line));
 	fprintf(stderr, "gctrace: %s%s\n", prefix[level], shown);
 }

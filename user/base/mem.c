@@ -1,4 +1,4 @@
-/* Reads of another process's memory: process_vm_readv, which stops nothing and changes nothing. */
+/* Reads of another process's memory: process_vm_readv, which neither stops nor changes it. */
 #include <errno.h>
 #include <sys/uio.h>
 

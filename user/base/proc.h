@@ -1,4 +1,4 @@
-/* What /proc says about a process. Everything read here is the target's word: bounded, never trusted. */
+/* What /proc says about a process. Everything read here comes from the target: bounded, never trusted. */
 #pragma once
 
 #include <stdbool.h>
@@ -54,7 +54,7 @@ struct proc_pids {
 };
 int proc_descendants(pid_t pid, struct proc_pids *ret);
 
-/* The process of which @pid is a thread, itself or another; 0: there is no such thread. */
+/* The process that thread @pid belongs to (its own id for a main thread); 0: there is no such thread. */
 pid_t proc_of_thread(pid_t pid);
 
 /* Whether the process has ended, reaped or not: all of its threads. */

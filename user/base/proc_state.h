@@ -4,7 +4,7 @@
 #include <sys/types.h>
 
 enum proc_state {
-	PROC_GONE,	/* there is none, or none that we may see */
+	PROC_GONE,	/* no such process, or none that we may see */
 	PROC_ZOMBIE,	/* ended, not yet waited for */
 	PROC_HEADLESS,	/* its main thread has ended, others run: /proc/PID has no maps */
 	PROC_KERNEL,	/* a thread of the kernel */

@@ -1,4 +1,4 @@
-/* Command lines with the secrets in them taken out, before anything keeps or shows them. */
+/* Masks the secrets in command lines before anything keeps or shows them. */
 #pragma once
 
 #include <stddef.h>

@@ -14,7 +14,7 @@ void strtab_free(struct strtab *tab);
 /* Returns the id of @len bytes at @text (a copy is kept), or STRTAB_NONE when memory is out. */
 uint32_t strtab_add(struct strtab *tab, const char *text, size_t len);
 
-/* NUL-terminated, valid until strtab_free(); "" for an id that was never given out. */
+/* NUL-terminated, valid until strtab_free(); "" for an unknown id. */
 const char *strtab_get(const struct strtab *tab, uint32_t id);
 size_t strtab_len(const struct strtab *tab, uint32_t id);
 size_t strtab_bytes(const struct strtab *tab); /* of all of them */

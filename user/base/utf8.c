@@ -112,7 +112,7 @@ static bool unsafe(uint32_t point)
 size_t utf8_show(char *out, size_t size, const char *text, size_t len, size_t columns)
 {
 	size_t written = 0, shown = 0;
-	size_t cut = 0, cut_shown = 0; /* where "…" goes if the text proves too long */
+	size_t cut = 0, cut_shown = 0; /* where "…" goes if the text turns out too long */
 	uint32_t point;
 
 	for (size_t at = 0; at < len; shown++) {

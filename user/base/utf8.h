@@ -38,5 +38,8 @@ size_t utf8_clean(char *out, size_t size, const char *text, size_t len);
  */
 size_t utf8_show(char *out, size_t size, const char *text, size_t len, size_t columns);
 
-/* Prints @text as utf8_show() makes it, all of it: for every line in which a name of another process may stand. */
+/*
+ * Prints @text as utf8_show() makes it, all of it: for every line that may hold a name chosen by another
+ * process.
+ */
 void utf8_print(FILE *out, const char *text);
