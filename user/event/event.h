@@ -1,6 +1,6 @@
 /*
- * One observation from the kernel that is no runtime's own, decoded and bounds-checked. In: ring-buffer bytes.
- * Out: struct event. The records of a runtime are for user/runtime/NAME/capture/ to decode.
+ * One observation from the kernel that is no runtime's own, decoded and bounds-checked. In: ring-buffer
+ * bytes. Out: struct event. A runtime's own records are decoded in user/runtime/NAME/capture/.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ struct event {
 	};
 };
 
-/* Whether these are the bytes of one whole record, of whatever type. 0 or -EBADMSG. */
+/* Whether these bytes are one whole record of any type. 0 or -EBADMSG. */
 int event_check(const void *bytes, size_t size);
 
 /*
