@@ -1,7 +1,7 @@
 /*
- * Interned frames and call-tree nodes in dense arrays. A frame, and a node that is not its parent's
- * first child, is found again through a hash set of ids; a first child through an array by parent,
- * since most nodes have no other: a new chain then costs no hashing and no cache miss.
+ * Interned frames and call-tree nodes in dense arrays. A frame, and a node that is not its parent's first
+ * child, is looked up in a hash set of ids; a first child in an array indexed by its parent, because most
+ * nodes have one child only: a new chain then costs neither hashing nor a cache miss.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -21,9 +21,9 @@ struct id_set {
 };
 
 struct stack_index {
-	struct id_set frames, siblings; /* siblings: nodes that are no first child */
+	struct id_set frames, siblings; /* siblings: nodes that are not a first child */
 	VEC(uint32_t) first;		/* by parent: its first child, or 0 */
-	uint32_t frames_indexed, nodes_indexed; /* ids from here on were only appended */
+	uint32_t frames_indexed, nodes_indexed; /* ids from here on are not in the sets yet */
 	size_t frame_capacity, node_capacity;
 };
 
@@ -49,7 +49,7 @@ static struct id_slot *id_set_free(const struct id_set *set, uint64_t hash)
 	return &set->slots[i];
 }
 
-/* The low bits choose the slot and the tag holds only the high ones: @hash_at gives the rest again. */
+/* The low bits choose the slot and the tag holds the high ones only: @hash_at computes the rest again. */
 static int id_set_grow(struct id_set *set, const struct stack_table *table,
 	uint64_t (*hash_at)(const struct stack_table *, uint32_t))
 {

@@ -29,7 +29,7 @@ struct stack_table {
 	struct stack_node *nodes; /* node 0 is the root: the empty stack */
 	uint32_t frame_count, node_count;
 	struct stack_index *index; /* private */
-	uint32_t generation; /* how often it was emptied: ids of another are those of other things */
+	uint32_t generation; /* how often it was emptied: ids of another generation mean other things */
 };
 
 #define STACK_NONE 0u
@@ -37,7 +37,7 @@ struct stack_table {
 int stack_table_init(struct stack_table *table); /* 0 or -ENOMEM */
 void stack_table_release(struct stack_table *table);
 
-/* Whether it is large enough to be emptied: a session's would else grow with all code that ever ran. */
+/* Whether it is large enough to be emptied: otherwise a session's would grow with all code that ever ran. */
 bool stack_table_is_large(const struct stack_table *table);
 
 /* Interns a frame. Returns its index, or 0 when memory is out. */
@@ -47,8 +47,8 @@ uint32_t stack_table_frame(struct stack_table *table, const struct frame *frame)
 uint32_t stack_table_node(struct stack_table *table, uint32_t parent, uint32_t frame);
 
 /*
- * For what is known to be new: the next id without a search. 0 when memory is out, or for a node whose parent or
- * frame does not exist (yet).
+ * The next id without a search, for what is known to be new. 0 when memory is out, or for a node whose parent
+ * or frame does not exist (yet).
  */
 uint32_t stack_table_append_frame(struct stack_table *table, const struct frame *frame);
 uint32_t stack_table_append_node(struct stack_table *table, uint32_t parent, uint32_t frame);
