@@ -22,7 +22,7 @@ static struct books_line *find(struct books *books, uint32_t process, uint64_t o
 	return at ? &books->lines.items[*at] : NULL;
 }
 
-/* NULL when memory is out: the line's gaps then go unnoticed, its pauses do not. */
+/* NULL when memory is out: gaps of this line then go unnoticed, but its pauses are still counted. */
 static struct books_line *begin(struct books *books, uint32_t process, uint64_t owner,
 	const struct books_counts *counts)
 {
@@ -194,6 +194,6 @@ void books_turn(struct books *books)
 	sift(books, is_in_use, NULL);
 	for (size_t i = 0; i < books->lines.count; i++)
 		books->lines.items[i].idle = true;
-	/* Less than twice as many: those that came since then are all that the next turn leaves. */
+	/* Less than twice as many: the next turn leaves only those that came since. */
 	books->turn_at = books->lines.count / 2 * 3 > MOST_LINES ? books->lines.count / 2 * 3 : MOST_LINES;
 }

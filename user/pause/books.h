@@ -1,6 +1,6 @@
 /*
- * The runtime's own books, kept beside what the probes saw. In: its cumulative counts of collections, of which it may
- * have several, from every pause and from reads of the target. Out: how many no probe saw.
+ * The runtime's own books, compared with what the probes saw. In: its cumulative counts of collections, of
+ * which it may have several, from every pause and from reads of the target. Out: how many no probe saw.
  */
 #pragma once
 
@@ -27,21 +27,21 @@ struct books_line {
 	uint64_t owner;
 	const char *const *names;
 	uint64_t seen[BOOKS_COUNTERS]; /* collections accounted for */
-	bool one_unseen;	       /* one was under way when we came: its count will come unasked for */
+	bool one_unseen;	       /* one was under way at the start and will be counted later */
 	bool idle;		       /* no pause has come since the last turn */
 };
 
 struct books {
 	VEC(struct books_line) lines;
 	struct u64map index;
-	size_t turn_at; /* so many lines: time for a turn */
+	size_t turn_at; /* with this many lines it is time for a turn */
 };
 
 void books_release(struct books *books);
 
 /*
- * Collections up to @counts were before us: the line of this owner begins here. False, and
- * nothing changes, if it has begun already, or memory is out.
+ * Collections up to @counts happened before tracing: the line of this owner begins here. False, and nothing
+ * changes, if it has begun already, or memory is out.
  */
 bool books_open(struct books *books, uint32_t process, uint64_t owner,
 	const struct books_counts *counts);

@@ -149,7 +149,7 @@ int64_t recording_wall_ns(const struct recording *recording, uint64_t time_ns)
 	return wall_ns;
 }
 
-#define SHIFT_NS    1000000 /* a smaller change is no matter */
+#define SHIFT_NS    1000000 /* a smaller change does not matter */
 #define SHIFTS_MOST 65536
 
 void recording_note_offset(struct recording *recording, uint64_t time_ns, int64_t offset_ns)

@@ -62,11 +62,11 @@ struct pause {
 	 */
 	int64_t facts[PAUSE_FACTS];
 	/*
-	 * What all this means, which the runtime's entry in meaning/ says once the pause is there: never observed, never
+	 * What the above means, filled in once by the runtime's entry in meaning/: neither observed nor
 	 * stored.
 	 */
 	const struct pause_class *class;
-	int8_t collects; /* whether anything was collected in it: 1, 0, or UNKNOWN */
+	int8_t collects; /* whether it collected anything: 1, 0, or UNKNOWN */
 	bool at_exit;	 /* of the runtime: training is over */
 };
 
@@ -130,7 +130,7 @@ struct drop {
 
 #define DROP_SIZE_LIMIT "size-limit"
 
-/* Whether it says that the recording ended before what it records: nothing up to then was lost. */
+/* Whether the drop only says that the recording ended early: nothing before its end was lost. */
 static inline bool drop_is_end(const struct drop *drop)
 {
 	return !strcmp(drop->cause, DROP_SIZE_LIMIT);
@@ -144,7 +144,7 @@ struct recording {
 	VEC(struct clock_shift {
 		uint64_t time_ns;
 		int64_t offset_ns;
-	}) shifts; /* where that difference became another, by time */
+	}) shifts; /* where that difference changed, by time */
 	uint64_t steps_until_ns;	/* when calls that may mark steps had become too many to keep; 0: never */
 	bool complete;			/* closed clean and without drops */
 	bool cut_off;			/* the writer never closed it */
@@ -177,11 +177,11 @@ const struct thread *recording_thread(const struct recording *recording, uint32_
 /* CLOCK_REALTIME − CLOCK_MONOTONIC at @time_ns: it changes when the machine was suspended, or its clock set. */
 int64_t recording_offset(const struct recording *recording, uint64_t time_ns);
 /*
- * What the clock on the wall showed at @time_ns: ns since 1970, or UNKNOWN. The one way to it: the difference of that
- * moment, not of the start, which a suspended machine has left behind.
+ * The wall clock at @time_ns: ns since 1970, or UNKNOWN. Always use this: it takes the difference of that
+ * moment, not of the start, which is wrong once the machine was suspended.
  */
 int64_t recording_wall_ns(const struct recording *recording, uint64_t time_ns);
-/* Notes the difference at @time_ns, no earlier than those known, if it is another by more than 1 ms. */
+/* Notes the difference at @time_ns, which is not before those known, if it changed by more than 1 ms. */
 void recording_note_offset(struct recording *recording, uint64_t time_ns, int64_t offset_ns);
 uint64_t recording_drop_total(const struct recording *recording);
 uint64_t recording_missed_total(const struct recording *recording);
