@@ -23,7 +23,7 @@ static bool is_stack(const struct line *line, unsigned int base)
 	return base == X86_REG_RSP || (base == X86_REG_RBP && line->framed);
 }
 
-/* The argument that the current instruction computes, if it is one of the forms that are known. */
+/* The argument that the current instruction computes, if its form is known. */
 static struct elf_argument evaluate(const struct line *line, const struct decode *decode)
 {
 	const struct elf_argument stack = {.kind = ELF_VALUE_STACK};
@@ -74,7 +74,7 @@ static void line_forget(struct line *line)
 	*line = (struct line){.framed = line->framed};
 }
 
-/* Fills @ret if the current instruction leaves the function for good or for a while. */
+/* Fills @ret if the current instruction is a call or a tail call. */
 static bool read_call(const struct decode *decode, uint64_t start, uint64_t end,
 	const struct line *line, struct elf_call *ret)
 {
@@ -112,7 +112,7 @@ int elf_code_calls(
 	if (result)
 		return result;
 	while (count < max && decode_next(&decode)) {
-		/* Another path may arrive here with other values. */
+		/* Another path may join here with other values. */
 		if (decode_targets_has(&targets, decode.insn->address))
 			line_forget(&line);
 		if (read_call(&decode, start, end, &line, &ret[count]))

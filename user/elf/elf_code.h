@@ -28,7 +28,7 @@ size_t elf_code_callers(const struct elf_file *file, uint64_t vaddr, uint64_t *r
  */
 bool elf_code_is_method(const struct elf_file *file, uint64_t vaddr, const char *name);
 
-/* What is known of an argument when a call is made, from the straight line of code before it. */
+/* What the straight-line code before a call says about one of its arguments. */
 struct elf_argument {
 	enum elf_value {
 		ELF_VALUE_UNKNOWN,

@@ -32,7 +32,7 @@ static uint32_t crc32(const uint8_t *bytes, size_t size)
 	return ~crc;
 }
 
-/* What a debug file must share with the file it belongs to. */
+/* What must match between a debug file and its file. */
 struct identity {
 	uint8_t build_id[BUILD_ID_MAX];
 	size_t build_id_len;
@@ -54,7 +54,7 @@ static bool belongs(const struct elf_file *debug, const struct identity *wanted)
 }
 
 /*
- * As who lives under @root sees @path: a link that begins with "/" leads nowhere else. O_NONBLOCK: it may
+ * @path as a process with root directory @root sees it: an absolute link stays below it. O_NONBLOCK: it may
  * be a FIFO that someone put there.
  */
 static int open_under(const char *root, const char *path)

@@ -28,7 +28,7 @@ struct decode {
 int decode_init(struct decode *decode, const struct elf_file *file, uint64_t vaddr, uint64_t len);
 void decode_release(struct decode *decode);
 
-/* Steps; false at the end and at a byte that is no instruction. */
+/* Decodes the next instruction; false at the end and at an invalid one. */
 bool decode_next(struct decode *decode);
 
 /* The register itself or a part of it, 0 for any other. */
@@ -41,7 +41,7 @@ unsigned int decode_writes(const struct decode *decode);
 bool decode_jump_target(const struct decode *decode, uint64_t *ret);
 bool decode_call_target(const struct decode *decode, uint64_t *ret);
 
-/* True if what follows in the file does not follow in time (jmp, ret, hlt, ud2). */
+/* True if execution does not continue with the next instruction (jmp, ret, hlt, ud2). */
 bool decode_ends_block(const struct decode *decode);
 
 /* True if the kernel emulates the current instruction where it is probed (see enum elf_step). */

@@ -9,7 +9,7 @@
 
 /* What is known of an instruction, a byte of bits each. */
 enum {
-	LIVE = 1,     /* some way leads from the entry to it */
+	LIVE = 1,     /* reachable from the entry */
 	LOUD = 2,     /* adds, or some way leads from it to what adds */
 	AFTER = 4,    /* some way leads from what adds to it, past no place */
 	PLACE = 8,    /* what is looked for */
@@ -29,7 +29,7 @@ static void ends_release(struct ends *ends)
 	free(ends->marks);
 }
 
-/* Marks what follows the marked ones, and what follows that, but not beyond what has a @stop mark. */
+/* Marks everything reachable from the marked ones, not beyond one that has a @stop mark. */
 static void spread_forward(struct ends *ends, uint8_t mark, uint8_t stop)
 {
 	bool more = true;
@@ -49,7 +49,7 @@ static void spread_forward(struct ends *ends, uint8_t mark, uint8_t stop)
 	}
 }
 
-/* Marks what leads to the marked ones without passing one that has a @stop mark. */
+/* Marks everything that reaches the marked ones without passing one that has a @stop mark. */
 static void spread_backward(struct ends *ends, uint8_t mark, uint8_t stop)
 {
 	bool more = true;
@@ -98,7 +98,7 @@ static void choose(struct ends *ends)
 			ends->marks[i] &= (uint8_t)~PLACE;
 }
 
-/* Whether what avoids all places does nothing. */
+/* Whether ways that avoid all places do nothing. */
 static int prove(struct ends *ends, struct err *err)
 {
 	const struct elf_insn *insns = ends->flow.insns.items;

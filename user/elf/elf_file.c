@@ -10,7 +10,7 @@
 /* The kernel loads no program with more (64 KiB of program headers, fs/binfmt_elf.c). */
 #define SEGMENTS_MAX (65536 / sizeof(Elf64_Phdr))
 
-/* Longer section names are of no interest; a hostile table must not cost its size per section. */
+/* No section of interest has a longer name; a hostile table must not cost its size per section. */
 #define SECTION_NAME_MAX 256
 
 #ifndef EM_LOONGARCH

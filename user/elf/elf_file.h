@@ -29,7 +29,7 @@ const char *elf_file_name(const struct elf_file *file);
 /* Bytes of NT_GNU_BUILD_ID, at most @size; 0 when there is none. */
 size_t elf_file_build_id(const struct elf_file *file, uint8_t *ret, size_t size);
 
-/* False: nothing tells where its symbols and notes are, though it runs. */
+/* False: it has no section headers, so its symbols and notes cannot be found; it runs all the same. */
 bool elf_file_has_sections(const struct elf_file *file);
 
 /* Virtual address → offset in the file, through PT_LOAD. 0 or -ENOENT when no segment holds it. */

@@ -82,7 +82,7 @@ static bool replaces(const struct decode *decode)
 	return false;
 }
 
-/* Sets insn->adds, or pending->by_rbp where the answer hangs on what %rbp is. */
+/* Sets insn->adds, or pending->by_rbp where that depends on what %rbp holds. */
 static void note_write(const struct decode *decode, struct elf_insn *insn, struct pending *pending)
 {
 	const cs_x86 *x86 = &decode->insn->detail->x86;
@@ -90,7 +90,10 @@ static void note_write(const struct decode *decode, struct elf_insn *insn, struc
 	for (uint8_t i = 0; i < x86->op_count; i++) {
 		const cs_x86_op *operand = &x86->operands[i];
 
-		/* Not every instruction has its access told; the first operand is what is written. */
+		/*
+		 * Capstone does not report the access of every instruction; the first operand is the one
+		 * written.
+		 */
 		if (operand->type != X86_OP_MEM ||
 			!(operand->access & CS_AC_WRITE || (!i && !operand->access)) ||
 			(!i && replaces(decode)))
@@ -154,7 +157,7 @@ static bool is_known(const struct reader *reader, uint64_t vaddr)
 	return false;
 }
 
-/* Reads the part that holds @vaddr, whither the instruction at @from jumps. */
+/* Reads the part that holds @vaddr, to which the instruction at @from jumps. */
 static int add_part(struct reader *reader, uint64_t from, uint64_t vaddr, struct err *err)
 {
 	uint64_t start, end;

@@ -1,4 +1,4 @@
-/* A file as memory, for readers that must outlive what others do to the file meanwhile. */
+/* A file mapped into memory, safe to read though others may truncate it meanwhile. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -22,7 +22,7 @@ static size_t page_round(size_t size)
 	return (size + page - 1) & ~(page - 1);
 }
 
-/* A page past the end of a file that has shrunk: it and all that follow become zeros. */
+/* A page past the end of a file that has shrunk: replaces it and all that follow by zeros. */
 static void on_sigbus(int signal, siginfo_t *info, void *context)
 {
 	uintptr_t address = (uintptr_t)info->si_addr, start, end;

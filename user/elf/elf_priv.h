@@ -40,7 +40,7 @@ struct elf_section {
 int elf_map(int fd, size_t size, const uint8_t **ret);
 void elf_unmap(const uint8_t *bytes, size_t size);
 
-/* Lets the pages go that lie inside some bytes that elf_map() mapped; they come back when read. */
+/* Drops the pages inside a range that elf_map() mapped; they are read again on access. */
 void elf_pages_drop(const uint8_t *bytes, size_t size);
 
 /* Fills @ret; false past the last section. */

@@ -32,7 +32,7 @@ static int refuse(const struct search *search, uint64_t vaddr, const char *what)
 	return err_set(search->err, ENOTSUP, "its caller at %#" PRIx64 " %s", vaddr, what);
 }
 
-/* False where the line of code that leads away from the call ends, or may go two ways. */
+/* False where the straight-line code after the call ends or branches. */
 static bool goes_on(const struct decode *decode)
 {
 	static const uint8_t groups[] = {
@@ -106,7 +106,7 @@ static bool refers(const struct decode *decode, uint64_t vaddr)
 	return false;
 }
 
-/* The bytes at @vaddr may refer to the function: the instruction that holds them tells. */
+/* The bytes at @vaddr may refer to the function: decode the instruction that holds them. */
 static int check_reference(struct search *search, uint64_t vaddr)
 {
 	_cleanup_(decode_release) struct decode decode = {};
@@ -161,7 +161,7 @@ static int search_data(const struct search *search, const struct elf_segment *se
 	return 0;
 }
 
-/* Jumps of two bytes, from the functions beside it. */
+/* Jumps of two bytes from the neighbouring functions. */
 static int search_neighbours(const struct search *search)
 {
 	const uint64_t first = search->vaddr > SHORT_JUMP ? search->vaddr - SHORT_JUMP : 0;

@@ -1,4 +1,4 @@
-/* Symbol tables: scanned where they lie in the file, one pass, nothing copied, little of it kept. */
+/* Symbol tables: scanned in place in one pass, without a copy and with little of them in memory. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static bool is_function(const Elf64_Sym *entry)
 
 #define CHUNKS 1024
 #define CHUNK  ((size_t)1 << 17) /* bytes at least */
-#define ROUNDS 4		 /* times a table is read at most for want of memory: its order is odd */
+#define ROUNDS 4		 /* how often a table in odd order may be read in its whole size */
 
 /*
  * Reading through @bytes, from their begin to their end, more or less. Of a large table only few chunks
@@ -35,7 +35,7 @@ struct pass {
 	uint8_t in_memory[CHUNKS];
 };
 
-/* Bytes of the caller's stay where they are. */
+/* Bytes that belong to the caller are not dropped. */
 static void pass_init(struct pass *pass, const struct elf_file *file,
 	const struct elf_section *section, size_t most)
 {
@@ -66,7 +66,7 @@ static void pass_to(struct pass *pass, size_t at)
 static int visit_entries(struct pass *entries, struct pass *names, struct elf_symbol symbol,
 	bool functions, elf_visit_fn visit, void *arg)
 {
-	/* Names share tails, but not eight times over: a hostile table ends here, not never. */
+	/* Names may share their tails, but not eight times over: this ends the scan of a hostile table. */
 	size_t budget = 8 * names->size, left;
 	Elf64_Sym entry;
 	int result = 0;
