@@ -75,7 +75,7 @@ void probe_known_release(struct probe_known *known)
 	u64map_release(&known->files);
 }
 
-/* Inodes are given out anew, and files written over: not without a change of these times. */
+/* Inodes are reused and files overwritten, but never without a change of these times. */
 static uint64_t identity(const struct stat *st)
 {
 	const uint64_t parts[] = {st->st_dev, st->st_ino, (uint64_t)st->st_size,
@@ -121,7 +121,7 @@ static bool is_likely(const struct proc_map *map, uint64_t executable)
 	return map->inode == executable;
 }
 
-/* A file that is mapped as code, by its first such mapping. */
+/* A file that is mapped executable, by its first such mapping. */
 struct candidate {
 	const struct proc_map *map;
 	bool likely;
@@ -183,7 +183,7 @@ size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *r
 	return probe_find_known(NULL, pid, maps, ret, max);
 }
 
-/* Why it could not be told whether @map is a runtime: it cannot be read here, or says nothing of itself. */
+/* Why it could not be told whether @map is a runtime: it cannot be read, or has no section headers. */
 static int find_obstacle(pid_t pid, const struct proc_map *map, bool program, struct err *err)
 {
 	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
@@ -231,7 +231,7 @@ static void begin_plan(const struct probe_image *image, struct probe_plan *plan)
 	snprintf(plan->shown_path, sizeof(plan->shown_path), "%s", image->map.path);
 }
 
-/* What the tiers said that cannot serve. */
+/* Why each tier that cannot serve refused. */
 struct refusals {
 	char text[512];
 	size_t used;

@@ -31,8 +31,8 @@ struct probe_site {
 	const char *end;     /* of a call, from the function's entry to its return: at the return; else NULL */
 	const char *session; /* of a call: in the place of both, where the kernel has uprobe sessions */
 	bool at_return;	     /* @program, at the return of the function at @offset */
-	bool ends;	     /* attached first: no begin waits for an end that nothing watches */
-	bool optional;	     /* without it, only some facts are unknown */
+	bool ends;	     /* attached first, so that no begin is seen whose end is not */
+	bool optional;	     /* may fail to attach: then some facts are unknown */
 	bool missing;	     /* it is optional, and could not be attached */
 };
 
@@ -84,16 +84,16 @@ struct runtime_ops {
 	/* See probe_fits(). NULL: nothing is assumed that the file does not say. */
 	int (*fits)(pid_t pid, uint64_t bias, const struct probe_plan *plan);
 	/*
-	 * For people, what only the running process says: "17.0.15 (G1)", and what cannot be known of it. NULL:
-	 * the plan's version is all there is.
+	 * For people: what only the running process knows, "17.0.15 (G1)", and what cannot be known of it.
+	 * NULL: the plan's version is all there is.
 	 */
 	void (*describe)(pid_t pid, const struct probe_image *image, const struct probe_plan *plan,
 		char *ret, size_t size, char *ret_lacks, size_t lacks_size);
 	/* Its kin, which it does not trace, or NULL; ordered, up to one without a name. */
 	const struct stranger *strangers;
 	/*
-	 * Finds what a process has beside a runtime that is traced and what collects for itself: a sentence into
-	 * @ret. NULL: there is nothing of the kind.
+	 * Finds a library beside a traced runtime that collects for itself: a sentence into @ret. NULL: there
+	 * is nothing of the kind.
 	 */
 	bool (*beside_it)(pid_t pid, const struct proc_maps *maps, char *ret, size_t size);
 	const struct capture_ops *capture; /* trace/trace_runtime.h */
@@ -102,19 +102,19 @@ struct runtime_ops {
 extern const struct runtime_ops *const probe_runtimes[]; /* NULL-terminated; user/runtime/meson.build */
 
 /*
- * Lists the runtimes mapped by @pid: likely names first, every mapped file only if none of those
- * held one. Returns how many.
+ * Lists the runtimes mapped by @pid: files with likely names first, the others only if none of those was one.
+ * Returns how many.
  */
 size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *ret, size_t max);
 
-/* What files were found to be, by what stat(2) tells of them. A zeroed one is empty and ready. */
+/* What files were found to be, by their stat(2) data. A zeroed one is empty and ready. */
 struct probe_known {
 	struct u64map files; /* index into probe_runtimes + 1; 0: no runtime */
 	const struct stranger *stranger; /* the first that was met; NULL: none */
 };
 void probe_known_release(struct probe_known *known);
 
-/* The same; a file that has not changed since is not opened a second time. */
+/* The same, but opens no file again that has not changed since. */
 size_t probe_find_known(struct probe_known *known, pid_t pid, const struct proc_maps *maps,
 	struct probe_image *ret, size_t max);
 
@@ -126,10 +126,10 @@ size_t probe_find_known(struct probe_known *known, pid_t pid, const struct proc_
 int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err);
 
 /*
- * Plans one image by the first tier, from index *@tier on, that the file allows, and leaves its
- * index in *@tier; a tier with a single-stepped probe yields to a later one with cheap probes, save
- * the watchpoint, which is dearer still. If attaching fails, try again from *@tier + 1. @only: name of the one tier
- * allowed, or NULL. 0, or -ENOENT with the sentences of all tiers that said no.
+ * Plans one image by the first tier, from index *@tier on, that the file allows, and leaves its index in
+ * *@tier; a tier with a single-stepped probe yields to a later one with cheap probes, except the watchpoint,
+ * which costs even more. If attaching fails, try again from *@tier + 1. @only: name of the one tier allowed,
+ * or NULL. 0, or -ENOENT with the sentences of all tiers that said no.
  */
 int probe_plan(pid_t pid, const struct probe_image *image, const char *only, size_t *tier,
 	struct probe_plan *ret, struct err *err);
@@ -155,7 +155,7 @@ int probe_fits(pid_t pid, const struct proc_map *map, const struct probe_plan *p
 /* For runtimes: the address in the file at which @map begins. 0 or -ENOENT. */
 int probe_first_page(const struct elf_file *file, const struct proc_map *map, uint64_t *ret);
 
-/* For runtimes: the debug file of @file, as @pid sees the file system, else as we do. 0 or -ENOENT. */
+/* For runtimes: the debug file of @file, in the file system as @pid sees it, else in ours. 0 or -ENOENT. */
 int probe_open_debug(pid_t pid, const struct proc_map *map, const struct elf_file *file,
 	struct elf_file **ret, struct err *err);
 

@@ -1,4 +1,4 @@
-/* A command line → the files that its programs will be mapped from, asked by a process of its user. */
+/* A command line → the files that its programs will be mapped from, found out by a process of that user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -75,7 +75,7 @@ static pid_t ask_loader(const char *loader, const char *program, int out)
 	if (!freopen("/dev/null", "r", stdin) || !freopen("/dev/null", "w", stderr) ||
 		dup2(out, STDOUT_FILENO) < 0)
 		_exit(127);
-	/* By the name of ldd musl's loader lists as well. */
+	/* musl's loader lists when it is called ldd. */
 	execl(loader, "ldd", "--list", program, (char *)NULL);
 	_exit(127);
 }
@@ -111,7 +111,7 @@ static void tell_libraries(int out, const char *loader, const char *program)
 		waitpid(pid, NULL, 0);
 }
 
-/* What a runtime's launcher loads by a path of its own. */
+/* What a runtime's launcher loads by a path that it knows. */
 static void tell_beside(int out, const char *program)
 {
 	int folder = (int)(strrchr(program, '/') - program);
@@ -145,7 +145,7 @@ static void tell_elf(int out, const char *path, int fd)
 	tell_libraries(out, loader, real); /* by its real path, from which $ORIGIN counts */
 }
 
-/* NAME=value, as env takes it: PATH and what the loader heeds may change. */
+/* NAME=value, as env takes it: PATH and the loader's own variables may change. */
 static bool take_assignment(const char *word)
 {
 	size_t len = strcspn(word, "=");
@@ -215,7 +215,7 @@ static int wait_for(int fd, uint64_t end_ns)
 	return left <= 0 ? 0 : poll(&poller, 1, (int)(left / 1000000) + 1);
 }
 
-/* Everything that is said in time. Returns its length. */
+/* Everything that arrives in time. Returns its length. */
 static size_t listen(int fd, char *text, size_t size)
 {
 	struct timespec now;
@@ -277,7 +277,7 @@ int program_foresee(char *const *argv, int (*become)(void), struct program_files
 	close(pipes[0]);
 	if (pid < 0)
 		return -EAGAIN;
-	kill(pid, SIGKILL); /* it has said all, or takes too long */
+	kill(pid, SIGKILL); /* it is done, or takes too long */
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return take_paths(text, used, ret);

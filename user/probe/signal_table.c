@@ -32,7 +32,7 @@ const struct signal_entry signal_table[] = {
 	{"torch:backward", "libtorch_cpu", "torch:record", 900, GC_KEY_NONE, 0, 0,
 		{{"_ZN5torch8autograd6Engine7executeE*", NULL}}},
 	/*
-	 * PyTorch 1.13, 2.15: once per forward pass, in evaluation too, which nothing else tells apart;
+	 * PyTorch 1.13, 2.15: once per forward pass, in evaluation too, which no other signal shows;
 	 * cross_entropy_loss calls nll_loss_nd.
 	 */
 	{"torch:loss", "libtorch_cpu", NULL, 0, GC_KEY_NONE, 0, 0,

@@ -14,7 +14,7 @@
 
 #define MAX_PATTERNS 48
 #define USER_SITES   8 /* of one function of the user's: overloads, constructors */
-#define NEAR_MOST    8 /* edits, above which names do not resemble each other */
+#define NEAR_MOST    8 /* edits: beyond, names do not resemble each other */
 
 /* What symbols are compared with. */
 struct pattern {
@@ -102,7 +102,7 @@ void signal_near_note(struct signal_near *near, const char *wanted, const char *
 	if (near->count == ARRAY_SIZE(near->best))
 		most = near->best[near->count - 1].distance - 1;
 	if (most > NEAR_MOST)
-		return; /* all of them are as near as can be */
+		return; /* all of them are exact */
 	distance = ends(name, wanted) ? 0 : strstr(name, wanted) ? 1
 					  : edit_distance(wanted, name, most);
 	if (distance > most)
@@ -230,7 +230,7 @@ static void find(struct finder *finder, const struct elf_file *file)
 		elf_file_functions(file, false, visit, finder);
 }
 
-/* Puts a probe for @found into @plan. Functions that no probe can be put on are left out. */
+/* Puts a probe for @found into @plan. Leaves out functions that cannot be probed. */
 static void add_site(const struct elf_file *file, const struct found *found, struct signal_plan *plan)
 {
 	struct signal_site *site = &plan->sites[plan->site_count];

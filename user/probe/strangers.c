@@ -12,7 +12,10 @@
 
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
-/* Kin of no runtime of ours: those come first. Ordered: of two that fit a file, the first is meant. */
+/*
+ * Those unrelated to our runtimes, which list their own first. Ordered: of two that fit a file, the first
+ * counts.
+ */
 static const struct stranger others[] = {
 	{NULL, "node_module_register", "Node.js", "node --trace-gc prints its collections"},
 	{NULL, "_ZN2v87Isolate10GetCurrentEv", "the JavaScript engine V8",
@@ -21,7 +24,7 @@ static const struct stranger others[] = {
 	NO_STRANGER,
 };
 
-/* Static and stripped, as small images of containers have them. */
+/* Static and stripped, as in small container images. */
 static const struct stranger nameless = {NULL, NULL, "a static program without any symbol",
 	"what is in it cannot be told; a build that keeps its symbol table can be looked at"};
 

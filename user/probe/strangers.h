@@ -1,4 +1,4 @@
-/* What gctrace does not trace but knows by name, recognised without running anything of it. */
+/* What gctrace does not trace but knows by name, recognised without running it. */
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ struct stranger {
 	const char *file;   /* how the file's name begins; NULL: any file */
 	const char *symbol; /* that the file defines; NULL: its name is enough */
 	const char *what;   /* "Node.js", after "runs" */
-	const char *remedy; /* what tells of its collections instead */
+	const char *remedy; /* what shows its collections instead */
 };
 
 /* What @file, mapped as @path, makes of a process, or NULL. */
