@@ -155,7 +155,7 @@ static void mark_chosen(struct study *study, const struct strand *strand)
 	}
 }
 
-/* The other threads that show steps by the same sort of signal: joined, or named. */
+/* Joins, or names in a note, the other threads that show steps by the same sort of signal. */
 static int other_threads(
 	struct study *study, const struct choice *list, size_t count, struct step_track *track)
 {
@@ -279,7 +279,7 @@ int steps_auto(struct study *study, struct steps *ret)
 	choices list = {};
 	int r = choose_all(study, choosers, trainers_end, &list);
 
-	/* Others are a process's helpers if some process trains for certain: not even looked at. */
+	/* Others are a process's helpers if some process trains for certain: they are not looked at. */
 	if (!r && !any_trains(&list)) {
 		choices_release(&list);
 		r = choose_all(study, choosers, choosers_end, &list);

@@ -116,8 +116,8 @@ static bool alike(const uint32_t *one, const uint32_t *other, size_t count, uint
 }
 
 /*
- * Drops what begins like a step but is none: of a warm-up, an evaluation. A step has the calls that
- * steps have, or is preceded by one that has them.
+ * Drops what begins like a step but is part of a warm-up or an evaluation. A step has the calls that steps
+ * have, or is preceded by one that has them.
  */
 static void drop_others(
 	const struct sequence *sequence, size_t from, size_t to, uint32_t period, indices *begins)
@@ -273,8 +273,10 @@ static int choose_class(
 	return choose_sequence(study, strand, NULL, ret);
 }
 
-/* One collective a step, of a model whose gradients fit into one bucket, is a step's; but how sure
- * is that? */
+/*
+ * One collective a step, of a model whose gradients fit into one bucket, is a step's; but that is not
+ * certain.
+ */
 int choose_single(struct study *study, const struct strand *strand, struct choice *ret)
 {
 	const struct symbol *only = NULL;

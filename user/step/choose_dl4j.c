@@ -10,7 +10,7 @@
 #define PLENTY	    64	 /* the most updates that make one step, where only their pattern tells */
 #define PRIOR_LOSS  0.75 /* score() reduces a loss as well */
 #define PRIOR_CALLS 0.85 /* by what is called between updates */
-#define PRIOR_ALONE 0.6	 /* nothing tells how many updates make a step: no claim is made */
+#define PRIOR_ALONE 0.6	 /* how many updates make a step is unknown: no claim is made */
 
 static bool is_signal(const struct symbol *symbol, const char *name)
 {
@@ -62,7 +62,7 @@ static size_t losses_between(
 	return with;
 }
 
-/* Of other calls, or of the updaters' names: where they tell how many updates make a step. */
+/* By other calls, or by the updaters' names, where these show how many updates make a step. */
 static int group_by_pattern(struct study *study, const struct strand *strand, struct choice *ret)
 {
 	size_t marks = ret->at.count, symbols = 0;
@@ -98,7 +98,7 @@ int steps_of_dl4j(struct study *study, const struct strand *strand, struct choic
 	ret->class = CLASS_UPDATE;
 	ret->prior = class_prior(CLASS_UPDATE);
 	losses = losses_between(study, strand, &ret->at);
-	/* A mark of a loss may have been missed; a handful of score() alone tells nothing. */
+	/* A mark of a loss may have been missed; a handful of calls of score() alone means nothing. */
 	if (losses >= 3 && losses * PLENTY >= ret->at.count)
 		group_without(study, strand, CLASS_BIT(CLASS_LOSS), &ret->at);
 	else if (ret->at.count >= 3)

@@ -7,7 +7,7 @@
 #include "step_priv.h"
 
 #define NO_LABEL   UINT32_MAX
-#define MAX_INPUTS 1000000000 /* what is more is nonsense */
+#define MAX_INPUTS 1000000000 /* anything above is nonsense */
 #define OFTEN	   8	      /* times as often as another: the other is no step */
 #define FEW_INPUTS 4
 #define BINS	   16 /* of the training, in which a step's program must turn up */
@@ -223,18 +223,18 @@ static bool recurs(const struct unit *unit, const struct unit *pace)
 	return unit->marks >= 3 && unit->bins * 2 >= bins && unit->marks * 65 >= pace->marks;
 }
 
-/* Called now and then beside the other: an average of the weights, a summary. An update of
- * gradients that were accumulated that often would say so in its name. */
-static bool seldom(const struct study *study, const struct unit *one, const struct unit *other)
+/* Whether @one is called only now and then compared with @other, as an average of the weights or a summary is.
+ * The name of an update of gradients accumulated over that many calls would say so. */
+static bool is_rare_beside(const struct study *study, const struct unit *one, const struct unit *other)
 {
 	return one->marks * OFTEN < other->marks &&
 	       (name_score(study, one) < 2 || name_score(study, one) <= name_score(study, other));
 }
 
 /*
- * Of two programs that both recur, whether @one is rather the step: the one with more inputs,
- * because the step takes parameters, optimizer state and batch. About as many: what the names say,
- * then the busier one.
+ * Of two programs that both recur, whether @one is more likely the step: the one with more inputs, because
+ * the step takes parameters, optimizer state and batch. With about as many: the one whose name says so, then
+ * the busier one.
  */
 static bool better(const struct study *study, const struct unit *one, const struct unit *other)
 {
@@ -243,7 +243,7 @@ static bool better(const struct study *study, const struct unit *one, const stru
 
 	if ((score <= -2) != (other_score <= -2)) /* a name of something else */
 		return score > other_score;
-	if (seldom(study, one, other) || seldom(study, other, one))
+	if (is_rare_beside(study, one, other) || is_rare_beside(study, other, one))
 		return one->marks > other->marks;
 	if (its < 0.75 * others || others < 0.75 * its)
 		return its > others;
@@ -360,8 +360,9 @@ static int take_unit(struct study *study, const struct strand *strand,
 	return r ? r : 1;
 }
 
-/* With so few inputs it may be any operation: only the pattern of all of them tells, if there is
- * one. */
+/*
+ * With so few inputs it may be any operation: only a pattern of all of them, if there is one, shows the step.
+ */
 static int take_operations(struct study *study, const struct strand *strand,
 	const struct programs *programs, const struct unit *step, struct choice *ret)
 {

@@ -41,8 +41,8 @@ static int presence_of(struct study *study, const struct strand *strand, const i
 }
 
 /*
- * An update needs a gradient: updates without a backward pass between them are one step's. A mark
- * of it may have been lost, but hardly the batch's and the loss's with it.
+ * An update needs a gradient: updates without a backward pass between them are one step's. Its mark may have
+ * been lost, but hardly those of the batch and the loss as well.
  */
 static int group_updates(struct study *study, const struct strand *strand, indices *at)
 {
@@ -66,9 +66,9 @@ static int group_updates(struct study *study, const struct strand *strand, indic
 }
 
 /*
- * Marks between which no batch was fetched belong to one step: the two networks of a GAN. Not when
- * batches come in bursts (an evaluation's) or too rarely (a chunk that many steps share). 1:
- * batches told, 0, -ENOMEM.
+ * Marks between which no batch was fetched belong to one step: the two networks of a GAN. Not when batches
+ * come in bursts (an evaluation's) or too rarely (a chunk that many steps share). 1: batches decided, 0,
+ * -ENOMEM.
  */
 static int group_by_load(struct study *study, const struct strand *strand, indices *at)
 {
@@ -122,8 +122,7 @@ int steps_of_updates(struct study *study, const struct strand *strand, struct ch
 		r = group_updates(study, strand, &ret->at);
 	if (!r)
 		r = group_by_load(study, strand, &ret->at);
-	if (!r) /* Optimizers of several classes; then those that only their gradients tell apart.
-		 */
+	if (!r) /* Optimizers of several classes; then those told apart only by their gradients. */
 		r = group_by_kind(study, strand, CLASS_BIT(CLASS_UPDATE), 8, &ret->at);
 	if (!r)
 		r = group_by_kind(study, strand, CLASS_BIT(CLASS_BACKWARD) | CLASS_BIT(CLASS_ZERO),
@@ -138,8 +137,7 @@ int steps_of_updates(struct study *study, const struct strand *strand, struct ch
 	return 1;
 }
 
-/* Whether much of the training went by while the signal was let go, so that backward passes tell
- * more. */
+/* Whether much of the training went by while the signal was let go, so that backward passes say more. */
 static bool misses_much(const struct study *study, const struct strand *strand, const indices *at)
 {
 	size_t seen = 0, missed = 0;
@@ -168,8 +166,7 @@ int choose_update(struct study *study, const struct strand *strand, struct choic
 	return r > 0 && misses_much(study, strand, &ret->at) ? 0 : r;
 }
 
-/* Zeroed gradients or batches tell how many backward passes make a step. 1, 0: neither does,
- * -ENOMEM. */
+/* Zeroed gradients or batches show how many backward passes make a step. 1, 0: neither does, -ENOMEM. */
 static int group_backwards(struct study *study, const struct strand *strand, indices *at)
 {
 	struct presence zero;
@@ -240,8 +237,10 @@ int choose_load(struct study *study, const struct strand *strand, struct choice 
 	return 1;
 }
 
-/* Whether marks come a few at a time: calls within calls, or a loop within a step. Time may tell
- * that much. */
+/*
+ * Whether marks come a few at a time: calls within calls, or a loop within a step. This much may be read from
+ * times.
+ */
 static size_t bursts(const struct strand *strand, const indices *at)
 {
 	size_t count = at->count - 1, close = 0;

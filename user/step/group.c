@@ -81,8 +81,8 @@ static uint32_t kind_weight(const struct kinds *kinds, uint32_t kind)
 }
 
 /*
- * What an odd interval stands for: the largest common kind that it holds, because an evaluation or
- * the end of an epoch only adds to an interval; itself, if there is none.
+ * What an odd interval stands for: the largest common kind within it, because an evaluation or the end of an
+ * epoch only adds calls; itself, if there is none.
  */
 static uint32_t stands_for(const struct kinds *kinds, uint32_t kind, const indices *common)
 {

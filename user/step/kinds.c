@@ -32,8 +32,10 @@ static void assign_columns(struct study *study, const struct strand *strand, uin
 	}
 }
 
-/* The kind with these counts, new or known. A full hash table of odd kinds is no danger: kinds are
- * bounded by the intervals. 0 or -ENOMEM. */
+/*
+ * The kind with these counts, new or known. The hash table cannot grow out of bounds: there are no more kinds
+ * than intervals. 0 or -ENOMEM.
+ */
 static int kind_of(struct kinds *kinds, struct u64map *index, const uint16_t *counts, uint32_t *ret)
 {
 	size_t bytes = kinds->columns * sizeof(*counts);

@@ -8,10 +8,10 @@
 #define STRETCH	     16384 /* symbols that are compared with each other */
 #define MATCH_LEAST  0.8
 #define MATCH_SLACK  0.005 /* of the best: a shorter period that matches as well is the period */
-#define WARM_UP	     256   /* symbols: of more than that the first quarter does not tell */
+#define WARM_UP	     256   /* symbols: of longer periods the first quarter is no sample */
 #define SCORE_LEAST  0.2   /* of what begins a step: a stretch may hold several batch sizes */
-#define MANY_STEPS   20	   /* more than a model has layers that do not fill it */
-#define MATCH_ENOUGH 0.95  /* other stretches are not asked */
+#define MANY_STEPS   20	   /* more than a model has layers, where they do not fill it */
+#define MATCH_ENOUGH 0.95  /* no other stretch is tried then */
 
 static size_t matches(const uint32_t *sequence, size_t count, uint32_t length)
 {

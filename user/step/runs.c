@@ -30,7 +30,7 @@ static uint64_t select_rank(uint64_t *values, size_t count, size_t rank)
 	size_t low = 0, high = count; /* rank is in [low, high) */
 
 	while (high - low > 32) {
-		/* Mixed, so that nobody can lay out a file that makes this slow. */
+		/* Mixed, so that no crafted file can make this slow. */
 		uint64_t pivot = values[low + u64_mix(low ^ (high << 20)) % (high - low)];
 		size_t less = low, more = high; /* [low, less) < pivot, [more, high) > pivot */
 
@@ -86,7 +86,7 @@ int runs_find(const uint32_t *counts, size_t count, runs *ret, double *ret_share
 	for (size_t i = 0; i < count; i++) {
 		if ((!run || counts[i] != run->value) &&
 			(settles(counts, count, i) || (!run && !i))) {
-			/* What began before anything had settled belongs to the first that does. */
+			/* Whatever comes before the first settled run belongs to that run. */
 			bool early = run && ret->count == 1 && !settles(counts, count, 0);
 
 			if (!early) {

@@ -1,7 +1,7 @@
 /*
- * Steps. In: the marks of all candidate signals of a recording. Out: for each process that trains,
- * its steps, the signal that told, and how far to trust it. Pure analysis: can be repeated with
- * another choice on the same recording.
+ * Steps. In: the marks of all candidate signals of a recording. Out: for each process that trains, its steps,
+ * the signal that told, and how far to trust it. Pure analysis: it can be repeated on the same recording with
+ * another choice.
  */
 #pragma once
 

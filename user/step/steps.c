@@ -1,4 +1,4 @@
-/* Marks and the user's wish → the steps of every process; windows where the user wants them. */
+/* Marks and a step_spec → the steps of every process, or windows. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ int steps_windows(const struct study *study, uint64_t window_ns, struct steps *r
 	return r;
 }
 
-/* There were places to probe, and no call of any was seen. */
+/* There were places to probe, but no call of any was seen. */
 static void say_silent(const struct recording *recording, struct steps *ret)
 {
 	size_t probed = 0, all = recording->signals.count;
@@ -193,7 +193,7 @@ static int find(
 	return candidates_list(study, ret);
 }
 
-/* Marks that were not kept leave steps unknown: said wherever the steps are. */
+/* Steps after the last mark that was kept are unknown: each track says so. */
 static void say_until(const struct recording *recording, struct steps *steps)
 {
 	uint64_t until_ns = recording->steps_until_ns;

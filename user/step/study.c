@@ -100,8 +100,7 @@ static uint32_t symbol_of(
 	return symbol->strand == SKIPPED ? SKIPPED : id - 1;
 }
 
-/* Books @line under its symbol. Lines of series or signals that nobody has described are passed
- * over. */
+/* Counts @line for its symbol. Lines of unknown series or signals are skipped. */
 static int take_line(
 	struct gathering *g, size_t index, const struct step_line *line, const char *keep)
 {

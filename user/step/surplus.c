@@ -15,7 +15,7 @@
 
 #define REACH	   16 /* intervals on either side that say what is usual */
 #define EXTRA	   3  /* calls beyond the usual, at least */
-#define MANY	   10 /* and more than MANY_TIMES the usual: no doubt what the time went to */
+#define MANY	   10 /* and more than MANY_TIMES the usual: certainly where the time went */
 #define MANY_TIMES 5
 
 static uint64_t start_of(const struct choice *choice, size_t i)
@@ -30,7 +30,7 @@ uint64_t surplus_typical(const struct choice *choice, size_t i)
 	size_t count = 0, last = choice->at.count - 1;
 	size_t from = i > REACH ? i - REACH : 0, to = i + REACH;
 
-	/* As many as there can be, at the ends too. */
+	/* As many as possible, at the ends too. */
 	if (to >= last)
 		from = last > 2 * REACH ? last - 2 * REACH : 0;
 	for (size_t j = from; j < last && count < 2 * REACH + 1; j++)
@@ -56,8 +56,8 @@ static void usual_counts(const struct kinds *kinds, size_t i, size_t count, uint
 }
 
 /*
- * The columns in which interval @i has far more than usual, as bits. *ret_many: so many more that
- * nothing else needs to be known.
+ * The columns in which interval @i has far more than usual, as bits. *ret_many: so many more that this alone
+ * decides.
  */
 static uint32_t surplus_columns(const struct kinds *kinds, size_t i, size_t count, bool *ret_many)
 {

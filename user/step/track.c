@@ -84,7 +84,7 @@ static int make_steps(struct study *study, const struct choice *choice, struct s
 	return r;
 }
 
-/* Under PyTorch losses alone tell an evaluation. */
+/* Under PyTorch only losses show an evaluation. */
 static void note_blind(
 	const struct study *study, const struct choice *choice, struct step_track *track)
 {
@@ -108,7 +108,7 @@ static int measure(struct step_track *track)
 	if (!durations)
 		return -ENOMEM;
 	if (count > 1)
-		count--; /* the last one's end is a guess */
+		count--; /* the last one's end is estimated */
 	for (size_t i = 0; i < count; i++)
 		durations[i] = track->steps.items[i].end_ns - track->steps.items[i].start_ns;
 	track->period_ns = median_of(durations, count);
@@ -268,7 +268,7 @@ static void note_few(struct step_track *track)
 			track->steps.count);
 }
 
-#define LATE_NS 10000000ull /* sooner than that after the collector's, probes were placed with them */
+#define LATE_NS 10000000ull /* sooner after the collector's than this, the probes were attached together */
 
 bool seen_late(const struct recording *recording, uint32_t process, uint64_t seen_ns)
 {
