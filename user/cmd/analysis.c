@@ -56,7 +56,7 @@ static uint64_t last_moment(const struct analysis *analysis)
 	return end_ns;
 }
 
-/* What --step said when the recording was made, unless that makes no sense here. */
+/* What --step said when the recording was made, if that can be parsed. */
 static struct step_spec asked_for(const struct recording *recording)
 {
 	struct step_spec spec = {.way = STEP_AUTO};
@@ -79,7 +79,7 @@ static int find_steps(struct analysis *analysis, const struct step_spec *spec, s
 
 	if (r != -ENOENT || spec)
 		return r;
-	/* The signal asked for never fired: say so, and find another. */
+	/* The signal asked for never fired: say so, and choose one automatically. */
 	log_warning("%s", err->text);
 	recorded = (struct step_spec){.way = STEP_AUTO};
 	return steps_find(recording, &analysis->marks, end_ns, &recorded, &analysis->steps, err);

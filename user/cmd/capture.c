@@ -25,8 +25,8 @@
 #include "text.h"
 
 #define TICK_NS	     100000000ull  /* the ring is drained ten times a second, or when a quarter full */
-#define FIRST_TICK_NS 5000000ull   /* what collects all the time shows at once */
-#define COMMIT_NS    1000000000ull /* what SIGKILL can take from a recording */
+#define FIRST_TICK_NS 5000000ull   /* something that collects all the time shows at once */
+#define COMMIT_NS    1000000000ull /* the most that SIGKILL can take from a recording */
 #define LONG_PAUSE_NS 1000000000ull /* shown while it still runs */
 
 static void show_running(struct capture *capture)
@@ -80,7 +80,7 @@ static int turn(struct capture *capture)
 	return 0;
 }
 
-/* Those from the keyboard reached the workload by themselves. */
+/* Signals from the keyboard have reached the workload already. */
 static void on_signal(struct capture *capture)
 {
 	struct signalfd_siginfo info;
@@ -126,8 +126,8 @@ static int prepare_poll(struct capture *capture)
 	return r ? r : add_to_poll(capture, trace_fd(capture->trace));
 }
 
-/* Where every core is busy with collections, a reader that waits its turn loses records. */
-static int hurry(void)
+/* On a machine whose cores are all busy, a reader of ordinary priority loses records. Returns the old one. */
+static int raise_priority(void)
 {
 	int before = getpriority(PRIO_PROCESS, 0);
 
@@ -158,7 +158,7 @@ static int loop(struct capture *capture)
 	return r;
 }
 
-/* Where the workload's runtime can be foreseen, its probes are in place before it begins. */
+/* Puts the probes in place before the workload starts, where its runtime can be foreseen. */
 static void foresee(struct capture *capture)
 {
 	struct program_files files = {};
@@ -252,10 +252,10 @@ static int show_end(struct capture *capture)
 	return status;
 }
 
-/* Drains until it is over, ahead of the workload. What comes after may wait its turn. */
+/* Drains at raised priority until it is over; what comes after runs at the old one. */
 static int drain(struct capture *capture, int *ret)
 {
-	int before = hurry(), r = loop(capture);
+	int before = raise_priority(), r = loop(capture);
 
 	*ret = r ? r : trace_finish(capture->trace);
 	setpriority(PRIO_PROCESS, 0, before);
@@ -264,7 +264,7 @@ static int drain(struct capture *capture, int *ret)
 	return r;
 }
 
-/* Says what came of the recording, whose last word was @r. */
+/* Reports the recording's outcome, @r. */
 static int finish(struct capture *capture, int r)
 {
 	int status;
@@ -282,7 +282,7 @@ static int finish(struct capture *capture, int r)
 	return r ? EXIT_FAILED : status;
 }
 
-/* From the first target to the last word. Returns an exit status. */
+/* From the first target to the final report. Returns an exit status. */
 static int capture_session(struct capture *capture)
 {
 	struct err err = {};

@@ -71,9 +71,9 @@ int child_release(struct capture_child *child, struct err *err);
 /* Collects its end, if it has come. */
 void child_reap(struct capture_child *child);
 
-/* From here on it is sent by a handler what we are sent of @signals, which were blocked. */
+/* From here on a handler forwards to it the @signals that we receive, which were blocked until now. */
 void child_pass_signals(const struct capture_child *child, const sigset_t *signals);
 
-/* Waits for its end; one that was never let go is killed. Returns whether it had been let go. */
+/* Waits for its end; kills it if it was never released. Returns whether it had been. */
 bool child_finish(struct capture_child *child);
 int child_exit_status(const struct capture_child *child);

@@ -16,7 +16,7 @@ struct capture {
 	struct store_writer *store;
 	struct store_reader *reader; /* of what was recorded, for the report at the end */
 	char path[PATH_MAX]; /* of the recording, or "in FOLDER" where it is temporary */
-	bool temporary;	     /* nobody asked for it: it has no name, and goes with this process */
+	bool temporary;	     /* without -o: it has no name, and goes with this process */
 	bool settled;	     /* it is at its path */
 	bool said;	     /* why it could not be written */
 	uint64_t paused_from_ns, paused_until_ns; /* the pause that came last */
@@ -40,10 +40,7 @@ extern const struct trace_sink capture_sink;
  * recording, and memory does not grow with time. An exit status, with a sentence printed.
  */
 int capture_open_store(struct capture *capture);
-/*
- * What traces takes the place of an older recording; what could not does not. An exit status, with
- * a sentence printed.
- */
+/* Replaces an older recording, once tracing has begun. An exit status, with a sentence printed. */
 int capture_settle_store(struct capture *capture);
 
 /* Writes what has been told so far. 0 or -errno. */

@@ -117,8 +117,8 @@ static int on_pause(void *arg, const struct pause *pause)
 	return r ? r : store_put_pause(capture->store, pause);
 }
 
-/* Not what is hidden, nor what the line of the pause that came of a System.gc() has told already. */
-static bool stall_tells_more(const struct capture *capture, const struct stall *stall)
+/* Leaves out what is filtered, and a System.gc() that the line of its pause already covers. */
+static bool stall_is_shown(const struct capture *capture, const struct stall *stall)
 {
 	uint64_t length_ns = stall->end_ns - stall->start_ns;
 	uint64_t paused_ns = capture->paused_until_ns - capture->paused_from_ns;
@@ -138,7 +138,7 @@ static int on_stall(void *arg, const struct stall *stall)
 
 	if (capture->lines && capture->options->json) {
 		json_stall(capture->out, recording, stacks, stall, NULL);
-	} else if (capture->lines && stall_tells_more(capture, stall) &&
+	} else if (capture->lines && stall_is_shown(capture, stall) &&
 		live_lines_take_stall(&capture->shown_lines, stall->end_ns,
 			stall->end_ns - stall->start_ns)) {
 		capture_show_header(capture, NULL);

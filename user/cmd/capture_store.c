@@ -56,7 +56,7 @@ int capture_commit(struct capture *capture)
 	return r ? r : store_commit(capture->store);
 }
 
-/* After a failure: what of the recording there is, by reading it. */
+/* After a failure: says, by reading it, how much of the recording there is. */
 static void tell_rest(const struct capture *capture)
 {
 	struct store_reader *reader = NULL;
@@ -94,7 +94,7 @@ int capture_close(struct capture *capture, struct recording recording, struct er
 		recording.complete = false;
 		r = store_put_drop(store, &capture->limit);
 	}
-	/* One that has failed already is closed too: what it lost is a fact of it. */
+	/* One that has failed already is closed too, so that it records what it lost. */
 	r = shown && !r ? store_close_to_read(store, &recording, &capture->reader, err)
 			: store_close(store, &recording, err);
 	caller_rest();

@@ -14,8 +14,8 @@
 #include "log.h"
 
 /*
- * The new process: waits at the gate, then becomes the workload or says why it cannot. A gate that closes
- * without a word is that of a tracer that died: nothing may run untraced.
+ * The new process: waits at the gate, then becomes the workload or says why it cannot. If the gate closes
+ * without a byte, the tracer has died: nothing may run untraced.
  */
 static void __attribute__((noreturn)) become_workload(char **argv, int gate, int complaint)
 {
@@ -77,9 +77,9 @@ int child_release(struct capture_child *child, struct err *err)
 	return err_set(err, code, "%s cannot be run: %s", child->name, strerror(code));
 }
 
-static volatile sig_atomic_t workload; /* who is sent what we are sent; 0: nobody */
+static volatile sig_atomic_t workload; /* who our signals are forwarded to; 0: nobody */
 
-/* What the kernel sends, as from a keyboard, it sends to all of the terminal's group. */
+/* Signals from the kernel, as from a keyboard, go to the whole foreground process group. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	int saved = errno;
@@ -118,7 +118,7 @@ bool child_finish(struct capture_child *child)
 		return released;
 	if (!released)
 		kill(child->pid, SIGKILL);
-	/* Its number is its own until it is reaped. */
+	/* Its pid is not reused until it is reaped. */
 	while (waitid(P_PID, (id_t)child->pid, &end, WEXITED | WNOWAIT) < 0 && errno == EINTR)
 		;
 	workload = 0;

@@ -90,7 +90,7 @@ static bool is_worse(const struct comparison *item, double tolerance)
 	return (share ? item->after - item->before : item->change) > tolerance;
 }
 
-/* Only what a training run is judged by counts: step times and the share that GC costs. */
+/* Only step times and the share that GC costs count as a regression. */
 static bool regressed(const struct comparisons *comparisons, double tolerance)
 {
 	static const char *const judged[] = {"step.mean", "cost.share", "pause.share"};
@@ -105,7 +105,7 @@ static bool regressed(const struct comparisons *comparisons, double tolerance)
 	return false;
 }
 
-/* What cannot be told from complete recordings alone is no clean bill. */
+/* Incomplete recordings cannot prove that nothing got worse. */
 static int judge(const struct diff_options *options, const struct analysis *before,
 	const struct analysis *after, const struct comparisons *comparisons)
 {

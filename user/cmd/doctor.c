@@ -92,7 +92,7 @@ static const char *without_tier(const char *text, const char *tier)
 	return !strncmp(text, tier, len) && !strncmp(text + len, ": ", 2) ? text + len + 2 : text;
 }
 
-/* Every tier's own word on one image, and which of them would serve. */
+/* What every tier says of one image, and which would be used. */
 static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_image *image)
 {
 	struct probe_plan *plan = malloc(sizeof(*plan));
@@ -293,7 +293,7 @@ static int parse(int argc, char **argv, struct doctor *ret)
 	return EXIT_OK;
 }
 
-/* Candidates of a recording, or of a process that is listened to for a while. */
+/* Candidates of a recording, or of a process observed for a while. */
 static int show_steps(const struct doctor *doctor)
 {
 	struct capture_options options = {};

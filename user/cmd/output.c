@@ -76,7 +76,7 @@ static int open_temporary(struct output *output, mode_t mode)
 	return fd < 0 ? -errno : fd;
 }
 
-/* As who called sudo. A descriptor or -errno with a sentence. */
+/* With the rights of the user who called sudo. A descriptor or -errno with a sentence. */
 static int open_as_caller(struct output *output, struct err *err)
 {
 	struct stat old = {};
@@ -92,7 +92,7 @@ static int open_as_caller(struct output *output, struct err *err)
 	} else {
 		fd = r ? r : open_temporary(output, 0666);
 		errno = fd < 0 ? -fd : errno;
-		/* Who may read the old file may read the new one, and nobody else. */
+		/* The new file gets the old one's mode and no more. */
 		if (fd >= 0 && old.st_ino)
 			fchmod(fd, old.st_mode & 0777);
 	}
@@ -127,7 +127,7 @@ int output_open(struct output *ret, const char *path, struct err *err)
 	return 0;
 }
 
-/* The whole file takes its name, or what there is of it goes. 0 or -errno. */
+/* Renames the complete file, or removes an incomplete one. 0 or -errno. */
 static int settle(struct output *output, int r)
 {
 	if (output->folder < 0)
@@ -150,7 +150,7 @@ int output_close(struct output *output, int r, struct err *err)
 	if (output->path && fclose(output->stream) && !error)
 		error = errno;
 	if (!output->path)
-		error = 0; /* streams_close() tells, and once */
+		error = 0; /* streams_close() reports it, once */
 	acting = caller_act(err);
 	if (!acting) {
 		int settled = settle(output, r ? r : -error);

@@ -5,8 +5,8 @@
 #include "log.h"
 #include "mem.h"
 
-#define SPARED_BYTES (64ull << 20) /* left to others, or a 20th of the disk if that is less, … */
-#define SMALL_DISK   (80ull << 20) /* … but of one so small nothing: it was made for this */
+#define SPARED_BYTES (64ull << 20) /* kept free for others, or a 20th of the disk if that is less, … */
+#define SMALL_DISK   (80ull << 20) /* … but nothing of one this small: it was made for the recording */
 
 static uint64_t spared(uint64_t disk_bytes)
 {

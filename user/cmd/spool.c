@@ -63,7 +63,7 @@ static int spool(const char *folder, char path[PATH_MAX])
 	return r;
 }
 
-/* The copy is none of the user's business. */
+/* Messages should not name the temporary copy. */
 static void name_stdin(struct err *err, const char *path)
 {
 	char *at = err ? strstr(err->text, path) : NULL;

@@ -47,7 +47,7 @@ int streams_close(int status)
 		error = errno;
 		broken = true;
 	}
-	if (!broken || streams_reader_left() || status == EXIT_FAILED) /* which was told */
+	if (!broken || streams_reader_left() || status == EXIT_FAILED) /* which has been reported */
 		return status;
 	log_error("stdout could not be written in full%s%s", error ? ": " : "", error ? strerror(error) : "");
 	return status ? status : EXIT_FAILED;

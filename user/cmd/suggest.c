@@ -8,7 +8,7 @@
 
 #define TYPED_BYTES 32
 
-/* Letters that may be wrong in a word of this length: two make an exchange. */
+/* Letters that may be wrong in a word of this length; two exchanged ones count as two. */
 static unsigned int tolerance(const char *typed)
 {
 	return strlen(typed) < 4 ? 1 : 2;
