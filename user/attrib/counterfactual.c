@@ -89,8 +89,8 @@ static void first_look_release(struct first_look *look)
 	free(look->limit_ns);
 }
 
-/* Whether their pauses stand out from what makes these steps differ from each other. */
-static bool tells(const struct population *population, const uint64_t *limit_ns)
+/* Whether the overlap of these steps exceeds the noise between them. */
+static bool stands_out(const struct population *population, const uint64_t *limit_ns)
 {
 	double overlap = 0, variance = 0;
 
@@ -104,11 +104,11 @@ static bool tells(const struct population *population, const uint64_t *limit_ns)
 }
 
 /*
- * Reference steps that have pauses themselves stand for their time without them, as if all of it
- * had been paid. If the longer pauses show that less is paid, so it may be for these, and for what
- * is held against them: by how much the cost may be too high then.
+ * By how much the cost may be too high. A reference step that has pauses itself enters without their time, as if
+ * each had cost its full length. If the longer pauses turn out to cost less than that, so may these, and what
+ * is compared with them is overestimated by as much.
  */
-static double doubt_of(const struct population *population, const struct reference *reference,
+static double overestimate_of(const struct population *population, const struct reference *reference,
 	const uint64_t *limit_ns)
 {
 	double known = 0, paid = 0, longer = 0;
@@ -137,11 +137,11 @@ static double doubt_of(const struct population *population, const struct referen
 }
 
 /*
- * Steps with pauses that are slower than base and pauses explain do other work as well: to read a
- * shard, say, which allocates. They are held against the lighter ones among themselves.
+ * Steps with pauses that are slower than their base and their pauses explain do other work as well, such as
+ * reading a shard, which allocates. They are compared with the lighter ones among themselves.
  */
-static int look_again(const struct step_track *track, struct track_cost *cost, uint64_t *limit_ns,
-	double *doubt_ns)
+static int judge_slow_steps(const struct step_track *track, struct track_cost *cost, uint64_t *limit_ns,
+	double *overestimate_ns)
 {
 	_cleanup_(reference_release) struct reference reference = {};
 	_cleanup_(population_release) struct population slow = {};
@@ -158,8 +158,8 @@ static int look_again(const struct step_track *track, struct track_cost *cost, u
 		return r;
 	reference_bases(&slow, &reference);
 	reference_limits(&slow, &reference, limit_ns);
-	if (tells(&slow, limit_ns))
-		*doubt_ns += doubt_of(&slow, &reference, limit_ns);
+	if (stands_out(&slow, limit_ns))
+		*overestimate_ns += overestimate_of(&slow, &reference, limit_ns);
 	else
 		first_look_restore(&slow, &look, limit_ns);
 	return 0;
@@ -170,7 +170,7 @@ int counterfactual_track(const struct step_track *track, struct track_cost *cost
 	_cleanup_(reference_release) struct reference reference = {};
 	_cleanup_(population_release) struct population all = {};
 	_cleanup_free_ uint64_t *limit_ns = NULL;
-	double doubt_ns;
+	double overestimate_ns;
 	int r;
 
 	if (track->steps.count < STEPS_NEEDED || !track->measured) {
@@ -185,10 +185,10 @@ int counterfactual_track(const struct step_track *track, struct track_cost *cost
 		return r;
 	reference_bases(&all, &reference);
 	reference_limits(&all, &reference, limit_ns);
-	doubt_ns = cost->base == BASE_REMAINDER ? doubt_of(&all, &reference, limit_ns) : 0;
-	r = look_again(track, cost, limit_ns, &doubt_ns);
+	overestimate_ns = cost->base == BASE_REMAINDER ? overestimate_of(&all, &reference, limit_ns) : 0;
+	r = judge_slow_steps(track, cost, limit_ns, &overestimate_ns);
 	if (r)
 		return r;
 	set_costs(track, cost);
-	return estimate_cost(track, &reference, limit_ns, doubt_ns, cost);
+	return estimate_cost(track, &reference, limit_ns, overestimate_ns, cost);
 }

@@ -69,8 +69,8 @@ void reference_limits(
 
 /*
  * Sets @cost's estimate. @limit_ns, by step: one farther from its base than this differs for
- * another reason than chance. @doubt_ns: as much lower than estimated the cost may be, beside what
+ * another reason than chance. @overestimate_ns: as much lower than estimated the cost may be, beside what
  * chance does. 0 or -ENOMEM.
  */
 int estimate_cost(const struct step_track *track, const struct reference *reference,
-	const uint64_t *limit_ns, double doubt_ns, struct track_cost *cost);
+	const uint64_t *limit_ns, double overestimate_ns, struct track_cost *cost);

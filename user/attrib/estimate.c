@@ -184,7 +184,7 @@ static void set_interval(const struct block *blocks, size_t count, const struct 
 }
 
 int estimate_cost(const struct step_track *track, const struct reference *reference,
-	const uint64_t *limit_ns, double doubt_ns, struct track_cost *cost)
+	const uint64_t *limit_ns, double overestimate_ns, struct track_cost *cost)
 {
 	_cleanup_free_ double *shares = calloc(RESAMPLES, sizeof(*shares));
 	_cleanup_free_ struct block *blocks = NULL;
@@ -203,6 +203,6 @@ int estimate_cost(const struct step_track *track, const struct reference *refere
 	high = estimate + noise;
 	set_interval(blocks, count, &sum, shares, &low, &high);
 	cost->cost = (struct cost_estimate){within(estimate, cost->overlap_ns),
-		within(low - doubt_ns, cost->overlap_ns), within(high, cost->overlap_ns)};
+		within(low - overestimate_ns, cost->overlap_ns), within(high, cost->overlap_ns)};
 	return 0;
 }

@@ -45,7 +45,7 @@ int store_put_thread(struct store_writer *writer, const struct thread *thread);
 int store_put_stacks(struct store_writer *writer, const struct stack_table *stacks);
 /*
  * A pause with PAUSE_HAS_FACTS is written with them, if its runtime has been put. Stacks and strings that a pause, stall or
- * phase names must have been put before it. One that ends before it begins is refused with -EINVAL.
+ * phase names must have been put before it. One whose end is before its start is refused with -EINVAL.
  */
 int store_put_pause(struct store_writer *writer, const struct pause *pause);
 int store_put_stall(struct store_writer *writer, const struct stall *stall);

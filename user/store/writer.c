@@ -136,7 +136,7 @@ int store_commit(struct store_writer *writer)
 
 const char *store_writer_error(const struct store_writer *writer)
 {
-	return writer->failed ? writer->error.text : "it ends before it begins";
+	return writer->failed ? writer->error.text : "its end is before its start";
 }
 
 int writer_prepare(struct store_writer *writer)

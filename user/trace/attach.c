@@ -182,49 +182,49 @@ int trace_attach_hook(struct trace *trace, const char *path, uint64_t offset)
 	return slot ? uprobe_attach(trace->bpf->progs.on_maps_changed, &place, slot) : -ENOMEM;
 }
 
-/* One probe of an image, to be taken away. */
-struct parting {
+/* One probe of an image that is being removed. */
+struct removal {
 	struct uprobe probe;
 	pthread_t thread;
 	bool threaded;
 };
 
-static void *part(void *arg)
+static void *remove_probe(void *arg)
 {
-	struct parting *parting = arg;
+	struct removal *removal = arg;
 
-	uprobe_detach(&parting->probe);
+	uprobe_detach(&removal->probe);
 	return NULL;
 }
 
-#define PARTINGS 32 /* at a time */
+#define REMOVALS 32 /* at a time */
 
-static void part_all(struct parting *partings, size_t count)
+static void remove_all(struct removal *removals, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		partings[i].threaded = i + 1 < count &&
-			!pthread_create(&partings[i].thread, NULL, part, &partings[i]);
-		if (!partings[i].threaded)
-			part(&partings[i]);
+		removals[i].threaded = i + 1 < count &&
+			!pthread_create(&removals[i].thread, NULL, remove_probe, &removals[i]);
+		if (!removals[i].threaded)
+			remove_probe(&removals[i]);
 	}
 	for (size_t i = 0; i < count; i++)
-		if (partings[i].threaded)
-			pthread_join(partings[i].thread, NULL);
+		if (removals[i].threaded)
+			pthread_join(removals[i].thread, NULL);
 }
 
 /*
- * For each probe that goes the kernel waits, some 100 ms, until no CPU can still be in it. They wait
- * together.
+ * Removing a probe takes about 100 ms, in which the kernel waits until no CPU can still be in it. They are
+ * removed in parallel.
  */
 void trace_detach(struct image *image)
 {
-	struct parting partings[PARTINGS];
+	struct removal removals[REMOVALS];
 	size_t count = image->probes.count;
 
 	for (size_t i = 0; i < count; i++) {
-		partings[i % PARTINGS] = (struct parting){.probe = image->probes.items[i]};
-		if (i % PARTINGS == PARTINGS - 1 || i + 1 == count)
-			part_all(partings, i % PARTINGS + 1);
+		removals[i % REMOVALS] = (struct removal){.probe = image->probes.items[i]};
+		if (i % REMOVALS == REMOVALS - 1 || i + 1 == count)
+			remove_all(removals, i % REMOVALS + 1);
 	}
 	vec_free(&image->probes);
 }

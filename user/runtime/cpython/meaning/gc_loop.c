@@ -14,7 +14,7 @@
 #define GARBAGE_PART	0.2	 /* of the heap: as much garbage may be alive */
 #define GARBAGE_LEAST	100000.0 /* objects; so much may be in any case */
 #define RSS_PART	0.1	 /* of resident memory, where the garbage's size is known */
-#define COLDER		1.5	 /* what is seldom collected no cache holds: dearer, at worst */
+#define COLDER		1.5	 /* a rare collection finds its objects out of cache: the most it may cost more */
 #define MOST_STEPS	10000.0
 #define NEXT_TO_NOTHING 100.0 /* objects that a manual collection frees */
 #define FULL_AFTER	121.0 /* young collections, at least, before a full one */
