@@ -33,7 +33,7 @@ static const struct command *find(const char *name)
 /* What was meant: a verb, a process, a recording. */
 static int no_verb(const char *typed)
 {
-	const char *nearest = suggest_verb(typed), *end = strrchr(typed, '.');
+	const char *nearest = suggest_verb(commands, typed), *end = strrchr(typed, '.');
 	char hint[64] = "";
 
 	if (nearest)

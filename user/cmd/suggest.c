@@ -14,17 +14,17 @@ static unsigned int tolerance(const char *typed)
 	return strlen(typed) < 4 ? 1 : 2;
 }
 
-const char *suggest_verb(const char *typed)
+const char *suggest_verb(const struct command *const *verbs, const char *typed)
 {
 	unsigned int least = tolerance(typed) + 1;
 	const char *nearest = NULL;
 
-	for (size_t i = 1; commands[i]; i++) {
-		unsigned int far = edit_distance(typed, commands[i]->name, least);
+	for (size_t i = 1; verbs[i]; i++) {
+		unsigned int far = edit_distance(typed, verbs[i]->name, least);
 
 		if (far < least) {
 			least = far;
-			nearest = commands[i]->name;
+			nearest = verbs[i]->name;
 		}
 	}
 	return nearest;

@@ -22,22 +22,6 @@ struct cfa {
 	uint64_t at, wanted, factor; /* the code address that the rules hold from */
 };
 
-bool elf_read_uleb(const uint8_t **at, const uint8_t *end, uint64_t *ret)
-{
-	uint64_t value = 0;
-
-	for (unsigned int shift = 0; *at < end && shift < 63; shift += 7) {
-		uint8_t byte = *(*at)++;
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*ret = value;
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool read_fixed(const uint8_t **at, const uint8_t *end, size_t bytes, uint64_t *ret)
 {
 	*ret = 0;

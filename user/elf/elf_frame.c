@@ -32,6 +32,22 @@ static size_t pointer_size(uint8_t encoding)
 	return 0;
 }
 
+bool elf_read_uleb(const uint8_t **at, const uint8_t *end, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; *at < end && shift < 63; shift += 7) {
+		uint8_t byte = *(*at)++;
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret = value;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The value at @at, not yet relative to anything. False for an encoding that code never has. */
 static bool read_value(const struct window *window, size_t at, uint8_t encoding, uint64_t *ret)
 {

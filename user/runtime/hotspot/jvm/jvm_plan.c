@@ -11,19 +11,13 @@
 #define OP_THREAD                                                                                  \
 	8 /* VM_Operation::_calling_thread: behind the vtable, in 8 to 27 (vmOperations.hpp) */
 
-void plan_lacks(struct jvm_plan *plan, const char *what)
-{
-	size_t used = strlen(plan->lacks);
-
-	snprintf(plan->lacks + used, sizeof(plan->lacks) - used, "%s%s", used ? "; " : "", what);
-}
-
 static uint16_t narrow(uint64_t value)
 {
 	return value < GC_NO_FIELD ? (uint16_t)value : GC_NO_FIELD;
 }
 
-uint16_t plan_field(const struct jvm *jvm, const char *type, const char *field)
+/* An offset or size that a wire field can hold, else GC_NO_FIELD. */
+static uint16_t plan_field(const struct jvm *jvm, const char *type, const char *field)
 {
 	uint32_t offset;
 

@@ -1,13 +1,18 @@
 /* The parts of a plan. Each fills its own fields of @plan and leaves the others alone. */
 #pragma once
 
+#include <stdio.h>
+#include <string.h>
+
 #include "jvm_plan.h"
 
 /* Adds a sentence to what a JVM lacks; what does not fit is cut. */
-void plan_lacks(struct jvm_plan *plan, const char *what);
+static inline void plan_lacks(struct jvm_plan *plan, const char *what)
+{
+	size_t used = strlen(plan->lacks);
 
-/* An offset or size that a wire field can hold, else GC_NO_FIELD. */
-uint16_t plan_field(const struct jvm *jvm, const char *type, const char *field);
+	snprintf(plan->lacks + used, sizeof(plan->lacks) - used, "%s%s", used ? "; " : "", what);
+}
 
 /* Java threads: class JavaThread's vtable, where a thread keeps its own address. -EAGAIN: too few
  * yet. */
