@@ -87,6 +87,21 @@ int writer_flush(struct store_writer *writer)
 	return r ? r : flush_marks(writer);
 }
 
+int store_commit(struct store_writer *writer)
+{
+	int r;
+
+	if (writer->failed || !writer->open)
+		return writer->failed;
+	r = writer_flush(writer);
+	r = r ? r : writer_step(writer, writer->commit);
+	if (!r) {
+		writer->open = false;
+		writer->pending = 0;
+	}
+	return r;
+}
+
 /* Writes one event on its own. 0 or -errno. */
 static int put_event(struct store_writer *writer, sqlite3_stmt *put)
 {
