@@ -281,7 +281,7 @@ static void test_backward(void **state)
 	phase.end_ns = phase.start_ns - 1;
 	assert_int_equal(store_put_stall(writer, &stall), -EINVAL);
 	assert_int_equal(store_put_phase(writer, &phase), -EINVAL);
-	assert_non_null(strstr(store_writer_error(writer), "before it begins"));
+	assert_non_null(strstr(store_writer_error(writer), "its end is before its start"));
 	stall = nth_stall(1);
 	assert_int_equal(store_put_stall(writer, &stall), 0);
 	store_abandon(writer);
