@@ -338,8 +338,6 @@ static const struct stranger strangers[] = {
 	NO_STRANGER,
 };
 
-static const char *const counters[] = {"generation 0", "generation 1", "generation 2", NULL};
-
 const struct runtime_ops probe_cpython = {
 	.kind = "cpython",
 	.label = "CPython 3.8 to 3.15",
@@ -348,7 +346,7 @@ const struct runtime_ops probe_cpython = {
 	.likely = likely,
 	.match = match,
 	.plan = plan,
-	.counters = counters,
+	.counters = cpython_counters,
 	.books = cpython_books,
 	.fits = cpython_fits,
 	.strangers = strangers,

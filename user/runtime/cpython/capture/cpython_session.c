@@ -12,7 +12,7 @@
 #include "python_code.h"
 #include "vec.h"
 
-extern const struct runtime_ops probe_cpython;
+const char *const cpython_counters[] = {"generation 0", "generation 1", "generation 2", NULL};
 
 struct interpreter {
 	uint32_t process;
@@ -216,7 +216,7 @@ static int on_pause(struct session *session, const struct cpython_event *event)
 	pause = read_pause(session, event, process, runtime->id);
 	if (!(event->pause.flags & EVENT_NO_BOOKS) && pause.generation >= 0)
 		runtime->missed += books_pause(trace_books(trace), process, owner, (unsigned int)pause.generation,
-			&(struct books_counts){probe_cpython.counters, event->pause.collections});
+			&(struct books_counts){cpython_counters, event->pause.collections});
 	trace_put_pause(trace, &pause);
 	return 0;
 }

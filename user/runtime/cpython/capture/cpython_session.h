@@ -4,3 +4,4 @@
 #include "trace_runtime.h"
 
 extern const struct capture_ops cpython_capture;
+extern const char *const cpython_counters[]; /* what its books count; NULL-terminated */

@@ -419,8 +419,6 @@ static void describe_process(pid_t pid, const struct probe_image *image,
 		collector ? collector : "", collector ? ")" : "");
 }
 
-static const char *const counters[] = {"sun.rt.safepoints", NULL};
-
 const struct runtime_ops probe_hotspot = {
 	.kind = "hotspot",
 	.label = "HotSpot (JDK 8 to 27)",
@@ -430,7 +428,7 @@ const struct runtime_ops probe_hotspot = {
 	.likely = likely,
 	.match = match,
 	.plan = plan,
-	.counters = counters,
+	.counters = hotspot_counters,
 	.describe = describe_process,
 	.strangers = hotspot_strangers,
 	.beside_it = hotspot_finds_image,

@@ -6,7 +6,15 @@
 #include "cleanup.h"
 #include "hotspot_session.h"
 
-extern const struct runtime_ops probe_hotspot;
+const char *const hotspot_counters[] = {"sun.rt.safepoints", NULL};
+
+struct jvm_instance *jvms_find(const struct jvms *jvms, pid_t pid)
+{
+	for (size_t i = jvms->list.count; i--;)
+		if (jvms->list.items[i]->pid == pid)
+			return jvms->list.items[i];
+	return NULL;
+}
 
 static uint32_t intern(struct jvms *jvms, const char *text, size_t len)
 {
@@ -323,7 +331,7 @@ void jvms_put_safepoint(struct jvms *jvms, struct jvm_instance *instance, struct
 		uint64_t number = (uint64_t)read->number;
 
 		runtime->missed += books_pause(trace_books(jvms->trace), instance->process, BOOKS_PROCESS, 0,
-			&(struct books_counts){probe_hotspot.counters, &number});
+			&(struct books_counts){hotspot_counters, &number});
 	} else if (instance->born) {
 		books_count(trace_books(jvms->trace), instance->process, BOOKS_PROCESS, 0);
 	}

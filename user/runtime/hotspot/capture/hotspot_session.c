@@ -9,8 +9,6 @@
 #include "log.h"
 #include "mem.h"
 
-extern const struct runtime_ops probe_hotspot;
-
 /* Between two tries while a JVM starts: twice as long each time, as one that lies never gets ready. */
 #define FIRST_WAIT_NS 10000000ull
 #define LAST_WAIT_NS  5000000000ull
@@ -26,14 +24,6 @@ static void instance_free(struct jvm_instance *instance)
 }
 
 DEFINE_CLEANUP(struct jvm_instance *, instance_free);
-
-struct jvm_instance *jvms_find(const struct jvms *jvms, pid_t pid)
-{
-	for (size_t i = jvms->list.count; i--;)
-		if (jvms->list.items[i]->pid == pid)
-			return jvms->list.items[i];
-	return NULL;
-}
 
 /* Hands BPF what is known by now, and the entry where it keeps its state. */
 static int put_plan(struct jvms *jvms, const struct jvm_instance *instance, bool first)
@@ -96,7 +86,7 @@ static void learn(struct jvms *jvms, struct jvm_instance *instance)
 		log_warning("process %d: %s", instance->pid, err.text);
 	if (!instance->born && !hotspot_safepoints(instance->hotspot, &number))
 		books_settle(trace_books(jvms->trace), instance->process, BOOKS_PROCESS,
-			&(struct books_counts){probe_hotspot.counters, &number});
+			&(struct books_counts){hotspot_counters, &number});
 	describe(jvms, instance);
 }
 
@@ -143,7 +133,7 @@ static int found(void *state, pid_t pid, uint32_t process, uint32_t image,
 	*slot = steal_ptr(instance);
 	(*slot)->born = !trace_ran_before(jvms->trace, process, image) &&
 		books_open(trace_books(jvms->trace), process, BOOKS_PROCESS,
-			&(struct books_counts){probe_hotspot.counters, &zero});
+			&(struct books_counts){hotspot_counters, &zero});
 	learn(jvms, *slot);
 	return 0;
 }
@@ -164,7 +154,7 @@ static void targeted(void *state, pid_t pid)
 	hotspot_counters_now(instance->hotspot);
 	if (!instance->born)
 		books_settle(trace_books(jvms->trace), instance->process, BOOKS_PROCESS,
-			&(struct books_counts){probe_hotspot.counters, &number});
+			&(struct books_counts){hotspot_counters, &number});
 }
 
 /* Asks those JVMs again that were starting. */

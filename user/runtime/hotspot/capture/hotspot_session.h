@@ -45,6 +45,7 @@ struct jvms {
 };
 
 extern const struct capture_ops hotspot_capture;
+extern const char *const hotspot_counters[]; /* what its books count; NULL-terminated */
 
 struct jvm_instance *jvms_find(const struct jvms *jvms, pid_t pid); /* NULL: none */
 

@@ -19,13 +19,6 @@ const struct advice_kind jvm_advice_kinds[JVM_ADVICES] = {
 	[ADVICE_HEAP] = {"heap", 0.85},
 };
 
-bool advice_of_dl4j(const struct advising *advising)
-{
-	const struct step_track *track = advising->subject->track;
-
-	return track && !strncmp(track->signal, "dl4j:", 5);
-}
-
 /* Of a JVM: what the pauses were, as far as that says where else to look. */
 static void say_parts(const struct advising *advising, struct advice *advice)
 {

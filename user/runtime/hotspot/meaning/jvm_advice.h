@@ -1,6 +1,8 @@
 /* What the files about HotSpot's advice share. Not for other rooms. */
 #pragma once
 
+#include <string.h>
+
 #include "jvm_facts.h"
 
 enum jvm_advice {
@@ -34,4 +36,9 @@ int advise_heap(struct advising *advising);
 int advise_stalls(struct advising *advising);
 
 /* Whether the steps are DL4J's. */
-bool advice_of_dl4j(const struct advising *advising);
+static inline bool advice_of_dl4j(const struct advising *advising)
+{
+	const struct step_track *track = advising->subject->track;
+
+	return track && !strncmp(track->signal, "dl4j:", 5);
+}
