@@ -1,0 +1,11 @@
+"""The sources are in the shape that scripts/format gives them."""
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_format():
+    done = subprocess.run([ROOT / "scripts/format", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
