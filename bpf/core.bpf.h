@@ -20,7 +20,8 @@ struct atomic_counter {
 
 struct signal_struct {
 	struct atomic_counter live; /* an atomic_t in the kernel */
-	struct task_struct *group_exec_task; /* set while a thread that calls exec ends the others; since 5.17 */
+	struct task_struct *
+		group_exec_task; /* set while a thread that calls exec ends the others; since 5.17 */
 } __attribute__((preserve_access_index));
 
 struct thread_struct {
@@ -31,7 +32,7 @@ struct sched_entity {
 	__u64 sum_exec_runtime; /* ns on a CPU; while running, as of the last tick */
 } __attribute__((preserve_access_index));
 
-struct sched_info { /* its fields come with CONFIG_SCHED_INFO */
+struct sched_info {		      /* its fields come with CONFIG_SCHED_INFO */
 	unsigned long long run_delay; /* ns spent runnable without running */
 } __attribute__((preserve_access_index));
 
@@ -60,7 +61,8 @@ struct task_struct {
 	struct pid *thread_pid;
 	unsigned int __state;
 	unsigned long nvcsw; /* voluntary context switches */
-	struct task_struct *real_parent; /* the thread that forked this process, as long as it lives */
+	struct task_struct
+		*real_parent; /* the thread that forked this process, as long as it lives */
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct signal_struct *signal;
@@ -68,10 +70,11 @@ struct task_struct {
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
-extern const volatile __u64 min_stack_ns; /* what lasts no longer carries no stack */
-extern const volatile __u32 wakeup_bytes; /* unread bytes that wake the reader early */
+extern const volatile __u64 min_stack_ns;  /* what lasts no longer carries no stack */
+extern const volatile __u32 wakeup_bytes;  /* unread bytes that wake the reader early */
 extern const volatile __u32 pid_namespace; /* whose numbers we speak: its inode; 0: the first one */
-extern const volatile __u32 refuse_state; /* for tests: of so many lookups of a thread's state, one fails */
+extern const volatile __u32
+	refuse_state; /* for tests: of so many lookups of a thread's state, one fails */
 
 /* Hash tables are allocated in full: kernels before 6.1 let watchpoint programs use no other. */
 struct {
@@ -172,9 +175,9 @@ __noinline __weak __u32 number_here(__u64 address)
 
 	/* From the innermost namespace outwards: mostly it is ours. */
 	for (int i = 0; i <= PID_LEVELS && level <= PID_LEVELS; i++, level--) {
-		const struct upid *upid = (const void *)(address +
-			bpf_core_field_offset(struct pid, numbers) +
-			level * bpf_core_type_size(struct upid));
+		const struct upid *upid =
+			(const void *)(address + bpf_core_field_offset(struct pid, numbers) +
+				       level * bpf_core_type_size(struct upid));
 
 		if (BPF_CORE_READ(upid, ns, ns.inum) == pid_namespace)
 			return BPF_CORE_READ(upid, nr);
@@ -189,7 +192,7 @@ static __always_inline __u64 task_ids(const struct task_struct *task)
 		return (__u64)task->tgid << 32 | (__u32)task->pid;
 	/* Copied by a helper, addresses are numbers, which a function of its own takes. */
 	return (__u64)number_here((__u64)BPF_CORE_READ(task, group_leader, thread_pid)) << 32 |
-		number_here((__u64)BPF_CORE_READ(task, thread_pid));
+	       number_here((__u64)BPF_CORE_READ(task, thread_pid));
 }
 
 static __always_inline __u64 current_ids(void)

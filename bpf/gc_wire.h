@@ -24,9 +24,9 @@
 #define GC_EVENT_FORK	    4
 #define GC_EVENT_EXEC	    5
 #define GC_EVENT_EXIT	    6
-#define GC_EVENT_MAPS	    7 /* a library was loaded or unloaded: look at the maps again */
-#define GC_EVENT_UNFINISHED 8 /* a thread ended, and the end of its last pause was lost */
-#define GC_EVENT_MARK	    9 /* a call that may mark a step */
+#define GC_EVENT_MAPS	    7  /* a library was loaded or unloaded: look at the maps again */
+#define GC_EVENT_UNFINISHED 8  /* a thread ended, and the end of its last pause was lost */
+#define GC_EVENT_MARK	    9  /* a call that may mark a step */
 #define GC_EVENT_LABEL	    10 /* the text behind the key of marks, sent once before them */
 
 struct gc_header {
@@ -47,18 +47,19 @@ struct gc_process {
 	struct gc_header header;
 	__u32 child, pad;
 	__u64 start_ns; /* UNFINISHED: when the pause began */
-	char comm[16]; /* EXEC: what the program is called */
+	char comm[16];	/* EXEC: what the program is called */
 };
 
 /* A call that may mark a step. */
 struct gc_mark {
 	struct gc_header header; /* time_ns: of the call's entry */
-	__u32 signal; /* index into signals */
-	__u32 flags;  /* GC_MARK_… */
+	__u32 signal;		 /* index into signals */
+	__u32 flags;		 /* GC_MARK_… */
 	__u64 key;    /* tells apart the series of one signal: a hash of its label, or 0 */
 	__u64 number; /* what GC_KEY_NUMBER read, else 0 */
 	__u64 rss_bytes;
-	__u32 skipped, pad; /* calls just before it, of this thread, signal and key, that were not sent */
+	__u32 skipped,
+		pad; /* calls just before it, of this thread, signal and key, that were not sent */
 };
 
 #define GC_MARK_RSS 1 /* rss_bytes is known */
@@ -95,9 +96,9 @@ struct gc_label {
 
 /* A probe that may mark steps. */
 struct gc_signal {
-	__u64 hits;   /* in targets, marks or not */
-	__u64 due_ns; /* the leaky bucket: how far the hits so far reach, at rate_ns each */
-	__u64 hint;   /* the key of the last mark by GC_KEY_HINT */
+	__u64 hits;    /* in targets, marks or not */
+	__u64 due_ns;  /* the leaky bucket: how far the hits so far reach, at rate_ns each */
+	__u64 hint;    /* the key of the last mark by GC_KEY_HINT */
 	__u32 rate_ns; /* what a hit takes from the bucket; set by user space */
 	__u8 muted;    /* set by BPF when the bucket has run over, cleared by user space */
 	__u8 kept;     /* never muted, however hot: the user asked for it */
@@ -111,11 +112,11 @@ struct gc_signal {
 struct gc_signals {
 	struct gc_signal signals[GC_MAX_SIGNALS];
 	__u64 labels[GC_LABEL_SLOTS]; /* keys of labels already sent; losing one costs a resend */
-	__u64 any_thinned;	      /* a thinned signal was hit: other marks look whether they end a row */
+	__u64 any_thinned; /* a thinned signal was hit: other marks look whether they end a row */
 };
 
 #define GC_SIGNAL_BURST 20000 /* hits that are borne at once */
-#define GC_ROW_SHARE	16    /* of the calls in a row, at most one in so many waits for a later mark */
+#define GC_ROW_SHARE	16 /* of the calls in a row, at most one in so many waits for a later mark */
 
 /* A pause in progress, seen through the mapped page; start_ns 0: none. */
 struct gc_open {
@@ -135,8 +136,8 @@ struct gc_open {
 
 /* A process that is traced. */
 struct gc_target {
-	__u32 space;   /* names its code addresses: inherited at fork, new after exec */
-	__u32 watched; /* index + 1 of the image whose memory is watched; 0: none */
+	__u32 space;	   /* names its code addresses: inherited at fork, new after exec */
+	__u32 watched;	   /* index + 1 of the image whose memory is watched; 0: none */
 	__u64 interpreter; /* the first one that was seen to collect */
 };
 

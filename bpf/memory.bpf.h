@@ -16,7 +16,8 @@
 #define MM_COUNTERS 4
 
 struct percpu_counter {
-	long long count; /* without what CPUs hold back: 32 pages each, or twice their number if more */
+	long long
+		count; /* without what CPUs hold back: 32 pages each, or twice their number if more */
 } __attribute__((preserve_access_index));
 
 /* Since Linux 6.2: commit f1a7941243c1. */
@@ -60,8 +61,8 @@ static __always_inline bool read_rss(__u64 *ret_bytes)
 		const struct mm_struct___percpu *m = mm;
 
 		*ret_bytes = page_bytes(m->rss_stat[FILE_PAGES].count) +
-			page_bytes(m->rss_stat[ANON_PAGES].count) +
-			page_bytes(m->rss_stat[SHMEM_PAGES].count);
+			     page_bytes(m->rss_stat[ANON_PAGES].count) +
+			     page_bytes(m->rss_stat[SHMEM_PAGES].count);
 		return true;
 	}
 	if (bpf_core_field_exists(((struct mm_struct___atomic *)0)->rss_stat.count[0].counter)) {
@@ -69,8 +70,8 @@ static __always_inline bool read_rss(__u64 *ret_bytes)
 
 		/* By helper: these kernels' verifiers do not follow an array of a typedef's. */
 		*ret_bytes = page_bytes(BPF_CORE_READ(m, rss_stat.count[FILE_PAGES].counter)) +
-			page_bytes(BPF_CORE_READ(m, rss_stat.count[ANON_PAGES].counter)) +
-			page_bytes(BPF_CORE_READ(m, rss_stat.count[SHMEM_PAGES].counter));
+			     page_bytes(BPF_CORE_READ(m, rss_stat.count[ANON_PAGES].counter)) +
+			     page_bytes(BPF_CORE_READ(m, rss_stat.count[SHMEM_PAGES].counter));
 		return true;
 	}
 	return false;

@@ -132,8 +132,8 @@ static __always_inline __u64 read_dims(struct pt_regs *ctx, __u32 first)
 	return GC_DIMS(m, n, k);
 }
 
-static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u64 key, __u64 number,
-	__u32 skipped, __u64 now)
+static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u64 key,
+	__u64 number, __u32 skipped, __u64 now)
 {
 	struct gc_mark *mark = bpf_ringbuf_reserve(&events, sizeof(*mark), 0);
 	__u64 flags = BPF_RB_NO_WAKEUP;
@@ -167,8 +167,8 @@ static __always_inline void end_rows(struct gc_signals *all)
 	if (!all->any_thinned)
 		return;
 	rows = state_is_refused() ? NULL
-				  : bpf_task_storage_get(&thread_rows, bpf_get_current_task_btf(), NULL,
-					    BPF_LOCAL_STORAGE_GET_F_CREATE);
+				  : bpf_task_storage_get(&thread_rows, bpf_get_current_task_btf(),
+					    NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!rows) {
 		count_drop(GC_DROP_THREAD);
 		return;
@@ -190,8 +190,9 @@ static __always_inline void end_rows(struct gc_signals *all)
 static __always_inline bool waits(struct gc_signals *all, __u32 index, __u64 key, __u64 now,
 	__u32 *ret_skipped)
 {
-	struct rows *rows = state_is_refused()
-		? NULL : bpf_task_storage_get(&thread_rows, bpf_get_current_task_btf(), NULL, 0);
+	struct rows *rows = state_is_refused() ? NULL
+					       : bpf_task_storage_get(&thread_rows,
+							 bpf_get_current_task_btf(), NULL, 0);
 
 	if (!all->any_thinned)
 		all->any_thinned = 1;

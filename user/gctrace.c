@@ -13,12 +13,14 @@ static void print_help(FILE *out)
 	      "\n"
 	      "usage: sudo gctrace -p PID            show its pauses as they happen\n"
 	      "       gctrace VERB [options]\n"
-	      "\n", out);
+	      "\n",
+		out);
 	for (size_t i = 1; commands[i]; i++)
 		fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n"
 	      "`gctrace VERB --help` and gctrace(1) say more.\n"
-	      "\n", out);
+	      "\n",
+		out);
 	fputs(cmd_live.usage, out);
 }
 

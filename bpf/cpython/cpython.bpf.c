@@ -91,7 +91,8 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 	if (read_rss(&state->record.rss_start))
 		state->flags |= GC_PAUSE_RSS;
 	watch_parent(state);
-	state->generation = layout->tstate_source == GC_TSTATE_ARG1 ? (__s32)PT_REGS_PARM2(ctx) : -1;
+	state->generation =
+		layout->tstate_source == GC_TSTATE_ARG1 ? (__s32)PT_REGS_PARM2(ctx) : -1;
 	state->sleeps = bpf_get_current_task_btf()->nvcsw;
 	slot = open_slot(state->record.header.tid);
 	state->start_ns = bpf_ktime_get_ns();

@@ -109,20 +109,22 @@ __noinline int end_was_lost(struct thread_state *state)
 	image = state->image;
 	layout = bpf_map_lookup_elem(&layouts, &image);
 	return layout && state->has_books && read_books(layout, state->gc, now) &&
-		books_moved(state->before, now);
+	       books_moved(state->before, now);
 }
 
 /*
  * Which interpreter it is: read while it collects, since by the time the record is, it may have ended and another lie where
  * it lay. Of the only one there is, nobody need ask.
  */
-static __always_inline __s32 number_of(const struct gc_layout *layout, const struct thread_state *state)
+static __always_inline __s32 number_of(const struct gc_layout *layout,
+	const struct thread_state *state)
 {
 	__u32 zero = 0;
 	const __u64 *several = bpf_map_lookup_elem(&several_interpreters, &zero);
 
-	return several && *several && state->tstate ? (__s32)read_u64(state->interpreter + layout->interp_number)
-						: -1;
+	return several && *several && state->tstate
+		       ? (__s32)read_u64(state->interpreter + layout->interp_number)
+		       : -1;
 }
 
 /*

@@ -109,6 +109,6 @@ static __always_inline bool is_idle(struct pt_regs *ctx, const struct gc_layout 
 	if (window_s32(window, collecting) == 1) /* anything else is not this flag */
 		return true;
 	return layout->tstate_source == GC_TSTATE_ARG1 && (__s32)PT_REGS_PARM2(ctx) == -1 &&
-		IN_WINDOW(layout->gc_counts, 3 * GENERATION_BYTES) &&
-		IN_WINDOW(layout->gc_long_lived, 16) && due_generation(layout, window) < 0;
+	       IN_WINDOW(layout->gc_counts, 3 * GENERATION_BYTES) &&
+	       IN_WINDOW(layout->gc_long_lived, 16) && due_generation(layout, window) < 0;
 }

@@ -70,7 +70,7 @@ static __always_inline void find_interpreter(struct thread_state *state,
 	__u64 *several = bpf_map_lookup_elem(&several_interpreters, &zero);
 
 	if (!several || (tstate && tstate == state->tstate &&
-			state->runtime == state->known.runtime && !*several))
+				state->runtime == state->known.runtime && !*several))
 		return;
 	state->tstate = tstate;
 	state->interpreter = read_u64(tstate + layout->tstate_interp);

@@ -9,7 +9,7 @@
 #define FIELD32(bytes, offset) (*(__u32 *)offset_by(bytes, (offset) & 0x7c))
 #define FIELD8(bytes, offset)  (*(__u8 *)offset_by(bytes, (offset) & 0x7f))
 
-#define CODE_WINDOW 40 /* thread_state.code_bytes holds the code object from here on */
+#define CODE_WINDOW    40 /* thread_state.code_bytes holds the code object from here on */
 #define UNICODE_LENGTH 16
 #define UNICODE_STATE  32
 #define BYTES_LENGTH   16
@@ -73,8 +73,8 @@ static __always_inline __u32 send_table(struct thread_state *state, __u64 id, __
 	if (bpf_probe_read_user(&length, sizeof(length), (void *)(object + BYTES_LENGTH)) ||
 		length > GC_MAX_TABLES * GC_TABLE_BYTES)
 		return GC_NO_TABLE;
-	state->table = (struct table_walk){
-		.id = id, .bytes = object + BYTES_DATA, .length = length};
+	state->table =
+		(struct table_walk){.id = id, .bytes = object + BYTES_DATA, .length = length};
 	for (int i = 0; i < GC_MAX_TABLES && length; i++)
 		if (send_piece(state))
 			break;
@@ -136,10 +136,10 @@ static __always_inline __u64 identify_code(struct thread_state *state,
 	if (!seen || bpf_probe_read_user(code, sizeof(code), (void *)(address + CODE_WINDOW)))
 		return 0;
 	id = address * MIX_ADDRESS + FIELD64(code, layout->code_file - CODE_WINDOW) * MIX_FILE +
-		FIELD64(code, layout->code_name - CODE_WINDOW) * MIX_NAME +
-		FIELD64(code, layout->code_table - CODE_WINDOW) * MIX_TABLE +
-		((__u64)space << 32 | FIELD32(code, layout->code_first_line - CODE_WINDOW)) *
-			MIX_SPACE;
+	     FIELD64(code, layout->code_name - CODE_WINDOW) * MIX_NAME +
+	     FIELD64(code, layout->code_table - CODE_WINDOW) * MIX_TABLE +
+	     ((__u64)space << 32 | FIELD32(code, layout->code_first_line - CODE_WINDOW)) *
+		     MIX_SPACE;
 	id ^= id >> 32;
 	id |= !id;
 	if (seen->ids[id % GC_SEEN_SLOTS] != id && !send_code(state, address, id))

@@ -49,7 +49,8 @@ struct thread_state {
 	__u64 tstate, interpreter, gc, runtime;
 	__u64 start_ns;
 	unsigned long sleeps; /* of the thread before the pause: task_struct.nvcsw */
-	__u64 before[9]; /* generation_stats at the begin: collections, collected, uncollectable, ×3 */
+	__u64 before
+		[9]; /* generation_stats at the begin: collections, collected, uncollectable, ×3 */
 	__u32 cause, flags;
 	__s32 generation; /* as the argument said */
 	__u32 has_books, sent;
@@ -57,7 +58,8 @@ struct thread_state {
 	__u32 inherited; /* the collection was begun by the process that forked this one */
 	struct parent_watch parent;
 	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
-	struct known known; /* before a call of which it must be found out whether it does anything */
+	struct known
+		known; /* before a call of which it must be found out whether it does anything */
 	struct walk walk;
 	struct table_walk table;
 	__u8 frames[FRAME_WINDOW + FRAME_BYTES];

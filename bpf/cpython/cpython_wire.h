@@ -20,18 +20,20 @@
 #define GC_EVENT_TABLE 3
 
 /* gc_pause.flags */
-#define GC_PAUSE_SLEPT	      1 /* the thread slept: a finalizer waited, or memory was paged in */
-#define GC_PAUSE_NESTED	      2 /* the collector was called again by the same thread, to no effect */
-#define GC_PAUSE_TRUNCATED    4 /* more than GC_MAX_FRAMES frames */
-#define GC_PAUSE_NO_BOOKS     8 /* the runtime's counters could not be read: generation is its argument's word */
-#define GC_PAUSE_BROKEN_STACK 16 /* a frame could not be read; the stack ends there */
-#define GC_PAUSE_HEAP	      32 /* heap_objects and heap_pending are known */
-#define GC_PAUSE_RSS	      64 /* rss_start and rss_end are known */
+#define GC_PAUSE_SLEPT	   1 /* the thread slept: a finalizer waited, or memory was paged in */
+#define GC_PAUSE_NESTED	   2 /* the collector was called again by the same thread, to no effect */
+#define GC_PAUSE_TRUNCATED 4 /* more than GC_MAX_FRAMES frames */
+#define GC_PAUSE_NO_BOOKS                                                                          \
+	8 /* the runtime's counters could not be read: generation is its argument's word */
+#define GC_PAUSE_BROKEN_STACK 16  /* a frame could not be read; the stack ends there */
+#define GC_PAUSE_HEAP	      32  /* heap_objects and heap_pending are known */
+#define GC_PAUSE_RSS	      64  /* rss_start and rss_end are known */
 #define GC_PAUSE_WAITED	      128 /* waited_ns is known: the parent is a target */
-#define GC_PAUSE_UNFINISHED   256 /* the thread left the collector by exit or exec; header.time_ns: when */
+#define GC_PAUSE_UNFINISHED                                                                        \
+	256 /* the thread left the collector by exit or exec; header.time_ns: when */
 
 struct gc_frame {
-	__u64 code; /* id of a gc_code record */
+	__u64 code;  /* id of a gc_code record */
 	__s32 lasti; /* byte offset of the instruction in the code object */
 	__u32 pad;
 };
@@ -57,7 +59,7 @@ struct gc_pause {
 };
 
 /* The record ends after the last frame. */
-#define GC_PAUSE_SIZE(frame_count) \
+#define GC_PAUSE_SIZE(frame_count)                                                                 \
 	(offsetof(struct gc_pause, frames) + (frame_count) * sizeof(struct gc_frame))
 
 struct gc_text {
@@ -96,7 +98,8 @@ struct gc_table {
 /* Where a layout's tstate comes from. */
 #define GC_TSTATE_ARG1	  1 /* first argument of the probed function */
 #define GC_TSTATE_CURRENT 2 /* _PyRuntime.gilstate.tstate_current (3.8 - 3.11) */
-#define GC_TSTATE_INTERP_GIL 3 /* interp->ceval.gil->last_holder, interpreter by interpreter (3.12+) */
+#define GC_TSTATE_INTERP_GIL                                                                       \
+	3 /* interp->ceval.gil->last_holder, interpreter by interpreter (3.12+) */
 
 /* Where the reason of a collection comes from, where count and threshold do not tell. */
 #define GC_REASON_NOFAIL 1 /* fifth argument non-zero: shutdown (3.9 - 3.12) */
@@ -126,7 +129,7 @@ struct gc_layout {
 	__u32 interp_gc, interp_gil, interp_next, runtime_gc; /* runtime_gc: 3.8 only, else 0 */
 	__u32 runtime_head, runtime_finalizing, runtime_current;
 	__u32 code_adaptive; /* 0: lasti is stored as such */
-	__u16 gc_counts; /* generations[0].threshold; count follows */
+	__u16 gc_counts;     /* generations[0].threshold; count follows */
 	__u16 gc_enabled, gc_stats, gc_collecting;
 	__u16 gc_long_lived; /* long_lived_total; long_lived_pending follows. GC_NO_FIELD: not counted */
 	__u16 tstate_interp, tstate_frame, tstate_cframe, cframe_frame, tstate_thread;
@@ -139,7 +142,7 @@ struct gc_layout {
 	__u16 text_free_threaded;	/* the state word holds `interned` in a byte of its own */
 	__u16 stats_ring_count[3], stats_ring_index[3], stats_ring_base[3];
 	__u16 stats_item, stats_item_collections; /* size; collected and uncollectable follow */
-	__u16 idle_source; /* GC_IDLE_… */
+	__u16 idle_source;			  /* GC_IDLE_… */
 	__u16 deferred; /* 1: automatic collections come later than what makes them due (3.12+) */
 	/*
 	 * 3.8 - 3.12: who called the collector, by the return address @caller_at bytes above %rsp.
@@ -148,7 +151,7 @@ struct gc_layout {
 	__u16 interp_number; /* where an interpreter's state keeps its number, a u64 */
 	__u16 pad;
 	__u64 manual_return[GC_MAX_CALLERS]; /* addresses in the file: manual_count calls by hand */
-	__u64 caller_first, caller_last; /* where all calls lie, the automatic ones too */
+	__u64 caller_first, caller_last;     /* where all calls lie, the automatic ones too */
 };
 
 _Static_assert(sizeof(struct gc_frame) == 16, "wire ABI");

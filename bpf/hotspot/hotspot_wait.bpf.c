@@ -9,7 +9,7 @@
 
 /* A call that has not returned. */
 struct wait {
-	__u64 start_ns; /* 0: there is none */
+	__u64 start_ns;	      /* 0: there is none */
 	unsigned long sleeps; /* of the thread before it: task_struct.nvcsw */
 };
 
@@ -106,7 +106,7 @@ __noinline int send_stall(struct wait_state *state, __u32 kind, __u64 start_ns, 
 		}
 		if (plan->unloaded[0])
 			record->unloaded = read_u64(plan->unloaded[0]) +
-				(plan->unloaded[1] ? read_u64(plan->unloaded[1]) : 0);
+					   (plan->unloaded[1] ? read_u64(plan->unloaded[1]) : 0);
 		if (record->thread && (kind == GC_STALL_EXPLICIT || now - start_ns >= min_stack_ns))
 			walk_java((struct java_frames *)record->frames, &state->walk,
 				record->thread, false);

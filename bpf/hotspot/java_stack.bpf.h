@@ -107,7 +107,7 @@ static __always_inline bool is_named_nmethod(__u64 name)
 	if (!name || bpf_probe_read_user(text, sizeof(text), (void *)name))
 		return false;
 	return text[0] == TEXT_NMETHOD ||
-		(text[0] == TEXT_NATIVE && text[1] << 8 == TEXT_NATIVE_REST);
+	       (text[0] == TEXT_NATIVE && text[1] << 8 == TEXT_NATIVE_REST);
 }
 
 static __always_inline bool is_nmethod(const struct gc_jvm *jvm, const struct java_walk *walk)
@@ -202,7 +202,7 @@ static __always_inline bool keep_compiled(const struct gc_jvm *jvm, struct java_
 	if (is_handler(jvm, walk, jvm->nmethod_deopt) ||
 		is_handler(jvm, walk, jvm->nmethod_deopt_mh)) {
 		walk->pc = read_u64(walk->sp +
-			block_u32(walk, jvm->block_header + jvm->nmethod_orig_pc));
+				    block_u32(walk, jvm->block_header + jvm->nmethod_orig_pc));
 		if (walk->pc - walk->start >= walk->bytes)
 			return broken(walk);
 	}
@@ -229,8 +229,8 @@ __noinline __weak int pass_compiled(const struct gc_jvm *jvm, struct java_frames
 		return 0;
 	/* Of a frame, its caller's rbp and return address are the uppermost words. */
 	words = block_u32(walk, jvm->block_header + jvm->blob_frame_size);
-	if (words < 2 || words > MOST_WORDS || bpf_probe_read_user(caller, sizeof(caller),
-			(void *)(walk->sp + words * 8ull - 16)))
+	if (words < 2 || words > MOST_WORDS ||
+		bpf_probe_read_user(caller, sizeof(caller), (void *)(walk->sp + words * 8ull - 16)))
 		return broken(walk);
 	walk->sp += words * 8ull;
 	walk->fp = caller[0];
@@ -260,8 +260,9 @@ __noinline __weak int pass_interpreted(const struct gc_jvm *jvm, struct java_fra
 		words[FRAME_SENDER_SP] <= walk->sp)
 		return broken(walk);
 	frame.code = words[FRAME_METHOD];
-	if (!frame.code || (frame.code & 7) || bpf_probe_read_user(&frame.check,
-			sizeof(frame.check), (void *)(frame.code + jvm->method_const)))
+	if (!frame.code || (frame.code & 7) ||
+		bpf_probe_read_user(&frame.check, sizeof(frame.check),
+			(void *)(frame.code + jvm->method_const)))
 		return broken(walk);
 	bcp = jvm->interpreter_bcp == 56 ? words[2] : words[1];
 	/* A native method has no bytecodes: its bcp is 0. */

@@ -45,10 +45,14 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 
 	if (p->next == p->count)
 		return 0;
-	*ret = (struct pause){.id = p->next + 1, .runtime = 1, .generation = generation,
-		.cause = CAUSE_AUTOMATIC, .stack = p->stack_of[p->next], .start_ns = (p->next + 1) << 24};
-	ret->end_ns = ret->start_ns + typical_ns[generation] / 2 +
-		(mix >> 8) % typical_ns[generation];
+	*ret = (struct pause){.id = p->next + 1,
+		.runtime = 1,
+		.generation = generation,
+		.cause = CAUSE_AUTOMATIC,
+		.stack = p->stack_of[p->next],
+		.start_ns = (p->next + 1) << 24};
+	ret->end_ns =
+		ret->start_ns + typical_ns[generation] / 2 + (mix >> 8) % typical_ns[generation];
 	p->next++;
 	meaning_judge(&p->recording, p->stacks.strings, ret);
 	return 1;
@@ -86,7 +90,8 @@ static uint32_t new_stack(struct program *p)
 		node = STACK_NONE;
 		for (uint64_t i = 0; i < depth; i++) {
 			uint64_t caller = p->stacks.nodes[node].frame;
-			uint64_t callee = (uint64_t)__builtin_ctzll(draw_random(p) | 1 << (CALLEES - 1));
+			uint64_t callee =
+				(uint64_t)__builtin_ctzll(draw_random(p) | 1 << (CALLEES - 1));
 			uint64_t frame = i < COMMON ? i : u64_mix(caller << 8 | callee) % FUNCTIONS;
 
 			node = stack_table_node(&p->stacks, node, (uint32_t)frame + 1);
@@ -123,7 +128,8 @@ static int run(const struct report_ops *ops, uint64_t count, const char *path, F
 {
 	uint64_t start = clock_ns(CLOCK_PROCESS_CPUTIME_ID), built, done;
 	struct program p;
-	struct report_input input = {&p.recording, &p.stacks, next_pause, rewind_pauses, &p, "bench"};
+	struct report_input input = {
+		&p.recording, &p.stacks, next_pause, rewind_pauses, &p, "bench"};
 	_cleanup_fclose_ FILE *out = fopen(path, "w");
 	struct err err = {};
 	struct rusage usage;
@@ -164,8 +170,8 @@ static int record(uint64_t count, const char *path)
 	if (!r)
 		r = store_settle(writer, &err);
 	if (!r)
-		r = store_put_process(writer, &p.process) || store_put_runtime(writer, &p.runtime) ||
-			store_put_stacks(writer, &p.stacks);
+		r = store_put_process(writer, &p.process) ||
+		    store_put_runtime(writer, &p.runtime) || store_put_stacks(writer, &p.stacks);
 	while (!r && next_pause(&p, &pause, &err) > 0) {
 		p.recording.end_ns = pause.end_ns;
 		r = store_put_pause(writer, &pause);

@@ -42,8 +42,8 @@ static void make_stacks(void)
 			char name[48];
 			struct frame frame = {.line = i % (depth * 37 + 1), .lang = LANG_PYTHON};
 
-			frame.function = strtab_add(
-				stacks.strings, name, (size_t)sprintf(name, "forward_%u", depth));
+			frame.function = strtab_add(stacks.strings, name,
+				(size_t)sprintf(name, "forward_%u", depth));
 			frame.file = strtab_add(stacks.strings, name,
 				(size_t)sprintf(name, "%s/model_%u.py",
 					depth % 3 ? "/srv/train" : "/opt/lib/python3.11", depth));
@@ -123,8 +123,8 @@ int main(int argc, char **argv)
 {
 	struct recording recording = {.start_ns = 1000000000};
 	uint64_t steps = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
-	struct source source = {
-		.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000000, .steps = steps,
+	struct source source = {.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000000,
+		.steps = steps,
 		.recording = &recording};
 	struct process *process = vec_add(&recording.processes);
 	struct runtime *runtime = vec_add(&recording.runtimes);

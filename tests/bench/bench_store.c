@@ -97,20 +97,22 @@ static void add_safepoint(struct pause *pause, uint64_t i)
 	pause->flags |= PAUSE_HAS_FACTS;
 	pause->cause = CAUSE_RUNTIME;
 	pause->heap_objects = pause->heap_pending = pause->collected = UNKNOWN;
-	memcpy(pause->facts, ((int64_t[PAUSE_FACTS]){
-		[HOTSPOT_OPERATION] = 1 + random % 5,
-		[HOTSPOT_CAUSE] = 7 + random % 3,
-		[HOTSPOT_TTSP_NS] = ttsp,
-		[HOTSPOT_CLEANUP_NS] = UNKNOWN,
-		[HOTSPOT_CORE_NS] = duration - ttsp - 1009,
-		[HOTSPOT_LEAVE_NS] = 1009,
-		[HOTSPOT_HEAP_BEFORE] = (1ll << 30) + (int64_t)(random % (1 << 24)),
-		[HOTSPOT_HEAP_AFTER] = (1ll << 28) + (int64_t)(random % (1 << 22)),
-		[HOTSPOT_YOUNG_COLLECTIONS] = 1,
-		[HOTSPOT_FULL_COLLECTIONS] = 0,
-		[HOTSPOT_LATE_TID] = i % 50 ? UNKNOWN : 4711,
-		[HOTSPOT_LATE_STACK] = i % 50 ? STACK_NONE : leaves[i % STACKS],
-	}), sizeof(pause->facts));
+	memcpy(pause->facts,
+		((int64_t[PAUSE_FACTS]){
+			[HOTSPOT_OPERATION] = 1 + random % 5,
+			[HOTSPOT_CAUSE] = 7 + random % 3,
+			[HOTSPOT_TTSP_NS] = ttsp,
+			[HOTSPOT_CLEANUP_NS] = UNKNOWN,
+			[HOTSPOT_CORE_NS] = duration - ttsp - 1009,
+			[HOTSPOT_LEAVE_NS] = 1009,
+			[HOTSPOT_HEAP_BEFORE] = (1ll << 30) + (int64_t)(random % (1 << 24)),
+			[HOTSPOT_HEAP_AFTER] = (1ll << 28) + (int64_t)(random % (1 << 22)),
+			[HOTSPOT_YOUNG_COLLECTIONS] = 1,
+			[HOTSPOT_FULL_COLLECTIONS] = 0,
+			[HOTSPOT_LATE_TID] = i % 50 ? UNKNOWN : 4711,
+			[HOTSPOT_LATE_STACK] = i % 50 ? STACK_NONE : leaves[i % STACKS],
+		}),
+		sizeof(pause->facts));
 }
 
 /* Four threads, each with three calls a step of 1 ms, one of them with the resident size. */
@@ -122,8 +124,8 @@ static struct mark make_mark(uint64_t i, uint64_t *now)
 	return (struct mark){
 		.series = 1 + i % SERIES,
 		.time_ns = *now,
-		.rss_bytes = i % SERIES < 4 ? (1ll << 30) + (int64_t)(random % 1000) * 4096
-					    : UNKNOWN,
+		.rss_bytes =
+			i % SERIES < 4 ? (1ll << 30) + (int64_t)(random % 1000) * 4096 : UNKNOWN,
 	};
 }
 
@@ -133,8 +135,11 @@ static void put_series(struct store_writer *writer)
 
 	must(store_put_signal(writer, &signal), store_writer_error(writer));
 	for (uint32_t i = 0; i < SERIES; i++) {
-		struct series series = {.id = i + 1, .signal = 1, .process = 1 + i % 4,
-			.tid = 4711 + i % 4, .number = i};
+		struct series series = {.id = i + 1,
+			.signal = 1,
+			.process = 1 + i % 4,
+			.tid = 4711 + i % 4,
+			.number = i};
 
 		must(store_put_series(writer, &series), store_writer_error(writer));
 	}
@@ -161,8 +166,11 @@ static void write_rows(struct store_writer *writer, enum rows rows, uint64_t cou
 
 static void write_file(const char *path, enum rows rows, uint64_t count)
 {
-	struct recording head = {.version = "bench", .host = "bench", .start_ns = 86400000000000ull,
-		.realtime_offset_ns = 1700000000000000000ll, .complete = true};
+	struct recording head = {.version = "bench",
+		.host = "bench",
+		.start_ns = 86400000000000ull,
+		.realtime_offset_ns = 1700000000000000000ll,
+		.complete = true};
 	struct store_writer *writer;
 	uint64_t now = head.start_ns;
 	struct err err;
@@ -170,10 +178,17 @@ static void write_file(const char *path, enum rows rows, uint64_t count)
 	must(store_begin(path, &head, &writer, &err), err.text);
 	must(store_settle(writer, &err), err.text);
 	for (uint32_t i = 1; i <= 4; i++) {
-		struct process process = {.id = i, .pid = 4710 + (int)i, .ns_pid = 4710 + (int)i,
-			.comm = "python3", .seen_ns = now};
-		struct runtime runtime = {.id = i, .process = i, .kind = "cpython",
-			.version = "3.11.2", .tier = "usdt", .attached_ns = now};
+		struct process process = {.id = i,
+			.pid = 4710 + (int)i,
+			.ns_pid = 4710 + (int)i,
+			.comm = "python3",
+			.seen_ns = now};
+		struct runtime runtime = {.id = i,
+			.process = i,
+			.kind = "cpython",
+			.version = "3.11.2",
+			.tier = "usdt",
+			.attached_ns = now};
 
 		if (rows == SAFEPOINTS) /* facts are read of a runtime that has them */
 			strcpy(runtime.kind, "hotspot");
@@ -227,9 +242,9 @@ static void bench(const char *path, enum rows rows, uint64_t count)
 
 int main(int argc, char **argv)
 {
-	enum rows rows = argc > 1 && !strcmp(argv[1], "-m") ? MARKS
-		: argc > 1 && !strcmp(argv[1], "-s")	    ? SAFEPOINTS
-							    : PAUSES;
+	enum rows rows = argc > 1 && !strcmp(argv[1], "-m")   ? MARKS
+			 : argc > 1 && !strcmp(argv[1], "-s") ? SAFEPOINTS
+							      : PAUSES;
 	int file = 1 + (rows != PAUSES);
 
 	if (argc <= file) {
@@ -237,8 +252,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	make_stacks();
-	printf("%10s %12s %12s %10s %10s %10s %9s\n", row_names[rows], "per second",
-		"per CPU s", "CPU s", "bytes each", "read s", "RSS MB");
+	printf("%10s %12s %12s %10s %10s %10s %9s\n", row_names[rows], "per second", "per CPU s",
+		"CPU s", "bytes each", "read s", "RSS MB");
 	for (int i = file + 1; i < argc; i++)
 		bench(argv[file], rows, strtoull(argv[i], NULL, 10));
 	for (uint64_t count = 1000; argc == file + 1 && count <= 10000000; count *= 10)

@@ -87,7 +87,8 @@ static int load(struct bpf_object *object, const char *name, bool session)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: floor OBJECT entry|pair|session|record|filter|private PATH OFFSET [PID]\n"
+	fprintf(stderr,
+		"usage: floor OBJECT entry|pair|session|record|filter|private PATH OFFSET [PID]\n"
 		"  entry    an uprobe, empty\n"
 		"  pair     uprobe and uretprobe, empty\n"
 		"  session  the same as an uprobe session\n"
@@ -110,9 +111,10 @@ int main(int argc, char **argv)
 		return usage();
 	mode = argv[2];
 	alone = !strcmp(mode, "entry");
-	name = alone || !strcmp(mode, "pair") ? "on_nothing" :
-		!strcmp(mode, "record") ? "on_session_record" :
-		!strcmp(mode, "filter") ? "on_session_filter" : "on_session";
+	name = alone || !strcmp(mode, "pair") ? "on_nothing"
+	       : !strcmp(mode, "record")      ? "on_session_record"
+	       : !strcmp(mode, "filter")      ? "on_session_filter"
+					      : "on_session";
 	offset = strtoull(argv[4], NULL, 0);
 	object = bpf_object__open_file(argv[1], NULL);
 	if (!object)
@@ -125,9 +127,10 @@ int main(int argc, char **argv)
 	}
 	r = load(object, name, strcmp(name, "on_nothing"));
 	if (!r)
-		r = !strcmp(name, "on_nothing") ? attach_pair(object, argv[3], offset, alone) :
-			attach_session(bpf_object__find_program_by_name(object, name), argv[3],
-				offset, !strcmp(mode, "private") ? pid : 0);
+		r = !strcmp(name, "on_nothing")
+			    ? attach_pair(object, argv[3], offset, alone)
+			    : attach_session(bpf_object__find_program_by_name(object, name),
+				      argv[3], offset, !strcmp(mode, "private") ? pid : 0);
 	if (r) {
 		fprintf(stderr, "floor: %s cannot be attached: %s\n", mode, strerror(-r));
 		return 1;

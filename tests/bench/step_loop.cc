@@ -17,7 +17,8 @@ struct Tensor {
 	long value;
 };
 
-namespace torch::autograd {
+namespace torch::autograd
+{
 struct Engine {
 	CALLED std::vector<long> execute(const std::vector<Tensor> &roots, bool keep);
 };
@@ -27,16 +28,18 @@ std::vector<long> Engine::execute(const std::vector<Tensor> &roots, bool keep)
 	return {roots[0].value + keep};
 }
 
-namespace profiler {
-CALLED std::shared_ptr<long> record_function_enter_new(
-	const std::string &name, const std::optional<std::string> &arguments = std::nullopt)
+namespace profiler
+{
+CALLED std::shared_ptr<long> record_function_enter_new(const std::string &name,
+	const std::optional<std::string> &arguments = std::nullopt)
 {
 	return std::make_shared<long>((long)name.size() + arguments.has_value());
 }
 } // namespace profiler
 } // namespace torch::autograd
 
-namespace at::_ops {
+namespace at::_ops
+{
 struct cross_entropy_loss {
 	CALLED static Tensor call(const Tensor &input, const Tensor &target);
 };

@@ -117,8 +117,8 @@ int main(int argc, char **argv)
 	struct recording recording = {.start_ns = 1000, .end_ns = 1000, .complete = true};
 	struct stack_table stacks;
 	struct memory memory = {.recording = &recording, .stacks = &stacks};
-	struct report_input input = {&recording, &stacks, next_pause, rewind_pauses, &memory,
-		argc > 2 ? argv[2] : NULL};
+	struct report_input input = {
+		&recording, &stacks, next_pause, rewind_pauses, &memory, argc > 2 ? argv[2] : NULL};
 	struct err err = {};
 	_cleanup_free_ char *line = NULL;
 	size_t size = 0;

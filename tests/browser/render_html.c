@@ -393,8 +393,7 @@ static void take_elsewhere(struct world *w)
 
 static void take_change(struct world *w)
 {
-	struct step_change *change =
-		ADD(&w->steps.tracks.items[w->steps.tracks.count - 1].changes);
+	struct step_change *change = ADD(&w->steps.tracks.items[w->steps.tracks.count - 1].changes);
 
 	change->step = (uint64_t)number();
 	change->from = small();
@@ -410,13 +409,28 @@ static const struct {
 	const char *name;
 	void (*take)(struct world *w);
 } kinds[] = {
-	{"step", take_step}, {"pause", take_pause}, {"recording", take_recording},
-	{"process", take_process}, {"signal", take_signal}, {"drop", take_drop},
-	{"frame", take_frame}, {"node", take_node}, {"track", take_track}, {"costs", take_costs},
-	{"change", take_change}, {"trigger", take_trigger}, {"advice", take_advice},
-	{"candidate", take_candidate}, {"elsewhere", take_elsewhere}, {"failure", take_failure},
-	{"jvm", take_jvm}, {"safepoint", take_safepoint}, {"thread", take_thread},
-	{"stall", take_stall}, {"phase", take_phase}, {"caller", take_caller},
+	{"step", take_step},
+	{"pause", take_pause},
+	{"recording", take_recording},
+	{"process", take_process},
+	{"signal", take_signal},
+	{"drop", take_drop},
+	{"frame", take_frame},
+	{"node", take_node},
+	{"track", take_track},
+	{"costs", take_costs},
+	{"change", take_change},
+	{"trigger", take_trigger},
+	{"advice", take_advice},
+	{"candidate", take_candidate},
+	{"elsewhere", take_elsewhere},
+	{"failure", take_failure},
+	{"jvm", take_jvm},
+	{"safepoint", take_safepoint},
+	{"thread", take_thread},
+	{"stall", take_stall},
+	{"phase", take_phase},
+	{"caller", take_caller},
 };
 
 static void take(struct world *w, char *line)

@@ -53,7 +53,8 @@ static void drop(void *lib)
 	void *page = (void *)((unsigned long)was & -4096ul);
 
 	dlclose(lib);
-	if (mmap(page, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == page)
+	if (mmap(page, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
+		page)
 		say("unmapped");
 	else
 		say("kept");

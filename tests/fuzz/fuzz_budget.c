@@ -25,14 +25,16 @@ static void make_safepoint(const uint8_t *bytes, struct pause *ret)
 {
 	ret->flags = (uint32_t)bytes[3] << 1 | PAUSE_HAS_FACTS;
 	ret->tid = bytes[4] & 3;
-	memcpy(ret->facts, ((int64_t[PAUSE_FACTS]){
-		[HOTSPOT_OPERATION] = bytes[4] & 15,
-		[HOTSPOT_CAUSE] = bytes[4] >> 4,
-		[HOTSPOT_TTSP_NS] = ((int64_t)bytes[5] << (bytes[6] & 55)) - 1,
-		[HOTSPOT_HEAP_BEFORE] = ((int64_t)bytes[6] << (bytes[5] & 55)) - 1,
-		[HOTSPOT_HEAP_AFTER] = ((int64_t)bytes[7] << (bytes[5] & 55)) - 1,
-		[HOTSPOT_LATE_STACK] = bytes[7] & 15,
-	}), sizeof(ret->facts));
+	memcpy(ret->facts,
+		((int64_t[PAUSE_FACTS]){
+			[HOTSPOT_OPERATION] = bytes[4] & 15,
+			[HOTSPOT_CAUSE] = bytes[4] >> 4,
+			[HOTSPOT_TTSP_NS] = ((int64_t)bytes[5] << (bytes[6] & 55)) - 1,
+			[HOTSPOT_HEAP_BEFORE] = ((int64_t)bytes[6] << (bytes[5] & 55)) - 1,
+			[HOTSPOT_HEAP_AFTER] = ((int64_t)bytes[7] << (bytes[5] & 55)) - 1,
+			[HOTSPOT_LATE_STACK] = bytes[7] & 15,
+		}),
+		sizeof(ret->facts));
 }
 
 static int next_pause(void *source, struct pause *ret, struct err *err)

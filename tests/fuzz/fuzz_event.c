@@ -85,7 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 2;
 		if (length > size)
 			length = size;
-		record = malloc(length + 1); /* exactly as long as said: the sanitizer sees an overrun */
+		record = malloc(length +
+				1); /* exactly as long as said: the sanitizer sees an overrun */
 		memcpy(record, data, length);
 		take(record, length, codes, &stacks);
 		free(record);

@@ -54,13 +54,13 @@ static void check(const struct java_frame *frame)
 	MUST(frame->line <= UINT16_MAX);
 }
 
-static void try_compiled(
-	const struct java_code *code, const struct fake_nmethod *nmethod, int32_t at, size_t max)
+static void try_compiled(const struct java_code *code, const struct fake_nmethod *nmethod,
+	int32_t at, size_t max)
 {
 	struct java_frame *frames =
 		malloc(max * sizeof(*frames)); /* the sanitizer sees one too many */
-	int count = java_compiled(
-		code, nmethod->nmethod, nmethod->compile_id, nmethod->method, at, frames, max);
+	int count = java_compiled(code, nmethod->nmethod, nmethod->compile_id, nmethod->method, at,
+		frames, max);
 
 	MUST(count != 0 && count <= (int)max);
 	for (int i = 0; i < count; i++)

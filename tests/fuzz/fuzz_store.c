@@ -31,11 +31,14 @@ static void check_safepoint(const struct pause *pause, const struct stack_table 
 			abort();
 		parts += part > 0 ? (uint64_t)part : 0;
 	}
-	if (parts > pause_duration(pause) || facts[HOTSPOT_OPERATION] >= strtab_count(stacks->strings) ||
+	if (parts > pause_duration(pause) ||
+		facts[HOTSPOT_OPERATION] >= strtab_count(stacks->strings) ||
 		facts[HOTSPOT_CAUSE] >= strtab_count(stacks->strings) ||
-		facts[HOTSPOT_LATE_STACK] >= stacks->node_count || facts[HOTSPOT_LATE_TID] > UINT32_MAX)
+		facts[HOTSPOT_LATE_STACK] >= stacks->node_count ||
+		facts[HOTSPOT_LATE_TID] > UINT32_MAX)
 		abort();
-	if (!(pause->flags & PAUSE_HAS_FACTS) && (facts[HOTSPOT_OPERATION] || parts || facts[HOTSPOT_LATE_STACK]))
+	if (!(pause->flags & PAUSE_HAS_FACTS) &&
+		(facts[HOTSPOT_OPERATION] || parts || facts[HOTSPOT_LATE_STACK]))
 		abort();
 }
 
@@ -102,8 +105,11 @@ static int rewind_source(void *source)
 
 static void read_all(struct store_reader *reader)
 {
-	struct report_input input = {.recording = store_recording(reader), .next = next,
-		.rewind = rewind_source, .source = reader, .title = "fuzz"};
+	struct report_input input = {.recording = store_recording(reader),
+		.next = next,
+		.rewind = rewind_source,
+		.source = reader,
+		.title = "fuzz"};
 	struct err err;
 
 	read_marks(reader);

@@ -7,7 +7,8 @@
 
 #define CALLED __attribute__((noinline, visibility("default")))
 
-namespace torch::autograd {
+namespace torch::autograd
+{
 
 struct Edge {
 	int function;
@@ -29,10 +30,11 @@ std::vector<int> Engine::execute_other(const std::vector<Edge> &roots) const
 	return std::vector<int>(roots.size());
 }
 
-namespace profiler {
+namespace profiler
+{
 
-CALLED std::shared_ptr<int> record_function_enter_new(
-	const std::string &name, const std::optional<std::string> &arguments = std::nullopt)
+CALLED std::shared_ptr<int> record_function_enter_new(const std::string &name,
+	const std::optional<std::string> &arguments = std::nullopt)
 {
 	return std::make_shared<int>((int)name.size() + (arguments ? 1 : 0));
 }
@@ -40,7 +42,8 @@ CALLED std::shared_ptr<int> record_function_enter_new(
 } // namespace profiler
 } // namespace torch::autograd
 
-namespace at::_ops {
+namespace at::_ops
+{
 
 struct mse_loss {
 	CALLED static long call(const long &input, const long &target, long reduction);

@@ -70,8 +70,8 @@ static void collect(bool major, uint64_t ns, const char *separator)
 	toy_heap.collecting = 0;
 	end_ns = now_ns();
 	toy_go(&toy_heap);
-	printf("%s[%d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", separator, major, toy_heap.mark_ns,
-		toy_heap.swept, start_ns, end_ns);
+	printf("%s[%d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", separator, major,
+		toy_heap.mark_ns, toy_heap.swept, start_ns, end_ns);
 }
 
 static void collect_many(unsigned int minor, unsigned int major, uint64_t ns)
@@ -85,7 +85,8 @@ static void collect_many(unsigned int minor, unsigned int major, uint64_t ns)
 		collect(next, ns, separator);
 		*(next ? &major : &minor) -= 1;
 	}
-	printf("], \"minor\": %" PRIu64 ", \"major\": %" PRIu64 "}\n", toy_heap.minor, toy_heap.major);
+	printf("], \"minor\": %" PRIu64 ", \"major\": %" PRIu64 "}\n", toy_heap.minor,
+		toy_heap.major);
 }
 
 static void stop(void)

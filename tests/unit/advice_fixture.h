@@ -4,8 +4,8 @@
 #include "advice.h"
 #include "attrib_fixture.h"
 
-static inline void advise(
-	struct world *world, const struct attribution *attribution, struct advices *ret)
+static inline void advise(struct world *world, const struct attribution *attribution,
+	struct advices *ret)
 {
 	struct err err = {};
 

@@ -110,8 +110,8 @@ static inline uint32_t world_stack(struct world *world, const char *file, uint32
 }
 
 /* Makes process @id's runtime a JVM. */
-static inline void world_jvm(
-	struct world *world, uint32_t id, const char *version, const char *collector)
+static inline void world_jvm(struct world *world, uint32_t id, const char *version,
+	const char *collector)
 {
 	struct runtime *runtime = &world->recording.runtimes.items[id - 1];
 
@@ -136,19 +136,21 @@ static inline struct pause *world_safepoint(struct world *world, uint64_t start_
 	pause->cause = *cause ? CAUSE_RUNTIME : CAUSE_UNKNOWN;
 	pause->flags = PAUSE_HAS_FACTS;
 	pause->interpreter = UNKNOWN;
-	memcpy(pause->facts, ((int64_t[PAUSE_FACTS]){
-		[HOTSPOT_OPERATION] = world_string(world, operation),
-		[HOTSPOT_CAUSE] = *cause ? world_string(world, cause) : 0,
-		[HOTSPOT_TTSP_NS] = UNKNOWN,
-		[HOTSPOT_CLEANUP_NS] = UNKNOWN,
-		[HOTSPOT_CORE_NS] = UNKNOWN,
-		[HOTSPOT_LEAVE_NS] = UNKNOWN,
-		[HOTSPOT_HEAP_BEFORE] = UNKNOWN,
-		[HOTSPOT_HEAP_AFTER] = UNKNOWN,
-		[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN,
-		[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN,
-		[HOTSPOT_LATE_TID] = UNKNOWN,
-	}), sizeof(pause->facts));
+	memcpy(pause->facts,
+		((int64_t[PAUSE_FACTS]){
+			[HOTSPOT_OPERATION] = world_string(world, operation),
+			[HOTSPOT_CAUSE] = *cause ? world_string(world, cause) : 0,
+			[HOTSPOT_TTSP_NS] = UNKNOWN,
+			[HOTSPOT_CLEANUP_NS] = UNKNOWN,
+			[HOTSPOT_CORE_NS] = UNKNOWN,
+			[HOTSPOT_LEAVE_NS] = UNKNOWN,
+			[HOTSPOT_HEAP_BEFORE] = UNKNOWN,
+			[HOTSPOT_HEAP_AFTER] = UNKNOWN,
+			[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN,
+			[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN,
+			[HOTSPOT_LATE_TID] = UNKNOWN,
+		}),
+		sizeof(pause->facts));
 	return pause;
 }
 
@@ -164,15 +166,15 @@ static inline uint32_t world_java(struct world *world, const char *functions)
 
 		frame.function = strtab_add(world->stacks.strings, at, len);
 		frame.file = world_string(world, "Some.java");
-		node = stack_table_node(
-			&world->stacks, node, stack_table_frame(&world->stacks, &frame));
+		node = stack_table_node(&world->stacks, node,
+			stack_table_frame(&world->stacks, &frame));
 		at += len + strspn(at + len, " ");
 	}
 	return node;
 }
 
-static inline struct stall *world_stall(
-	struct world *world, uint32_t kind, uint32_t tid, uint64_t start_ns, uint64_t length_ns)
+static inline struct stall *world_stall(struct world *world, uint32_t kind, uint32_t tid,
+	uint64_t start_ns, uint64_t length_ns)
 {
 	struct stall *stall = vec_add(&world->recording.stalls);
 
@@ -189,8 +191,8 @@ static inline struct stall *world_stall(
 }
 
 /* In ascending order of process and tid. */
-static inline void world_thread(
-	struct world *world, uint32_t process, uint32_t tid, const char *name)
+static inline void world_thread(struct world *world, uint32_t process, uint32_t tid,
+	const char *name)
 {
 	struct thread *thread = vec_add(&world->recording.threads);
 

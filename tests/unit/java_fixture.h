@@ -229,8 +229,8 @@ static MAYBE_UNUSED uint64_t make_method(struct jvm *jvm, struct fake_method *fa
 }
 
 /* 40 bytecodes of Some.java: line 100 from 0, 102 from 10, 105 from 20. */
-static MAYBE_UNUSED struct fake_method a_method(
-	struct jvm *jvm, const char *class, const char *name)
+static MAYBE_UNUSED struct fake_method a_method(struct jvm *jvm, const char *class,
+	const char *name)
 {
 	struct fake_method fake = {class, name, "Some.java", 40, NULL, 0, 0, 0, 0, 0};
 	uint8_t lines[8] = {0xff, 0, 192 + 8, 0, 10 << 3 | 2, 10 << 3 | 3, 0}; /* zigzag 200 */

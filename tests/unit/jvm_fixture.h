@@ -126,16 +126,16 @@ static inline uint64_t image_find(void *arg, const char *name)
 	return 0;
 }
 
-static inline void image_field(
-	struct image *image, const char *type, const char *field, uint64_t offset)
+static inline void image_field(struct image *image, const char *type, const char *field,
+	uint64_t offset)
 {
 	if (image->row_count == IMAGE_ROWS)
 		abort();
 	image->rows[image->row_count++] = (struct image_row){type, field, false, offset};
 }
 
-static inline void image_static(
-	struct image *image, const char *type, const char *field, uint64_t address)
+static inline void image_static(struct image *image, const char *type, const char *field,
+	uint64_t address)
 {
 	if (image->row_count == IMAGE_ROWS)
 		abort();
@@ -246,8 +246,8 @@ static inline uint64_t image_flag_at(struct image *image, const char *name)
 }
 
 /* Appends a counter to the hsperf block; a number if @text is NULL. Returns the value's address. */
-static inline uint64_t image_counter(
-	struct image *image, const char *name, const char *text, uint64_t number, size_t gap)
+static inline uint64_t image_counter(struct image *image, const char *name, const char *text,
+	uint64_t number, size_t gap)
 {
 	uint64_t at = image->perf + image->perf_used + gap;
 	size_t bytes = text ? 81 : 8;
@@ -342,8 +342,8 @@ static inline void image_threads(struct image *image)
 		image_var(image, linked ? image->threads[IMAGE_THREADS - 1] : image->list);
 	image_field(image, "OSThread", "_pthread_id", 8);
 	image_field(image, "OSThread", "_thread_id", 16);
-	image_field(
-		image, image->release == 25 ? "Thread" : "JavaThread", "_osthread", IMAGE_OSTHREAD);
+	image_field(image, image->release == 25 ? "Thread" : "JavaThread", "_osthread",
+		IMAGE_OSTHREAD);
 	image_field(image, "JavaThread", "_anchor", IMAGE_ANCHOR);
 	image_field(image, "JavaFrameAnchor", "_last_Java_sp", 0);
 	image_field(image, "JavaFrameAnchor", "_last_Java_pc", 8);
@@ -360,8 +360,8 @@ static inline void image_threads(struct image *image)
 }
 
 /* A block of the code cache; returns the blob in it. */
-static inline uint64_t image_block(
-	struct image *image, uint64_t *at, bool used, uint64_t name, uint64_t vtable, uint8_t kind)
+static inline uint64_t image_block(struct image *image, uint64_t *at, bool used, uint64_t name,
+	uint64_t vtable, uint8_t kind)
 {
 	bool narrow = image->release == 25;
 	uint64_t blob = *at + (narrow ? 8 : 16);
@@ -431,8 +431,8 @@ static inline void image_code(struct image *image)
 	image_static(image, "StubRoutines", "_call_stub_return_address", image->call_stub);
 	image_field(image, "StubQueue", "_stub_buffer", 8);
 	image_field(image, "StubQueue", "_buffer_limit", 20);
-	image_symbol(
-		image, "_ZN12StubRoutines19_cont_returnBarrierE", image_var(image, 0x7f1100000dd1));
+	image_symbol(image, "_ZN12StubRoutines19_cont_returnBarrierE",
+		image_var(image, 0x7f1100000dd1));
 	image_symbol(image, "_ZN8VMThread17_cur_vm_operationE", image_var(image, 0));
 	image_type(image, "HeapBlock", image->release == 25 ? 8 : 16);
 	image_type(image, "ConstMethod", 48);
@@ -457,8 +457,8 @@ static inline void image_code(struct image *image)
 	}
 }
 
-static inline void image_column(
-	struct image *image, const char *prefix, const char *suffix, uint64_t offset)
+static inline void image_column(struct image *image, const char *prefix, const char *suffix,
+	uint64_t offset)
 {
 	static char names[32][64];
 	static size_t next;

@@ -67,7 +67,8 @@ static inline struct store_reader *make_recording(const char *name)
  * The report of golden recording @name, as `gctrace report --step @step` makes it, with --gc-only or not.
  * Caller frees.
  */
-static inline char *make_report_of(const char *name, const char *format, const char *step, bool gc_only)
+static inline char *make_report_of(const char *name, const char *format, const char *step,
+	bool gc_only)
 {
 	struct reading reading = {.gc_only = gc_only, .step = step ? &reading.spec : NULL};
 	struct report_input input;

@@ -224,8 +224,8 @@ MAYBE_UNUSED static const struct step_track *find(struct scene *scene, const cha
 	for (size_t i = 0; i < track->steps.count; i++) {
 		assert_true(track->steps.items[i].start_ns <= track->steps.items[i].end_ns);
 		if (i)
-			assert_true(
-				track->steps.items[i - 1].end_ns <= track->steps.items[i].start_ns);
+			assert_true(track->steps.items[i - 1].end_ns <=
+				    track->steps.items[i].start_ns);
 	}
 	assert_true(track->confidence >= 0 && track->confidence <= 1);
 	return track;

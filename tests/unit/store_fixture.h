@@ -16,10 +16,10 @@
 #include "store.h"
 #include "u64map.h"
 
-#define PAUSES	   5003
-#define MARKS	   7001
-#define SIGNALS	   3
-#define SERIES	   5
+#define PAUSES	     5003
+#define MARKS	     7001
+#define SIGNALS	     3
+#define SERIES	     5
 #define MAYBE_UNUSED __attribute__((unused))
 
 static char folder[] = "/tmp/gctrace-test-store-XXXXXX";
@@ -59,9 +59,12 @@ static int each(void **state)
 
 static struct recording head(void)
 {
-	return (struct recording){.version = "0.1.0", .host = "node7",
-		.boot_id = "01234567-89ab-cdef-0123-456789abcdef", .start_ns = 1000000000,
-		.realtime_offset_ns = 1700000000000000000, .complete = true};
+	return (struct recording){.version = "0.1.0",
+		.host = "node7",
+		.boot_id = "01234567-89ab-cdef-0123-456789abcdef",
+		.start_ns = 1000000000,
+		.realtime_offset_ns = 1700000000000000000,
+		.complete = true};
 }
 
 /* One of some values, UNKNOWN now and then. */
@@ -166,8 +169,14 @@ static void make_stacks(struct stack_table *stacks)
 
 static void put_facts(struct store_writer *writer)
 {
-	struct process process = {.id = 1, .pid = 4711, .ns_pid = 17, .ppid = 1, .comm = "python3",
-		.cmdline = (char *)"python3\0train.py", .cmdline_len = 17, .seen_ns = 5};
+	struct process process = {.id = 1,
+		.pid = 4711,
+		.ns_pid = 17,
+		.ppid = 1,
+		.comm = "python3",
+		.cmdline = (char *)"python3\0train.py",
+		.cmdline_len = 17,
+		.seen_ns = 5};
 	struct process child = {.id = 2,
 		.pid = 4712,
 		.ns_pid = 4712,
@@ -203,19 +212,34 @@ static void put_facts(struct store_writer *writer)
 static void put_steps(struct store_writer *writer)
 {
 	struct signal signals[SIGNALS] = {
-		{.id = 1, .name = "torch:backward", .probe = (char *)"libtorch_cpu.so: e+4 (push)",
-			.attached_ns = 11, .hits = 1},
+		{.id = 1,
+			.name = "torch:backward",
+			.probe = (char *)"libtorch_cpu.so: e+4 (push)",
+			.attached_ns = 11,
+			.hits = 1},
 		{.id = 2, .name = "torch:hot", .attached_ns = 13, .hits = 23},
 		{.id = 3, .name = "user:lib\xff:f", .probe = (char *)"", .hits = 1ull << 40},
 	};
 	struct series series[SERIES] = {
 		{.id = 1, .signal = 1, .process = 1, .tid = 4711, .number = UNKNOWN},
-		{.id = 2, .signal = 1, .process = 2, .tid = 4799,
-			.label = (char *)"Optimizer.step#Adam.step", .number = UNKNOWN},
-		{.id = 3, .signal = 3, .process = 1, .tid = 4711, .label = (char *)"m\xc3ke",
+		{.id = 2,
+			.signal = 1,
+			.process = 2,
+			.tid = 4799,
+			.label = (char *)"Optimizer.step#Adam.step",
+			.number = UNKNOWN},
+		{.id = 3,
+			.signal = 3,
+			.process = 1,
+			.tid = 4711,
+			.label = (char *)"m\xc3ke",
 			.number = 460},
 		{.id = 4, .signal = 3, .process = 1, .tid = 4712, .number = INT64_MIN + 1},
-		{.id = 5, .signal = 2, .process = 2, .tid = UINT32_MAX, .label = (char *)"",
+		{.id = 5,
+			.signal = 2,
+			.process = 2,
+			.tid = UINT32_MAX,
+			.label = (char *)"",
 			.number = 0},
 	};
 
@@ -308,7 +332,8 @@ static void check_safepoint(const struct pause *pause, const struct stack_table 
 	assert_true(facts[HOTSPOT_LATE_STACK] < stacks->node_count);
 	assert_true(facts[HOTSPOT_LATE_TID] >= UNKNOWN && facts[HOTSPOT_LATE_TID] <= UINT32_MAX);
 	assert_true(facts[HOTSPOT_HEAP_BEFORE] >= UNKNOWN && facts[HOTSPOT_HEAP_AFTER] >= UNKNOWN);
-	assert_true(facts[HOTSPOT_YOUNG_COLLECTIONS] >= UNKNOWN && facts[HOTSPOT_FULL_COLLECTIONS] >= UNKNOWN);
+	assert_true(facts[HOTSPOT_YOUNG_COLLECTIONS] >= UNKNOWN &&
+		    facts[HOTSPOT_FULL_COLLECTIONS] >= UNKNOWN);
 	for (size_t i = 0; i < 4; i++) {
 		int64_t part = facts[HOTSPOT_TTSP_NS + i];
 
@@ -317,8 +342,9 @@ static void check_safepoint(const struct pause *pause, const struct stack_table 
 	}
 	assert_true(parts <= pause_duration(pause));
 	if (!(pause->flags & PAUSE_HAS_FACTS))
-		assert_true(!facts[HOTSPOT_OPERATION] && !facts[HOTSPOT_CAUSE] && !parts && !facts[HOTSPOT_LATE_STACK] &&
-			facts[HOTSPOT_HEAP_BEFORE] <= 0 && facts[HOTSPOT_YOUNG_COLLECTIONS] <= 0 && facts[HOTSPOT_LATE_TID] <= 0);
+		assert_true(!facts[HOTSPOT_OPERATION] && !facts[HOTSPOT_CAUSE] && !parts &&
+			    !facts[HOTSPOT_LATE_STACK] && facts[HOTSPOT_HEAP_BEFORE] <= 0 &&
+			    facts[HOTSPOT_YOUNG_COLLECTIONS] <= 0 && facts[HOTSPOT_LATE_TID] <= 0);
 }
 
 /* Reads pauses until the end or damage, which *ret tells. Ids must ascend. Returns how many. */
@@ -374,7 +400,7 @@ static MAYBE_UNUSED void refuse_open(int code, const char *words)
 }
 
 #define PAUSE                                                                                      \
-	"insert into pause (id, start_ns, duration_ns, runtime, tid, interpreter, generation, "   \
+	"insert into pause (id, start_ns, duration_ns, runtime, tid, interpreter, generation, "    \
 	"cause, flags, collected, uncollectable, stack) values "
 
 /* A recording whose tables take anything, with @sql run over it. */
@@ -396,14 +422,15 @@ static MAYBE_UNUSED void make_hostile(const char *sql)
 			"insert into meta values "
 			"('start_ns','1000'),('end_ns','9000'),('complete','1');"
 			"insert into process values (1,4711,4711,1,'python3',NULL,1000,NULL);"
-			"insert into runtime values (1,1,'" STORE_FIXTURE_KIND "','3.11','usdt',NULL,NULL,1000,0,NULL);"
+			"insert into runtime values (1,1,'" STORE_FIXTURE_KIND
+			"','3.11','usdt',NULL,NULL,1000,0,NULL);"
 			"insert into string values (1,'f'),(2,'x.py');"
 			"insert into frame values (1,1,2,3,1);"
 			"insert into stack values (1,0,1);"
 			"insert into step_signal values (1,'torch:backward',NULL,1000,7,NULL);"
 			"insert into step_series values (1,1,1,4711,NULL,NULL);"
-			"insert into step_mark (id,series,time_ns,rss_bytes) values (1,1,1000,4096);"
-			PAUSE "(1,1000,100,1,5,0,0,1,0,0,0,1);",
+			"insert into step_mark (id,series,time_ns,rss_bytes) values (1,1,1000,4096);" PAUSE
+			"(1,1000,100,1,5,0,0,1,0,0,0,1);",
 			NULL, NULL, NULL),
 		SQLITE_OK);
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)

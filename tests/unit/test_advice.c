@@ -173,8 +173,9 @@ static struct program follow(const struct program *program, const struct advice 
 		after.freeze_at = 10;
 		break;
 	case ADVICE_THRESHOLD:
-		assert_int_equal(
-			sscanf(advice->line, "gc.set_threshold(%lf, 10, 10)", &after.threshold), 1);
+		assert_int_equal(sscanf(advice->line, "gc.set_threshold(%lf, 10, 10)",
+					 &after.threshold),
+			1);
 		break;
 	case ADVICE_MANUAL:
 		after.disabled = true;
@@ -295,8 +296,7 @@ static void test_promises_are_kept(void **state)
 		run(&programs[i].program, &world, &before);
 		advise(&world, &before, &advices);
 		for (int kind = 1; kind < GC_ADVICES; kind++)
-			if (programs[i].kinds & 1u << kind &&
-				!find(&advices, kind)) {
+			if (programs[i].kinds & 1u << kind && !find(&advices, kind)) {
 				print_message("# %s: %s is not advised\n", programs[i].program.name,
 					FIXTURE_KINDS[kind].name);
 				broken++;
@@ -304,8 +304,8 @@ static void test_promises_are_kept(void **state)
 		for (size_t j = 0; j < advices.items.count; j++)
 			if (kind_of(&advices.items.items[j]) != ADVICE_CYCLES &&
 				kind_of(&advices.items.items[j]) != ADVICE_NOTHING)
-				broken += !try_advice(
-					&programs[i].program, &before, &advices.items.items[j]);
+				broken += !try_advice(&programs[i].program, &before,
+					&advices.items.items[j]);
 		advices_release(&advices);
 		attrib_release(&before);
 		world_release(&world);
@@ -460,8 +460,8 @@ static void test_once_for_all_ranks(void **state)
 	advise(&world, &both, &advices);
 	for (size_t i = 0; i < advices.items.count; i++)
 		for (size_t j = 0; j < i; j++)
-			assert_ptr_not_equal(
-				advices.items.items[i].kind, advices.items.items[j].kind);
+			assert_ptr_not_equal(advices.items.items[i].kind,
+				advices.items.items[j].kind);
 	assert_true(advices.items.count >= 2);
 	advices_release(&advices);
 	attrib_release(&both);

@@ -426,8 +426,8 @@ static void test_promises_are_kept(void **state)
 		}
 		for (size_t j = 0; j < advices.items.count; j++)
 			if (kind_of(&advices.items.items[j]) != ADVICE_NOTHING &&
-				!try_advice(
-					&programs[i].program, &before, &advices.items.items[j])) {
+				!try_advice(&programs[i].program, &before,
+					&advices.items.items[j])) {
 				print_message("# that was not kept\n");
 				broken++;
 			}
@@ -482,7 +482,8 @@ static void test_unknown_facts(void **state)
 		for (size_t j = 0; j < world.pauses.count; j++) {
 			struct pause *pause = &world.pauses.items[j];
 
-			pause->facts[HOTSPOT_HEAP_BEFORE] = pause->facts[HOTSPOT_HEAP_AFTER] = UNKNOWN;
+			pause->facts[HOTSPOT_HEAP_BEFORE] = pause->facts[HOTSPOT_HEAP_AFTER] =
+				UNKNOWN;
 			pause->facts[HOTSPOT_TTSP_NS] = UNKNOWN;
 			pause->facts[HOTSPOT_LATE_STACK] = STACK_NONE;
 		}

@@ -70,8 +70,8 @@ static void check_table(const struct world *world, const struct attribution *got
 	assert_int_equal(cost->overlap_ns, overlap);
 	assert_int_equal(cost->outside_ns, outside);
 	assert_int_equal(cost->pause_ns, own);
-	assert_int_equal(
-		cost->overlap_ns + cost->outside_ns, cost->pause_ns + cost->worker_waited_ns);
+	assert_int_equal(cost->overlap_ns + cost->outside_ns,
+		cost->pause_ns + cost->worker_waited_ns);
 	for (size_t i = 0; i < got->charges.count; i++) {
 		const struct charge *charge = &got->charges.items[i];
 		uint64_t held = 0;
@@ -264,8 +264,8 @@ static void test_triggers(void **state)
 	world_init(&world, 1);
 	for (int i = 0; i < 3; i++) { /* outermost first */
 		frame.file = strtab_add(world.stacks.strings, files[i], strlen(files[i]));
-		node = stack_table_node(
-			&world.stacks, node, stack_table_frame(&world.stacks, &frame));
+		node = stack_table_node(&world.stacks, node,
+			stack_table_frame(&world.stacks, &frame));
 	}
 	own = world.stacks.nodes[world.stacks.nodes[node].parent].frame;
 	frame = (struct frame){.lang = LANG_NATIVE};

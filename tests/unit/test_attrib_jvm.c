@@ -32,8 +32,8 @@ static void tear_down(struct world *world, struct attribution *attribution)
 
 static void assert_function(const struct world *world, uint32_t frame, const char *name)
 {
-	assert_string_equal(
-		strtab_get(world->stacks.strings, world->stacks.frames[frame].function), name);
+	assert_string_equal(strtab_get(world->stacks.strings, world->stacks.frames[frame].function),
+		name);
 }
 
 /* The step of the training thread pays, whichever thread asked for the collection. */
@@ -48,8 +48,8 @@ static void test_any_requester_stops_the_track(void **state)
 	pause->tid = SERVICE;
 	pause->flags |= PAUSE_FULL;
 	pause->generation = 1;
-	world_safepoint(
-		&world, 1078 * MS, 4 * MS, "ParallelGCFailedAllocation", "Allocation Failure")
+	world_safepoint(&world, 1078 * MS, 4 * MS, "ParallelGCFailedAllocation",
+		"Allocation Failure")
 		->tid = 101;
 	pause = world_safepoint(&world, 1101 * MS, 1 * MS, "ThreadDump", "");
 	pause->flags |= PAUSE_NO_COLLECTION;
@@ -91,7 +91,9 @@ static void test_full(void **state)
 	pause->flags |= PAUSE_FULL;
 	pause->generation = 0;
 	assert_int_equal(full(&world, pause), 1);
-	pause->flags = PAUSE_HAS_FACTS | PAUSE_CONCURRENT; /* the first operation's name, and a collection in its stop */
+	pause->flags =
+		PAUSE_HAS_FACTS |
+		PAUSE_CONCURRENT; /* the first operation's name, and a collection in its stop */
 	assert_int_equal(full(&world, pause), 0);
 	assert_string_equal(pause->class->name, "concurrent step");
 	pause->facts[HOTSPOT_YOUNG_COLLECTIONS] = 1;
@@ -189,8 +191,8 @@ static void call_periodically(struct world *world)
 		stall->collections = i % 3 ? 1 : 0;
 		if (!(i % 3))
 			continue;
-		pause = world_safepoint(
-			world, at + MS / 2, 4 * MS, "ParallelGCSystemGC", "System.gc()");
+		pause = world_safepoint(world, at + MS / 2, 4 * MS, "ParallelGCSystemGC",
+			"System.gc()");
 		pause->tid = tid;
 		pause->flags |= PAUSE_FULL;
 		pause->facts[HOTSPOT_HEAP_BEFORE] = 300;
@@ -209,8 +211,8 @@ static void call_otherwise(struct world *world)
 			->stack = stack;
 	world_stall(world, STALL_EXPLICIT, 5, 3900 * MS, MS);
 	world_safepoint(world, 3950 * MS, 3 * MS, "ParallelGCSystemGC", "System.gc()");
-	world_safepoint(
-		world, 3960 * MS, 3 * MS, "ParallelGCFailedAllocation", "Allocation Failure");
+	world_safepoint(world, 3960 * MS, 3 * MS, "ParallelGCFailedAllocation",
+		"Allocation Failure");
 }
 
 static void check_training(const struct world *world, const struct explicit_caller *caller)
@@ -248,8 +250,8 @@ static void check_periodic(const struct world *world, const struct explicit_call
 	assert_int_equal(caller->freed_bytes, 6 * 200);
 	assert_int_equal(caller->period_ns, 98 * MS);
 	assert_true(caller->regular);
-	assert_function(
-		world, caller->caller, "org.nd4j.linalg.memory.BasicMemoryManager.invokeGc");
+	assert_function(world, caller->caller,
+		"org.nd4j.linalg.memory.BasicMemoryManager.invokeGc");
 }
 
 static void test_callers(void **state)
@@ -383,8 +385,8 @@ static void test_hostile(void **state)
 	world_stall(&world, 4711, 101, 1000 * MS, UINT64_MAX - 2000 * MS);
 	world_stall(&world, STALL_EXPLICIT, 101, 1000 * MS, MS)->runtime = 99;
 	for (int i = 0; i < 3; i++) {
-		pause = world_safepoint(
-			&world, 1100 * MS, UINT64_MAX - 1100 * MS, "G1CollectFull", "System.gc()");
+		pause = world_safepoint(&world, 1100 * MS, UINT64_MAX - 1100 * MS, "G1CollectFull",
+			"System.gc()");
 		pause->tid = 101;
 		pause->stack = 99999;
 		pause->facts[HOTSPOT_LATE_STACK] = 99999;

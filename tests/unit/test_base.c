@@ -28,7 +28,8 @@ static void durations_have_units(void **state)
 	} good[] = {{"1", 1000000000}, {"1.5s", 1500000000}, {"20ms", 20000000}, {"50us", 50000},
 		{"50µs", 50000}, {"7ns", 7}, {"3m", 180000000000}, {"2h", 7200000000000}, {"0", 0},
 		{".5", 500000000}};
-	static const char *const bad[] = {"", "s", "-1", "1x", "1 s", "1e400", "nan", "1ms ", "inf"};
+	static const char *const bad[] = {
+		"", "s", "-1", "1x", "1 s", "1e400", "nan", "1ms ", "inf"};
 	struct err err;
 	uint64_t ns = 1;
 
@@ -171,9 +172,12 @@ static void time_namespaces_shift_the_clock(void **state)
 	int64_t offset = 1;
 	struct err err;
 
-	assert_int_equal(clock_parse_offsets("monotonic         600         7\nboottime 0 0\n", &offset), 0);
+	assert_int_equal(clock_parse_offsets("monotonic         600         7\nboottime 0 0\n",
+				 &offset),
+		0);
 	assert_int_equal(offset, 600000000007);
-	assert_int_equal(clock_parse_offsets("boottime 5 5\nmonotonic -300 250000000\n", &offset), 0);
+	assert_int_equal(clock_parse_offsets("boottime 5 5\nmonotonic -300 250000000\n", &offset),
+		0);
 	assert_int_equal(offset, -299750000000);
 	assert_int_equal(clock_parse_offsets("", &offset), -EBADMSG);
 	assert_int_equal(clock_parse_offsets("monotonic 99999999999999 0", &offset), -EBADMSG);

@@ -148,11 +148,13 @@ static void the_collection_under_way_at_attach_is_no_miss(void **state)
 
 	books_settle(&books, 1, 0x10, COUNTS(5, 0, 0));
 	books_expect(&books, 1, 0x10);
-	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(7, 0, 0)), 0); /* the sixth was it */
+	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(7, 0, 0)),
+		0); /* the sixth was it */
 	assert_int_equal(books_pause(&books, 1, 0x10, 0, COUNTS(9, 0, 0)), 1); /* once only */
 	books_settle(&books, 2, 0x10, COUNTS(5, 0, 0));
 	books_expect(&books, 2, 0x10);
-	assert_int_equal(books_pause(&books, 2, 0x10, 0, COUNTS(6, 0, 0)), 0); /* it was seen after all */
+	assert_int_equal(books_pause(&books, 2, 0x10, 0, COUNTS(6, 0, 0)),
+		0); /* it was seen after all */
 	assert_int_equal(books_pause(&books, 2, 0x10, 0, COUNTS(8, 0, 0)), 1);
 	books_settle(&books, 3, 0x10, COUNTS(5, 0, 0));
 	books_expect(&books, 3, 0x10);
@@ -199,7 +201,8 @@ static void ended_interpreters_are_forgotten(void **state)
 		assert_in_range(books.lines.count, 3, 1024);
 		assert_in_range(books.index.count, 3, 1024);
 	}
-	assert_int_equal(books_pause(&books, 1, 1, 0, COUNTS(100003, 0, 0)), 1); /* one lies between */
+	assert_int_equal(books_pause(&books, 1, 1, 0, COUNTS(100003, 0, 0)),
+		1);							    /* one lies between */
 	assert_int_equal(books_pause(&books, 1, 2, 0, COUNTS(9, 0, 0)), 0); /* begins anew */
 	assert_int_equal(books_pause(&books, 1, 2, 0, COUNTS(11, 0, 0)), 1);
 	assert_int_equal(books_settle(&books, 1, 0x7f0000000010, COUNTS(7, 0, 0)), 7);

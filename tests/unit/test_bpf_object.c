@@ -149,11 +149,11 @@ static void check_code(const char *function, const struct bpf_insn *insn)
 	unsigned int class = BPF_CLASS(insn->code), op = BPF_OP(insn->code);
 	bool alu = class == BPF_ALU || class == BPF_ALU64;
 
-	if ((class == BPF_LDX && BPF_MODE(insn->code) == INSN_MEMSX) || /* loads with a sign */
-		(alu && op == BPF_MOV && insn->off) ||	       /* moves with a sign */
+	if ((class == BPF_LDX && BPF_MODE(insn->code) == INSN_MEMSX) ||	  /* loads with a sign */
+		(alu && op == BPF_MOV && insn->off) ||			  /* moves with a sign */
 		(alu && (op == BPF_DIV || op == BPF_MOD) && insn->off) || /* signed division */
-		(class == BPF_ALU64 && op == BPF_END) ||	       /* bswap */
-		(class == BPF_JMP32 && op == BPF_JA) ||	       /* gotol */
+		(class == BPF_ALU64 && op == BPF_END) ||		  /* bswap */
+		(class == BPF_JMP32 && op == BPF_JA) ||			  /* gotol */
 		((class == BPF_JMP || class == BPF_JMP32) && op == INSN_JCOND))
 		fail_msg("%s has an instruction of code %#x, which is newer than Linux 5.15",
 			function, insn->code);

@@ -125,7 +125,8 @@ static void test_jvm_metrics(void **state)
 		struct pause *pause = &world.pauses.items[i];
 
 		pause->flags |= PAUSE_HAS_FACTS | (i == 1 ? PAUSE_FULL : 0);
-		pause->facts[HOTSPOT_OPERATION] = world_string(&world, "ParallelGCFailedAllocation");
+		pause->facts[HOTSPOT_OPERATION] =
+			world_string(&world, "ParallelGCFailedAllocation");
 		pause->facts[HOTSPOT_TTSP_NS] = (int64_t)(i * 2 * MS);
 	}
 	world_stall(&world, STALL_ALLOCATION, 101, 1500 * MS, 70 * MS);

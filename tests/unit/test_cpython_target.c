@@ -56,8 +56,8 @@ FUNCTION("PyGC_Direct_",
 	CALLBACKS("mov $2,%esi\n" RESULTS "xor %r8d,%r8d\ncall fixture_collector\n"));
 FUNCTION("PyGC_Nested_", "mov $2,%esi\ncall fixture_inner\nret\n");
 FUNCTION("PyGC_Clone__", CALLBACKS("mov $2,%esi\n" RESULTS "call fixture_clone\n"));
-FUNCTION(
-	"PyGC_NoFail_", CALLBACKS("mov $2,%esi\n" RESULTS "mov $1,%r8d\ncall fixture_collector\n"));
+FUNCTION("PyGC_NoFail_",
+	CALLBACKS("mov $2,%esi\n" RESULTS "mov $1,%r8d\ncall fixture_collector\n"));
 FUNCTION("PyGC_NoText_",
 	"push %rax\n" NOTIFY("fixture_started") "mov $2,%esi\n" RESULTS
 						"xor %r8d,%r8d\ncall fixture_collector\n" NOTIFY(
@@ -163,8 +163,8 @@ static void report(const char *path, const struct elf_file *file, uint64_t truth
 
 	if (found && !elf_code_probe_site(file, found, &site, &step))
 		elf_code_mnemonic(file, site, mnemonic, sizeof(mnemonic));
-	print_message("# %-75s %#9lx %#9lx  +%lu %s %s\n", path, truth, found, site - found, mnemonic,
-		step == ELF_STEP_EMULATED ? "" : "(single-stepped)");
+	print_message("# %-75s %#9lx %#9lx  +%lu %s %s\n", path, truth, found, site - found,
+		mnemonic, step == ELF_STEP_EMULATED ? "" : "(single-stepped)");
 }
 
 /* Its end is probed at the same places, whether there are symbols or not. */
@@ -288,8 +288,8 @@ static void test_every_cpython(void **state)
 	const char *home = getenv("HOME"), *cache = getenv("GCTRACE_CACHE");
 	char path[PATH_MAX];
 
-	print_message(
-		"# %-73s %9s %9s  probe site\n", "binary (as a stripped copy)", "symbol", "found");
+	print_message("# %-73s %9s %9s  probe site\n", "binary (as a stripped copy)", "symbol",
+		"found");
 	snprintf(path, sizeof(path), "%s/.pyenv/versions", home ? home : "/root");
 	total += check_all(path, "3.*/lib/libpython3.*.so.1.0");
 	total += check_all("/usr/bin", "python3.*");

@@ -249,8 +249,8 @@ static void test_bounds(void **state)
 	}
 	assert_int_equal(elf_code_bounds(file, 0, &start, &end), -ENOENT);
 	assert_int_equal(elf_code_bounds(file, UINT64_MAX, &start, &end), -ENOENT);
-	assert_int_equal(
-		elf_code_bounds(file, vaddr_of(file, "fixture_text"), &start, &end), -ENOENT);
+	assert_int_equal(elf_code_bounds(file, vaddr_of(file, "fixture_text"), &start, &end),
+		-ENOENT);
 	/* Without sections, as after a thorough strip, the segments still lead there. */
 	((Elf64_Ehdr *)(void *)copy)->e_shoff = 0;
 	elf_file_free(steal_ptr(file));
@@ -326,8 +326,7 @@ static const struct {
 	void (*function)(void);
 	int flags;
 	const char *text;
-} methods[] __attribute__((used)) = {
-	{"other", NULL, 0, ""}, {"collect", fixture_inner, 0, ""}};
+} methods[] __attribute__((used)) = {{"other", NULL, 0, ""}, {"collect", fixture_inner, 0, ""}};
 
 static void test_callers(void **state)
 {
@@ -381,8 +380,8 @@ static void test_probe_site(void **state)
 		assert_int_equal(elf_code_probe_site(file, vaddr, &site, &step), 0);
 		assert_int_equal(site - vaddr, cases[i].skip);
 		assert_int_equal(step, cases[i].step);
-		assert_string_equal(
-			elf_code_mnemonic(file, site, text, sizeof(text)), cases[i].mnemonic);
+		assert_string_equal(elf_code_mnemonic(file, site, text, sizeof(text)),
+			cases[i].mnemonic);
 	}
 	assert_int_equal(elf_code_probe_site(file, 1ull << 60, &site, &step), -EFAULT);
 	assert_string_equal(elf_code_mnemonic(file, 1ull << 60, text, sizeof(text)), "?");
@@ -589,8 +588,9 @@ static void check_debug(const char *root, const char *path, bool expected)
 		return;
 	}
 	assert_int_equal(elf_file_symbol(debug, "fixture_endbr", true, &symbol), 0);
-	assert_int_equal(
-		elf_code_probe_site(file, symbol.vaddr, &symbol.vaddr, &(enum elf_step){0}), 0);
+	assert_int_equal(elf_code_probe_site(file, symbol.vaddr, &symbol.vaddr,
+				 &(enum elf_step){0}),
+		0);
 }
 
 /* Splits this program with objcopy into @root/opt/it and @root/opt/it.debug. */

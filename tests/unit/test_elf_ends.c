@@ -15,7 +15,8 @@
 
 #define FUNCTION(name, body)                                                                       \
 	__asm__(".pushsection .text\n.p2align 4\n.type " name ",@function\n" name                  \
-		":\n.cfi_startproc\n" body ".cfi_endproc\n.size " name ",.-" name "\n.popsection\n")
+		":\n.cfi_startproc\n" body ".cfi_endproc\n.size " name ",.-" name                  \
+		"\n.popsection\n")
 
 /* Another call that finds a collection under way; a count; then whether to tell of the end. */
 #define ENTRY "push %rbx\nlock cmpxchg %edx,(%rdi)\njne 9f\n"
@@ -26,10 +27,9 @@
 FUNCTION("fixture_other", "ret\n");
 FUNCTION("fixture_plain", ENTRY WORK TELL "plain_end: je 1f\ncall fixture_other\n1: " LEAVE);
 /* The two ways of a collection, one with an error, meet in the call; the first has come by a je. */
-FUNCTION("fixture_twice",
-	ENTRY "call fixture_other\ntest %eax,%eax\nje 2f\naddq $1,0x1d78(%rbp)\n"
-	      "3: mov %rbx,%rdi\ntwice_call: call fixture_other\n1: " LEAVE
-	      "2: addq $1,0x1d78(%rbp)\ncmp $1,%edx\ntwice_je: je 1b\njmp 3b\n");
+FUNCTION("fixture_twice", ENTRY "call fixture_other\ntest %eax,%eax\nje 2f\naddq $1,0x1d78(%rbp)\n"
+				"3: mov %rbx,%rdi\ntwice_call: call fixture_other\n1: " LEAVE
+				"2: addq $1,0x1d78(%rbp)\ncmp $1,%edx\ntwice_je: je 1b\njmp 3b\n");
 /* A part elsewhere that comes back into the middle of an instruction. */
 FUNCTION("fixture_cold", ENTRY WORK TELL "cold_end: je fixture_part\n1: " LEAVE);
 FUNCTION("fixture_part", "nop\njmp fixture_cold + 2\n");
@@ -44,9 +44,9 @@ FUNCTION("fixture_framed", "push %rbp\nmov %rsp,%rbp\n" ENTRY "call fixture_othe
 FUNCTION("fixture_endless", ENTRY WORK TELL "endless_end: je 1f\n2: jmp 2b\n1: " LEAVE);
 /* Only where an argument says so does a way out pass anything that a probe is cheap on. */
 FUNCTION("fixture_avoided", ENTRY WORK TELL "cmp $2,%esi\nret\n9: pop %rbx\nret\n");
-FUNCTION("fixture_avoided_once", ENTRY "call fixture_other\ntest %eax,%eax\njs 2f\n"
-				       "addq $1,0x1d78(%rbp)\njmp 1f\n1: " LEAVE
-				       "2: addq $1,0x1d78(%rbp)\nret\n");
+FUNCTION("fixture_avoided_once",
+	ENTRY "call fixture_other\ntest %eax,%eax\njs 2f\n"
+	      "addq $1,0x1d78(%rbp)\njmp 1f\n1: " LEAVE "2: addq $1,0x1d78(%rbp)\nret\n");
 /* It calls before it looks: what the call did may have been the work. */
 FUNCTION("fixture_calls_first", "call fixture_other\n" ENTRY WORK "jmp 1f\n1: " LEAVE);
 FUNCTION("fixture_half_word", ENTRY WORK "nop\nmovl $1,(%rdi)\n" LEAVE);
@@ -122,10 +122,12 @@ static void test_too_many(void **state)
 	uint64_t found[1] = {23};
 	struct err err = {};
 
-	assert_int_equal(elf_ends_find(file, address_of("fixture_twice"), found, 1, &err), -ENOTSUP);
+	assert_int_equal(elf_ends_find(file, address_of("fixture_twice"), found, 1, &err),
+		-ENOTSUP);
 	assert_non_null(strstr(err.text, "2 places"));
 	assert_int_equal(found[0], 23);
-	assert_int_equal(elf_ends_find(file, address_of("fixture_twice"), found, 1, NULL), -ENOTSUP);
+	assert_int_equal(elf_ends_find(file, address_of("fixture_twice"), found, 1, NULL),
+		-ENOTSUP);
 }
 
 int main(void)

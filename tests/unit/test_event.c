@@ -97,8 +97,11 @@ static void marks_that_lie_are_refused(void **state)
 
 static void labels_decode_and_say_when_they_are_cut(void **state)
 {
-	struct gc_label wire = {.header = {GC_EVENT_LABEL, sizeof(wire), 5, 7, 9}, .signal = 1,
-		.length = 11, .key = 13, .bytes = "Optimizer.s"};
+	struct gc_label wire = {.header = {GC_EVENT_LABEL, sizeof(wire), 5, 7, 9},
+		.signal = 1,
+		.length = 11,
+		.key = 13,
+		.bytes = "Optimizer.s"};
 	struct event event = {.pid = 97};
 
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);

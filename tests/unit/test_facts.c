@@ -27,8 +27,14 @@ static void judge(const struct strtab *strings, struct pause *pause)
 	pause->class = &class;
 }
 
-static const struct runtime_meaning toy = {.kind = "toy", .pause = "turn", .pauses = "turns", .facts = facts,
-	.fact_count = TOY_FACTS, .classes = &class, .class_count = 1, .judge = judge};
+static const struct runtime_meaning toy = {.kind = "toy",
+	.pause = "turn",
+	.pauses = "turns",
+	.facts = facts,
+	.fact_count = TOY_FACTS,
+	.classes = &class,
+	.class_count = 1,
+	.judge = judge};
 
 const struct runtime_meaning *const runtime_meanings[] = {&toy, NULL};
 
@@ -102,7 +108,8 @@ static struct pause read_hostile(const char *sql, bool damaged)
 	make_hostile(sql);
 	reader = open_file();
 	assert_int_equal(store_next_pause(reader, &pause, NULL), 1);
-	assert_int_equal(store_next_pause(reader, &(struct pause){0}, NULL), damaged ? -EBADMSG : 0);
+	assert_int_equal(store_next_pause(reader, &(struct pause){0}, NULL),
+		damaged ? -EBADMSG : 0);
 	store_reader_free(reader);
 	return pause;
 }
@@ -111,26 +118,31 @@ static struct pause read_hostile(const char *sql, bool damaged)
 
 static void test_hostile(void **state)
 {
-	struct pause pause = read_hostile(FACTS "(1,'size',7),(1,'later',9),(1,'size',8),(2,'size',5)", false);
+	struct pause pause =
+		read_hostile(FACTS "(1,'size',7),(1,'later',9),(1,'size',8),(2,'size',5)", false);
 
 	assert_int_equal(pause.facts[TOY_SIZE], 8);
 	assert_int_equal(pause.facts[TOY_ASKED], UNKNOWN);
 	pause = read_hostile(FACTS "(1,'ttsp_ns',90),(1,'turned_ns',90)", false);
 	assert_int_equal(pause.facts[TOY_ASKED], 90);
 	assert_int_equal(pause.facts[TOY_TURNED], 10); /* of 100 */
-	pause = read_hostile(FACTS "(0,'size',7),(1,'size',-7),(1,NULL,1),(1,zeroblob(99999),1)", false);
+	pause = read_hostile(FACTS "(0,'size',7),(1,'size',-7),(1,NULL,1),(1,zeroblob(99999),1)",
+		false);
 	assert_int_equal(pause.facts[TOY_SIZE], UNKNOWN);
 	pause = read_hostile(FACTS "(1,'reason',99),(1,'where',2)", true);
 	assert_int_equal(pause.facts[TOY_REASON], 0);
 	assert_int_equal(pause.facts[TOY_WHERE], STACK_NONE);
 	pause = read_hostile(FACTS "('x','size',7),(1,'size',9)", true);
 	assert_int_equal(pause.facts[TOY_SIZE], 9);
-	pause = read_hostile("insert into fact (pause,key,value) values (1,'size',7)", false); /* not flagged */
+	pause = read_hostile("insert into fact (pause,key,value) values (1,'size',7)",
+		false); /* not flagged */
 	assert_int_equal(pause.facts[TOY_SIZE], UNKNOWN);
-	pause = read_hostile("update pause set flags=64; drop table fact", false); /* an older gctrace's */
+	pause = read_hostile("update pause set flags=64; drop table fact",
+		false); /* an older gctrace's */
 	assert_int_equal(pause.facts[TOY_SIZE], UNKNOWN);
 	pause = read_hostile("update pause set flags=64; update runtime set kind='other';"
-			     "insert into fact (pause,key,value) values (1,'size',7)", false);
+			     "insert into fact (pause,key,value) values (1,'size',7)",
+		false);
 	assert_false(pause.flags & PAUSE_HAS_FACTS);
 	assert_string_equal(pause.class->name, "unknown");
 }

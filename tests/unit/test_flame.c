@@ -61,8 +61,8 @@ static int setup(void **state)
 	f.recording.processes.count = 2;
 	f.recording.runtimes.items = f.runtimes;
 	f.recording.runtimes.count = 3;
-	f.input = (struct report_input){&f.recording, &f.stacks, next_pause, rewind_pauses, &f,
-		"run.gct"};
+	f.input = (struct report_input){
+		&f.recording, &f.stacks, next_pause, rewind_pauses, &f, "run.gct"};
 	*state = &f;
 	return stack_table_init(&f.stacks);
 }
@@ -91,13 +91,18 @@ static uint32_t call(struct fixture *f, uint32_t caller, const char *function, s
 
 #define CALL(f, caller, name, line) call(f, caller, name, strlen(name), "/srv/train.py", line)
 
-static void add(struct fixture *f, uint32_t runtime, uint32_t stack, int32_t generation, uint64_t ns)
+static void add(struct fixture *f, uint32_t runtime, uint32_t stack, int32_t generation,
+	uint64_t ns)
 {
 	struct pause *pause = vec_add(&f->pauses);
 
 	assert_non_null(pause);
-	*pause = (struct pause){.id = f->pauses.count, .runtime = runtime, .stack = stack,
-		.generation = generation, .cause = CAUSE_AUTOMATIC, .start_ns = 1000,
+	*pause = (struct pause){.id = f->pauses.count,
+		.runtime = runtime,
+		.stack = stack,
+		.generation = generation,
+		.cause = CAUSE_AUTOMATIC,
+		.start_ns = 1000,
 		.end_ns = 1000 + ns};
 }
 
@@ -161,7 +166,8 @@ static void test_control_characters_stay_on_their_line(void **state)
 
 	add(f, 1, call(f, 0, "a\nb\0c\xff\xe2\x80\xae", 9, "", 0), 0, 1000);
 	text = write_report(f, &report_folded);
-	assert_string_equal(text, "python3 (1234);a\\x0ab\\x00c\xef\xbf\xbd\xef\xbf\xbd;[gen 0] 1\n");
+	assert_string_equal(text,
+		"python3 (1234);a\\x0ab\\x00c\xef\xbf\xbd\xef\xbf\xbd;[gen 0] 1\n");
 }
 
 static const struct flame_box *find_box(const struct flame_tree *tree, uint32_t kind, uint32_t id)
@@ -352,8 +358,7 @@ static void check_against_recount(const struct fixture *f, const struct flame_tr
 			continue;
 		while (origin->kind != FLAME_ORIGIN)
 			origin = &tree->boxes.items[origin->parent];
-		assert_int_equal(box->ns,
-			recount(f, &leaves->origins.items[origin->id], box->id));
+		assert_int_equal(box->ns, recount(f, &leaves->origins.items[origin->id], box->id));
 		boxes++;
 	}
 	for (size_t o = 0; o < leaves->origins.count; o++)
@@ -364,7 +369,7 @@ static void check_against_recount(const struct fixture *f, const struct flame_tr
 
 			wide += ns >= least_ns;
 			narrow += ns && ns < least_ns &&
-				(!parent || recount(f, origin, parent) >= least_ns);
+				  (!parent || recount(f, origin, parent) >= least_ns);
 		}
 	assert_int_equal(boxes, wide);
 	assert_int_equal(tree->narrow, narrow);
@@ -390,7 +395,8 @@ static void test_agrees_with_a_recount(void **state)
 	static const struct {
 		uint32_t nodes, share;
 		int pauses;
-	} cases[] = {{503, 1000000000, 1009}, {503, 100, 1009}, {1009, 1000000000, 101}, {1009, 50, 101}};
+	} cases[] = {{503, 1000000000, 1009}, {503, 100, 1009}, {1009, 1000000000, 101},
+		{1009, 50, 101}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct flame_limits limits = {100000, cases[i].share, 512};
@@ -421,7 +427,8 @@ static void test_names_cannot_leave_their_place(void **state)
 	static char longest[65536];
 	struct fixture *f = *state;
 	_cleanup_free_ char *text = NULL;
-	const char *names[] = {"<script>alert(1)</script>", "</title><x y=\"1\">", "a&b]]>", "\xff\x01"};
+	const char *names[] = {
+		"<script>alert(1)</script>", "</title><x y=\"1\">", "a&b]]>", "\xff\x01"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		add(f, 1, CALL(f, 0, names[i], 1), 1, 1000000);
@@ -445,7 +452,8 @@ static void test_names_cannot_leave_their_place(void **state)
 static void test_nothing_to_draw(void **state)
 {
 	struct fixture *f = *state;
-	_cleanup_free_ char *none = write_report(f, &report_flamegraph), *zero = NULL, *folded = NULL;
+	_cleanup_free_ char *none = write_report(f, &report_flamegraph), *zero = NULL,
+			    *folded = NULL;
 
 	assert_non_null(strstr(none, "No pauses: nothing to draw."));
 	assert_non_null(strstr(none, "</svg>"));

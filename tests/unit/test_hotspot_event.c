@@ -39,7 +39,10 @@ static struct gc_safepoint sample_safepoint(void)
 		.statics = "stati",
 		.perf = "per",
 		.frames = {{.code = 41, .check = 43, .at = 3, .kind = GC_JAVA_INTERPRETED},
-			{.code = 47, .check = 53, .compile_id = 59, .at = -1,
+			{.code = 47,
+				.check = 53,
+				.compile_id = 59,
+				.at = -1,
 				.kind = GC_JAVA_COMPILED}},
 	};
 }
@@ -232,8 +235,10 @@ static void stalls_decode(void **state)
 
 static void phases_decode(void **state)
 {
-	struct gc_phase wire = {.header = {GC_EVENT_PHASE, sizeof(wire), 5, 7, 9}, .begins = 1,
-		.name_bytes = 15, .name = "Concurrent Mark"};
+	struct gc_phase wire = {.header = {GC_EVENT_PHASE, sizeof(wire), 5, 7, 9},
+		.begins = 1,
+		.name_bytes = 15,
+		.name = "Concurrent Mark"};
 	struct hotspot_event event = {.pid = 97};
 
 	assert_int_equal(hotspot_decode(&wire, sizeof(wire), &event), 0);

@@ -47,7 +47,11 @@ static int u5_error(uint32_t excluded, size_t size, const uint8_t *bytes)
 	return r;
 }
 
-#define BYTES(...) sizeof((const uint8_t[]){__VA_ARGS__}), (const uint8_t[]){__VA_ARGS__}
+#define BYTES(...)                                                                                 \
+	sizeof((const uint8_t[]){__VA_ARGS__}), (const uint8_t[])                                  \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
 
 static void unsigned5_of_before_20(void **state)
 {
@@ -58,8 +62,8 @@ static void unsigned5_of_before_20(void **state)
 	assert_int_equal(u5(0, BYTES(192, 1)), 256);
 	assert_int_equal(u5(0, BYTES(255, 191)), 255 + 64 * 191);
 	assert_int_equal(u5(0, BYTES(192, 192, 0)), 192 + 64 * 192);
-	assert_int_equal(
-		u5(0, BYTES(255, 252, 252, 252, 252)), UINT32_MAX); /* the fifth byte is the last */
+	assert_int_equal(u5(0, BYTES(255, 252, 252, 252, 252)),
+		UINT32_MAX); /* the fifth byte is the last */
 	assert_int_equal(u5_error(0, BYTES(200)), -EBADMSG);
 }
 
@@ -97,8 +101,8 @@ static void streams_are_read_in_pieces(void **state)
 	free(jvm);
 }
 
-static struct java_frame interpreted(
-	const struct jvm *jvm, const struct fake_method *fake, int32_t bci)
+static struct java_frame interpreted(const struct jvm *jvm, const struct fake_method *fake,
+	int32_t bci)
 {
 	struct java_code *code = code_of(jvm);
 	struct java_frame frame;
@@ -179,8 +183,8 @@ static void broken_line_tables(void **state)
 	/* As long as the ConstMethod has room for, without an end. */
 	assert_int_equal(line_error(BYTES(9, 9, 9, 9, 9, 9, 9, 9)), -EBADMSG);
 	assert_int_equal(line_error(BYTES(0xff, 1, 2, 0, 0, 0, 0, 0)), -EBADMSG); /* bci −1 */
-	assert_int_equal(
-		line_error(BYTES(0xff, 0, 255, 191, 255, 0, 0, 0)), -EBADMSG); /* line < 0 */
+	assert_int_equal(line_error(BYTES(0xff, 0, 255, 191, 255, 0, 0, 0)),
+		-EBADMSG); /* line < 0 */
 	assert_int_equal(line_error(BYTES(0xff, 0, 254, 252, 252, 252, 8, 0)), -EBADMSG);
 	assert_int_equal(line_error(BYTES(0xff, 0, 254, 254, 0xc0, 0xc0, 0xc0, 0xc0)), -EBADMSG);
 }
@@ -451,38 +455,38 @@ static int nest_lie(int release, enum part part, uint32_t offset, uint64_t value
 
 static void compiled_code_that_lies(void **state)
 {
-	assert_int_equal(
-		nest_lie(17, SCOPES, 4, 0, 1), -EBADMSG); /* no sender, but not the method itself */
+	assert_int_equal(nest_lie(17, SCOPES, 4, 0, 1),
+		-EBADMSG); /* no sender, but not the method itself */
 	assert_int_equal(nest_lie(17, SCOPES, 7, 7, 1), -EBADMSG);  /* its own sender */
 	assert_int_equal(nest_lie(17, SCOPES, 7, 10, 1), -EBADMSG); /* a sender behind it */
 	assert_int_equal(nest_lie(17, SCOPES, 8, 0, 1), -EBADMSG);  /* no method */
 	assert_int_equal(nest_lie(17, SCOPES, 8, 4, 1), -EBADMSG);  /* more than there are */
-	assert_int_equal(
-		nest_lie(17, SCOPES, 9, 41, 1), -EBADMSG); /* a bci after the last bytecode */
-	assert_int_equal(nest_lie(25, SCOPES, 9, 0, 1), -EBADMSG);  /* an excluded byte */
+	assert_int_equal(nest_lie(17, SCOPES, 9, 41, 1),
+		-EBADMSG); /* a bci after the last bytecode */
+	assert_int_equal(nest_lie(25, SCOPES, 9, 0, 1), -EBADMSG); /* an excluded byte */
 	assert_int_equal(nest_lie(17, SCOPES, 9, 0xffffffffffff, 6), -EBADMSG);
 	assert_int_equal(nest_lie(17, METADATA, 8, 0, 8), -EBADMSG);
 	assert_int_equal(nest_lie(17, METADATA, 8, 1ull << 46, 8), -EFAULT);
 	assert_int_equal(nest_lie(17, PCS, 2 * 16 + 4, 13, 4), -EBADMSG);
-	assert_int_equal(
-		nest_lie(17, PCS, 2 * 16 + 4, 16, 4), -EBADMSG); /* behind the last scope */
+	assert_int_equal(nest_lie(17, PCS, 2 * 16 + 4, 16, 4),
+		-EBADMSG); /* behind the last scope */
 	assert_int_equal(nest_lie(17, PCS, 2 * 16 + 4, UINT32_MAX, 4), -EBADMSG);
-	assert_int_equal(
-		nest_lie(17, PCS, 2 * 16, 101, 4), 1); /* not the pc: no debug information */
-	assert_int_equal(nest_lie(17, HEAD, 12, UINT32_MAX, 4), -EBADMSG);  /* _size */
-	assert_int_equal(nest_lie(17, HEAD, 32, 0, 8), -EBADMSG);	     /* _code_begin */
+	assert_int_equal(nest_lie(17, PCS, 2 * 16, 101, 4),
+		1); /* not the pc: no debug information */
+	assert_int_equal(nest_lie(17, HEAD, 12, UINT32_MAX, 4), -EBADMSG); /* _size */
+	assert_int_equal(nest_lie(17, HEAD, 32, 0, 8), -EBADMSG);	   /* _code_begin */
 	assert_int_equal(nest_lie(17, HEAD, 32, BASE + MEMORY_BYTES, 8), -EBADMSG);
 	assert_int_equal(nest_lie(17, HEAD, 120, 0, 8), -EBADMSG); /* _scopes_data_begin */
 	assert_int_equal(nest_lie(17, HEAD, 120, 1ull << 46, 8), -EBADMSG);
-	assert_int_equal(nest_lie(17, HEAD, 260, 1 << 30, 4), -EBADMSG);     /* _metadata_offset */
+	assert_int_equal(nest_lie(17, HEAD, 260, 1 << 30, 4), -EBADMSG);    /* _metadata_offset */
 	assert_int_equal(nest_lie(17, HEAD, 268, UINT32_MAX, 4), -EBADMSG); /* _scopes_pcs_offset */
 	assert_int_equal(nest_lie(17, HEAD, 272, 0, 4), -EBADMSG); /* _dependencies_offset */
-	assert_int_equal(nest_lie(25, HEAD, 96, 0, 8), -EFAULT);	     /* _immutable_data */
+	assert_int_equal(nest_lie(25, HEAD, 96, 0, 8), -EFAULT);   /* _immutable_data */
 	assert_int_equal(nest_lie(25, HEAD, 160, 0, 4), -EBADMSG); /* _immutable_data_size */
 	assert_int_equal(nest_lie(25, HEAD, 16, UINT64_MAX - 20, 8), -EBADMSG); /* _mutable_data */
-	assert_int_equal(nest_lie(25, HEAD, 28, 999, 4), -EBADMSG);	     /* _relocation_size */
-	assert_int_equal(nest_lie(8, HEAD, 32, UINT32_MAX, 4), -EBADMSG);    /* _code_offset */
-	assert_int_equal(nest_lie(8, HEAD, 176, 0, 4), -EBADMSG); /* _scopes_data_offset */
+	assert_int_equal(nest_lie(25, HEAD, 28, 999, 4), -EBADMSG);	  /* _relocation_size */
+	assert_int_equal(nest_lie(8, HEAD, 32, UINT32_MAX, 4), -EBADMSG); /* _code_offset */
+	assert_int_equal(nest_lie(8, HEAD, 176, 0, 4), -EBADMSG);	  /* _scopes_data_offset */
 }
 
 static int layout_error(int release, const char *lacks, const char *lies, uint32_t offset)
@@ -528,7 +532,8 @@ static void layouts_that_lack_or_lie(void **state)
 	jvm->lacks = NULL;
 	make_nest(jvm, &nest);
 	assert_int_equal(java_compiled(code, nest.code.nmethod, 41, nest.outer.method,
-				 CODE_BEGIN + 100, frames, 4), -EBADMSG);
+				 CODE_BEGIN + 100, frames, 4),
+		-EBADMSG);
 	assert_int_equal(interpreted(jvm, &nest.inner, 10).line, 102);
 	java_code_free(code);
 	java_code_free(NULL);

@@ -66,8 +66,8 @@ static uint32_t name(struct scene *s, size_t count, uint32_t flags, uint64_t unl
 {
 	struct event_java_stack stack = {s->frames, count, flags};
 
-	return java_stack(
-		s->stacks, s->jvm, &stack, unloaded, unloaded_now, s, &s->table, &s->unnamed);
+	return java_stack(s->stacks, s->jvm, &stack, unloaded, unloaded_now, s, &s->table,
+		&s->unnamed);
 }
 
 /* "function:line;…", innermost first; marks without a line. */
@@ -157,8 +157,8 @@ static void classes_that_are_unloaded_meanwhile(void **state)
 	s->unloads_at = 1;
 	assert_string_equal(shown(s, name(s, 2, 0, 5)), "[unloaded];[unloaded];");
 	assert_int_equal(s->unnamed, 2);
-	assert_string_equal(
-		shown(s, name(s, 2, 0, 6)), NEST MAIN); /* nothing wrong was remembered */
+	assert_string_equal(shown(s, name(s, 2, 0, 6)),
+		NEST MAIN); /* nothing wrong was remembered */
 	assert_int_equal(s->unnamed, 2);
 	s->unloaded = UINT64_MAX; /* the counter can no longer be read */
 	s->frames[1].at = 3;

@@ -57,8 +57,8 @@ static void tables_are_read(void **state)
 	assert_int_equal(number, -7);
 
 	offset = 4711;
-	assert_int_equal(
-		jvm_field(jvm, "StubRoutines", "_call_stub_return_address", &offset), -ENOENT);
+	assert_int_equal(jvm_field(jvm, "StubRoutines", "_call_stub_return_address", &offset),
+		-ENOENT);
 	assert_int_equal(jvm_field(jvm, "CompiledMethod", "_no_such", &offset), -ENOENT);
 	assert_int_equal(offset, 4711);
 	assert_int_equal(jvm_static(jvm, "CompiledMethod", "_method", &address), -ENOENT);
@@ -233,8 +233,8 @@ static void lying_tables_are_refused(void **state)
 	memset(image_at(&image, text), 'x', 300);
 	image_put(&image, image_entry(&image, "nmethod", "_orig_pc_offset") + 8, text, 8);
 	assert_int_equal(try_open(), -EBADMSG);
-	image_init(
-		&image, 17, 0); /* a table that goes on and on, without and with an end of memory */
+	image_init(&image, 17,
+		0); /* a table that goes on and on, without and with an end of memory */
 	image_put(&image, symbol("gHotSpotVMStructEntryArrayStride"), 1, 8);
 	assert_int_not_equal(try_open(), 0);
 	image_init(&image, 17, 0);

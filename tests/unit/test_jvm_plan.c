@@ -123,8 +123,9 @@ static void copy_windows(struct jvm *jvm, const struct jvm_plan *plan, uint8_t p
 		assert_true(window->offset >= total);
 		total = window->offset + window->bytes;
 		assert_true(total <= GC_PERF_BYTES);
-		assert_int_equal(
-			jvm_read(jvm, window->address, perf + window->offset, window->bytes), 0);
+		assert_int_equal(jvm_read(jvm, window->address, perf + window->offset,
+					 window->bytes),
+			0);
 	}
 }
 
@@ -150,15 +151,15 @@ static void counters_are_copied(void **state)
 	assert_int_equal(jvm_counter(&plan, JVM_CAUSE, perf, sizeof(perf), &value), -ENOENT);
 	assert_int_equal(value, 4711);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		assert_int_equal(
-			jvm_counter(&plan, numbers[i].counter, perf, sizeof(perf), &value), 0);
+		assert_int_equal(jvm_counter(&plan, numbers[i].counter, perf, sizeof(perf), &value),
+			0);
 		assert_int_equal(value, numbers[i].value);
 		value = 0;
 		assert_int_equal(jvm_counter_now(jvm, &plan, numbers[i].counter, &value), 0);
 		assert_int_equal(value, numbers[i].value);
 	}
-	assert_int_equal(
-		jvm_counter_text(&plan, JVM_CAUSE, perf, sizeof(perf), text, sizeof(text)), 0);
+	assert_int_equal(jvm_counter_text(&plan, JVM_CAUSE, perf, sizeof(perf), text, sizeof(text)),
+		0);
 	assert_string_equal(text, "No GC");
 	assert_int_equal(jvm_counter_text(&plan, JVM_LAST_CAUSE, perf, sizeof(perf), text, 8), 0);
 	assert_string_equal(text, "System.");
@@ -176,8 +177,8 @@ static void counters_are_copied(void **state)
 				 plan.counters[JVM_COLLECTOR_1].offset + 7u, &value),
 		-ENOENT);
 	memset(perf, 0x1b, sizeof(perf));
-	assert_int_equal(
-		jvm_counter_text(&plan, JVM_CAUSE, perf, sizeof(perf), text, sizeof(text)), 0);
+	assert_int_equal(jvm_counter_text(&plan, JVM_CAUSE, perf, sizeof(perf), text, sizeof(text)),
+		0);
 	assert_string_equal(text, "???????????????????????");
 	assert_int_equal(jvm_counter_text(&plan, JVM_CAUSE, perf, 8, text, sizeof(text)), -ENOENT);
 	jvm_free(jvm);
@@ -200,8 +201,8 @@ static void scattered_counters_keep_the_first(void **state)
 	assert_int_equal(value, 23);
 	assert_int_equal(jvm_counter(&plan, JVM_UNLOADED, perf, sizeof(perf), &value), 0);
 	assert_int_equal(value, 7);
-	assert_int_equal(
-		jvm_counter(&plan, JVM_SHARED_UNLOADED, perf, sizeof(perf), &value), -ENOENT);
+	assert_int_equal(jvm_counter(&plan, JVM_SHARED_UNLOADED, perf, sizeof(perf), &value),
+		-ENOENT);
 	assert_int_equal(jvm_read_u64(jvm, plan.wire.unloaded[0], NULL), 7);
 	jvm_free(jvm);
 }
@@ -379,9 +380,10 @@ static void code_heaps_that_lie(void **state)
 static int counters_found(const struct perfdata *perf)
 {
 	static const char *const names[] = {"sun.rt.safepointSyncTime", "sun.rt.safepoints",
-		"sun.rt.safepointTime", "java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses",
-		"sun.gc.cause", "sun.gc.lastCause", "sun.gc.collector.0.invocations",
-		"sun.gc.collector.1.invocations", "sun.os.hrt.frequency"};
+		"sun.rt.safepointTime", "java.cls.unloadedClasses",
+		"java.cls.sharedUnloadedClasses", "sun.gc.cause", "sun.gc.lastCause",
+		"sun.gc.collector.0.invocations", "sun.gc.collector.1.invocations",
+		"sun.os.hrt.frequency"};
 	int found = 0;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

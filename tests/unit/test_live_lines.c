@@ -45,7 +45,8 @@ static void test_short_ones_are_counted(void **state)
 	assert_string_equal(told(&lines), "");
 	assert_false(live_lines_due(&lines, 60000 * MS));
 	assert_false(live_lines_take(&lines, 60000 * MS, 999999));
-	assert_string_equal(told(&lines), "       … 1 more pause, 1.000 ms in all, longest 1.000 ms\n");
+	assert_string_equal(told(&lines),
+		"       … 1 more pause, 1.000 ms in all, longest 1.000 ms\n");
 }
 
 /* However many long ones there are, the longest of a second are among those shown. */

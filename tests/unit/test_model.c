@@ -30,8 +30,10 @@ static void add_sweeps(struct model *model)
 {
 	struct model_table *table = model_add(model, &sweeps);
 
-	MODEL_ROW(table, model_text("old"), model_number(13), model_number(1500000), model_share(3, 100));
-	MODEL_ROW(table, model_text("<b>\x1b[2J"), model_known(UNKNOWN), model_number(0), model_share(0, 0));
+	MODEL_ROW(table, model_text("old"), model_number(13), model_number(1500000),
+		model_share(3, 100));
+	MODEL_ROW(table, model_text("<b>\x1b[2J"), model_known(UNKNOWN), model_number(0),
+		model_share(0, 0));
 }
 
 enum renderer { TEXT, JSON, PAGE };
@@ -39,7 +41,8 @@ enum renderer { TEXT, JSON, PAGE };
 static char *render(const struct model *model, enum renderer renderer)
 {
 	struct stack_table stacks;
-	struct html_page page = {.stacks = {.table = &stacks, .nodes_most = 100, .text_most = 1000}};
+	struct html_page page = {
+		.stacks = {.table = &stacks, .nodes_most = 100, .text_most = 1000}};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -101,8 +104,8 @@ static void test_a_view_chooses_and_orders(void **state)
 	layout.json = "sweeps space";
 	layout.page = "";
 	table = model_add(&model, &layout);
-	MODEL_ROW(table, model_text("old"), model_not_in(IN_JSON, model_number(13)), model_number(1500000),
-		model_share(3, 100));
+	MODEL_ROW(table, model_text("old"), model_not_in(IN_JSON, model_number(13)),
+		model_number(1500000), model_share(3, 100));
 	check(&model, TEXT, "\nSweeps by space\n        TOTAL  SPACE\n     1.500 ms  old\n");
 	check(&model, JSON, ",\"sweeps\":[{\"sweeps\":null,\"space\":\"old\"}]");
 	check(&model, PAGE, ",\"tables\":[]");
@@ -122,10 +125,12 @@ static void test_rows_beyond_the_limit_are_counted(void **state)
 		struct model_table *table = model_add(&model, &layout);
 
 		for (size_t i = 0; i <= extra; i++)
-			MODEL_ROW(table, model_text("old"), model_number(1), model_number(1), model_share(1, 2));
+			MODEL_ROW(table, model_text("old"), model_number(1), model_number(1),
+				model_share(1, 2));
 		MODEL_TOTAL(table, model_text("all"), model_blank(), model_blank(), model_blank());
 		model_note(table, IN_TEXT, "Of %d.", 7);
-		assert_true(asprintf(&want, "\nSweeps by space\n  SPACE\n  old\n%s  all\n  Of 7.\n", more[extra - 1]) > 0);
+		assert_true(asprintf(&want, "\nSweeps by space\n  SPACE\n  old\n%s  all\n  Of 7.\n",
+				    more[extra - 1]) > 0);
 		check(&model, TEXT, want);
 	}
 }
@@ -143,16 +148,20 @@ static void test_what_is_empty(void **state)
 static void test_json_nests_and_joins(void **state)
 {
 	static const struct model_column column = {"n", NULL, UNIT_COUNT};
-	const struct model_layout object = {.key = "stops", .columns = &column, .column_count = 1, .object = true};
-	const struct model_layout inside = {.key = "kinds", .group = "stops", .columns = &column, .column_count = 1};
-	const struct model_layout last = {.key = "end", .columns = &column, .column_count = 1, .json_last = true};
+	const struct model_layout object = {
+		.key = "stops", .columns = &column, .column_count = 1, .object = true};
+	const struct model_layout inside = {
+		.key = "kinds", .group = "stops", .columns = &column, .column_count = 1};
+	const struct model_layout last = {
+		.key = "end", .columns = &column, .column_count = 1, .json_last = true};
 	const struct model_layout beside = {.key = "causes", .columns = &column, .column_count = 1};
 	const struct model_layout *const layouts[] = {&last, &beside, &object, &inside, &beside};
 	_cleanup_(model_release) struct model model = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
 		MODEL_ROW(model_add(&model, layouts[i]), model_number(i));
-	check(&model, JSON, ",\"causes\":[{\"n\":1},{\"n\":4}],\"stops\":{\"n\":2,\"kinds\":[{\"n\":3}]},"
+	check(&model, JSON,
+		",\"causes\":[{\"n\":1},{\"n\":4}],\"stops\":{\"n\":2,\"kinds\":[{\"n\":3}]},"
 		"\"end\":[{\"n\":0}]");
 }
 

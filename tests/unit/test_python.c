@@ -36,14 +36,15 @@ static void pairs_of_310(void **state)
 /* Forms: 0-9 short, 10-12 one line, 13 no columns, 14 long, 15 none; the low bits are length - 1. */
 static void locations_of_311(void **state)
 {
-#define TABLE 0x80 | 15 << 3 | 0, 0x80 | 14 << 3 | 1, 2, 0, 1, 1, 0x80 | 11 << 3 | 0, 5, 9,        \
-	0x80 | 3 << 3 | 2, 0x11, 0x80 | 13 << 3 | 0, 7, 0x80 | 13 << 3 | 0, 0x40 | 8, 2
+#define TABLE                                                                                      \
+	0x80 | 15 << 3 | 0, 0x80 | 14 << 3 | 1, 2, 0, 1, 1, 0x80 | 11 << 3 | 0, 5, 9,              \
+		0x80 | 3 << 3 | 2, 0x11, 0x80 | 13 << 3 | 0, 7, 0x80 | 13 << 3 | 0, 0x40 | 8, 2
 	assert_int_equal(LINE(11, 100, 0, TABLE), 0);
 	assert_int_equal(LINE(12, 100, 2, TABLE), 101);
 	assert_int_equal(LINE(13, 100, 4, TABLE), 101);
 	assert_int_equal(LINE(14, 100, 6, TABLE), 102);
 	assert_int_equal(LINE(15, 100, 8, TABLE), 102);
-	assert_int_equal(LINE(11, 100, 14, TABLE), 99);	  /* zigzag 7: -3 */
+	assert_int_equal(LINE(11, 100, 14, TABLE), 99);	     /* zigzag 7: -3 */
 	assert_int_equal(LINE(11, 100, 16, TABLE), 99 + 68); /* 8 + 2·64 = 136: +68 */
 	assert_int_equal(LINE(11, 100, 18, TABLE), 0);
 	assert_int_equal(LINE(11, 100, -2, TABLE), 100);
@@ -86,7 +87,8 @@ static struct cpython_event code_event(uint64_t id, const char *name, uint32_t t
 	return event;
 }
 
-static struct cpython_event table_event(uint64_t id, uint32_t offset, const void *bytes, uint32_t length)
+static struct cpython_event table_event(uint64_t id, uint32_t offset, const void *bytes,
+	uint32_t length)
 {
 	struct cpython_event event = {.type = EVENT_TABLE};
 
@@ -134,19 +136,21 @@ static void stacks_are_named_innermost_first(void **state)
 	again = python_stack(codes, &pause, &stacks);
 	assert_int_equal(again, node);
 	node = stacks.nodes[node].parent;
-	assert_string_equal(strtab_get(stacks.strings, frame_of(&stacks, node)->function), "[gone]");
+	assert_string_equal(strtab_get(stacks.strings, frame_of(&stacks, node)->function),
+		"[gone]");
 	node = stacks.nodes[node].parent;
 	assert_int_equal(frame_of(&stacks, node)->line, 41);
 	node = stacks.nodes[node].parent;
-	assert_string_equal(
-		strtab_get(stacks.strings, frame_of(&stacks, node)->function), "[truncated]");
+	assert_string_equal(strtab_get(stacks.strings, frame_of(&stacks, node)->function),
+		"[truncated]");
 	assert_int_equal(stacks.nodes[node].parent, STACK_NONE);
 
 	/* Names that come late are used from then on. */
 	event = code_event(99, "middle", 0);
 	assert_int_equal(python_codes_add(codes, &event, 13), 0);
 	node = stacks.nodes[python_stack(codes, &pause, &stacks)].parent;
-	assert_string_equal(strtab_get(stacks.strings, frame_of(&stacks, node)->function), "middle");
+	assert_string_equal(strtab_get(stacks.strings, frame_of(&stacks, node)->function),
+		"middle");
 	assert_int_equal(frame_of(&stacks, node)->line, 40); /* an empty table: the first line */
 	pause.pause.frame_count = 0;
 	assert_int_equal(python_stack(codes, &pause, &stacks), STACK_NONE);
@@ -166,7 +170,8 @@ static void a_table_with_a_hole_gives_no_lines(void **state)
 	event = table_event(5, 1, lines + 1, 1);
 	assert_int_equal(python_codes_add(codes, &event, 0), 0);
 	for (int i = 0; i < 2; i++) {
-		event = table_event(5, 0, lines, 0); /* nothing: found by the fuzzer, once freed twice */
+		event = table_event(5, 0, lines,
+			0); /* nothing: found by the fuzzer, once freed twice */
 		assert_int_equal(python_codes_add(codes, &event, 0), 0);
 	}
 	event = code_event(5, "f", 2);

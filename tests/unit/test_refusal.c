@@ -21,8 +21,8 @@
 	"0: R1=ctx(off=0,imm=0) R10=fp0\n; int on_collect_begin(struct pt_regs *ctx)\n" VERDICT    \
 	"\nprocessed 2144 insns (limit 1000000)\n-- END PROG LOAD LOG --\n"
 
-static int __attribute__((format(printf, 2, 3)))
-say(enum libbpf_print_level level, const char *format, ...)
+static int __attribute__((format(printf, 2, 3))) say(enum libbpf_print_level level,
+	const char *format, ...)
 {
 	libbpf_print_fn_t print = libbpf_set_print(NULL);
 	va_list args;

@@ -23,7 +23,7 @@ static void records_of_runtimes_do_not_meet(void **state)
 
 			assert_string_not_equal(probe_runtimes[i]->kind, probe_runtimes[j]->kind);
 			assert_true(own->first_record > other->last_record ||
-				own->last_record < other->first_record);
+				    own->last_record < other->first_record);
 		}
 	}
 }
@@ -34,14 +34,16 @@ static int count_owners(const char *name)
 	int count = 0;
 
 	for (size_t i = 0; probe_runtimes[i]; i++)
-		for (const struct capture_program *own = probe_runtimes[i]->capture->programs; own->name; own++)
+		for (const struct capture_program *own = probe_runtimes[i]->capture->programs;
+			own->name; own++)
 			count += !strcmp(own->name, name);
 	return count;
 }
 
 static void each_program_has_one_owner(void **state)
 {
-	static const char *const general[] = {"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step"};
+	static const char *const general[] = {
+		"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step"};
 	struct gctrace_bpf *bpf = gctrace_bpf__open();
 	struct bpf_program *program;
 	int owned = 0, listed = 0;
@@ -58,7 +60,8 @@ static void each_program_has_one_owner(void **state)
 		owned++;
 	}
 	for (size_t i = 0; probe_runtimes[i]; i++)
-		for (const struct capture_program *own = probe_runtimes[i]->capture->programs; own->name; own++)
+		for (const struct capture_program *own = probe_runtimes[i]->capture->programs;
+			own->name; own++)
 			listed++;
 	assert_int_equal(owned, listed + (int)(sizeof(general) / sizeof(*general)));
 	gctrace_bpf__destroy(bpf);

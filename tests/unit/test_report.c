@@ -102,8 +102,8 @@ static void test_json_order(void **state)
 		assert_non_null(object);
 		assert_true(json_object_object_get_ex(object, "type", &type));
 		order[lines++] = json_object_get_string(type)[0] == 'p'
-			? json_object_get_string(type)[1]
-			: json_object_get_string(type)[0];
+					 ? json_object_get_string(type)[1]
+					 : json_object_get_string(type)[0];
 		json_object_put(object);
 	}
 	/* recording, pRocess ×3, pAuse ×9 with drops by time, advice, summary */
@@ -213,8 +213,11 @@ static void test_unwritable(void **state)
 {
 	struct store_reader *reader = make_recording("busy");
 	struct report_input input = {.recording = store_recording(reader),
-		.stacks = store_stacks(reader, NULL), .next = next, .rewind = rewind_source,
-		.source = reader, .title = "busy"};
+		.stacks = store_stacks(reader, NULL),
+		.next = next,
+		.rewind = rewind_source,
+		.source = reader,
+		.title = "busy"};
 	static const char *const formats[] = {"text", "json"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
@@ -276,7 +279,8 @@ int main(void)
 
 	if (is_refused(getenv("GCTRACE_GOLDEN_UPDATE"), getenv("CI"))) {
 		fputs("test_report: GCTRACE_GOLDEN_UPDATE is refused under CI: update on your own machine and "
-		      "commit the difference\n", stderr);
+		      "commit the difference\n",
+			stderr);
 		return 2;
 	}
 	return cmocka_run_group_tests(tests, setup, teardown);

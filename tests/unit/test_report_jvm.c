@@ -96,7 +96,8 @@ static void test_live(void **state)
 static void test_live_headers(void **state)
 {
 	struct store_reader *reader = make_recording("busy");
-	struct pause safepoint = {.flags = PAUSE_HAS_FACTS, .class = meaning_of("hotspot")->classes};
+	struct pause safepoint = {
+		.flags = PAUSE_HAS_FACTS, .class = meaning_of("hotspot")->classes};
 	struct pause plain = {.class = meaning_of("cpython")->classes};
 	unsigned int shown = 0;
 	char *text = NULL;
@@ -122,8 +123,9 @@ static void test_folded(void **state)
 	uint64_t total_us = 0;
 	char *save;
 
-	assert_has(text, "java (4711);com.example.mlp.Main.main (Main.java:23);com.example.mlp.Trainer.fit "
-			 "(Trainer.java:97);[young, G1CollectForAllocation] 51346\n");
+	assert_has(text,
+		"java (4711);com.example.mlp.Main.main (Main.java:23);com.example.mlp.Trainer.fit "
+		"(Trainer.java:97);[young, G1CollectForAllocation] 51346\n");
 	assert_has(text, "java (4711);[no stack];[not GC, ThreadDump] 713\n");
 	assert_has(text, "java (4711);[no stack];[concurrent step, G1PauseRemark] 1300\n");
 	assert_has(text, "java (4800);[no stack];[unknown, unknown operation] 97\n");
@@ -149,10 +151,12 @@ static void test_flamegraph(void **state)
 
 static void test_html(void **state)
 {
-	_cleanup_free_ char *text = make_report("jvm", "html"), *plain = make_report("busy", "html");
+	_cleanup_free_ char *text = make_report("jvm", "html"),
+			    *plain = make_report("busy", "html");
 
 	assert_true(utf8_valid(text, strlen(text)));
-	assert_has(text, "\"jvm\":1,\"classes\":[\"young\",\"concurrent step\",\"full\",\"not GC, or not known\"]");
+	assert_has(text,
+		"\"jvm\":1,\"classes\":[\"young\",\"concurrent step\",\"full\",\"not GC, or not known\"]");
 	assert_has(text, "{\"key\":\"explicit_gc\",\"caption\":\"Who called System.gc()\"");
 	assert_has(text, "\"whose\":\"DeallocatorServ\",\"calls\":4,\"collected\":1,");
 	assert_has(text, "{\"kind\":\"System.gc\",\"count\":5,\"stall_ns\":231331000,");
@@ -186,10 +190,12 @@ static void test_gc_only(void **state)
 	_cleanup_free_ char *html = make_report_of("jvm", "html", NULL, true);
 
 	assert_has(text, ": 8 safepoints, longest");
-	assert_has(text, "Left out everywhere (--gc-only): 3 safepoints in which nothing was collected.\n");
+	assert_has(text,
+		"Left out everywhere (--gc-only): 3 safepoints in which nothing was collected.\n");
 	assert_has_not(text, "ThreadDump");
 	assert_has(json, "\"left_out\":3}");
-	assert_has(html, "\"notes\":[\"Left out everywhere (--gc-only): 3 safepoints in which nothing was collected.\"]");
+	assert_has(html,
+		"\"notes\":[\"Left out everywhere (--gc-only): 3 safepoints in which nothing was collected.\"]");
 }
 
 /* Stalls keep the verdict from looking elsewhere. */
@@ -207,8 +213,10 @@ static void test_stalls_are_no_clean_verdict(void **state)
 	assert_string_equal(verdict_sentence(&recording, NULL, &summary, text, sizeof(text)),
 		"No safepoint stopped java (4711) in 10.00 s: look elsewhere.");
 	stall = vec_add(&recording.stalls);
-	*stall = (struct stall){.id = 1, .start_ns = 2000, .end_ns = 2002000, .kind = STALL_ALLOCATION};
-	assert_has(verdict_sentence(&recording, NULL, &summary, text, sizeof(text)), "look elsewhere");
+	*stall = (struct stall){
+		.id = 1, .start_ns = 2000, .end_ns = 2002000, .kind = STALL_ALLOCATION};
+	assert_has(verdict_sentence(&recording, NULL, &summary, text, sizeof(text)),
+		"look elsewhere");
 	stall->end_ns = 3200002000;
 	stall->kind = STALL_EXPLICIT;
 	assert_string_equal(verdict_sentence(&recording, NULL, &summary, text, sizeof(text)),
@@ -227,11 +235,19 @@ static struct pause make_safepoint(const struct strtab *strings, uint64_t i)
 		.generation = UNKNOWN,
 		.collected = UNKNOWN,
 		.uncollectable = UNKNOWN,
-		.flags = PAUSE_HAS_FACTS | (i % 7 ? 0 : PAUSE_NO_COLLECTION) | (i % 5 ? 0 : PAUSE_INEXACT),
-		.facts = {[HOTSPOT_OPERATION] = i % 3, [HOTSPOT_CAUSE] = i % 7 ? 40 + i % 4 : 0,
-			[HOTSPOT_TTSP_NS] = i % 11 ? 1 : UNKNOWN, [HOTSPOT_CLEANUP_NS] = UNKNOWN, [HOTSPOT_CORE_NS] = UNKNOWN, [HOTSPOT_LEAVE_NS] = UNKNOWN,
-			[HOTSPOT_HEAP_BEFORE] = i % 2 ? 1000 : UNKNOWN, [HOTSPOT_HEAP_AFTER] = i % 4 == 1 ? 400 : 2000,
-			[HOTSPOT_YOUNG_COLLECTIONS] = i % 7 ? 1 : 0, [HOTSPOT_FULL_COLLECTIONS] = i % 13 ? 0 : 1, [HOTSPOT_LATE_TID] = i % 17 ? UNKNOWN : 90},
+		.flags = PAUSE_HAS_FACTS | (i % 7 ? 0 : PAUSE_NO_COLLECTION) |
+			 (i % 5 ? 0 : PAUSE_INEXACT),
+		.facts = {[HOTSPOT_OPERATION] = i % 3,
+			[HOTSPOT_CAUSE] = i % 7 ? 40 + i % 4 : 0,
+			[HOTSPOT_TTSP_NS] = i % 11 ? 1 : UNKNOWN,
+			[HOTSPOT_CLEANUP_NS] = UNKNOWN,
+			[HOTSPOT_CORE_NS] = UNKNOWN,
+			[HOTSPOT_LEAVE_NS] = UNKNOWN,
+			[HOTSPOT_HEAP_BEFORE] = i % 2 ? 1000 : UNKNOWN,
+			[HOTSPOT_HEAP_AFTER] = i % 4 == 1 ? 400 : 2000,
+			[HOTSPOT_YOUNG_COLLECTIONS] = i % 7 ? 1 : 0,
+			[HOTSPOT_FULL_COLLECTIONS] = i % 13 ? 0 : 1,
+			[HOTSPOT_LATE_TID] = i % 17 ? UNKNOWN : 90},
 	};
 
 	meaning_of("hotspot")->judge(strings, &pause);
@@ -243,7 +259,8 @@ static void test_sums(void **state)
 	struct strtab *strings = strtab_new();
 	struct summary summary = {0};
 	struct safepoints *safepoints = &summary.safepoints;
-	uint64_t total = 0, by_operation[3] = {0}, inexact = 0, reached = 0, collecting = 0, late = 0;
+	uint64_t total = 0, by_operation[3] = {0}, inexact = 0, reached = 0, collecting = 0,
+		 late = 0;
 	int64_t freed = 0;
 
 	for (uint64_t i = 0; i < SAFEPOINTS; i++) {
@@ -266,23 +283,28 @@ static void test_sums(void **state)
 	assert_int_equal(summary_of_generations(&summary).count, 0);
 	assert_int_equal(safepoints->inexact, inexact);
 	assert_int_equal(safepoints->collecting, collecting);
-	assert_int_equal(safepoints->facts.sums[meaning_fact(safepoints->facts.meaning, FACT_TTSP)].total_ns, reached);
+	assert_int_equal(safepoints->facts.sums[meaning_fact(safepoints->facts.meaning, FACT_TTSP)]
+				 .total_ns,
+		reached);
 	assert_int_equal(safepoints->facts.unsplit_ns, total - reached);
 	assert_int_equal(safepoints->operations.count, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(safepoints->operations.items[i].class.total_ns,
 			by_operation[safepoints->operations.items[i].name]);
 	assert_int_equal(safepoints->late.count, 2); /* one number, two processes */
-	assert_int_equal(safepoints->late.items[0].sum.count + safepoints->late.items[1].sum.count, late);
+	assert_int_equal(safepoints->late.items[0].sum.count + safepoints->late.items[1].sum.count,
+		late);
 	/* The heap had grown in some: what those freed is not known, and not 0. */
 	assert_int_equal(safepoints->kinds[SAFEPOINT_YOUNG].freed +
-		safepoints->kinds[SAFEPOINT_FULL].freed, freed);
-	assert_int_equal(summary_quantile_all(&summary, 1), summary_quantile_safepoints(&summary, 1));
+				 safepoints->kinds[SAFEPOINT_FULL].freed,
+		freed);
+	assert_int_equal(summary_quantile_all(&summary, 1),
+		summary_quantile_safepoints(&summary, 1));
 	assert_int_equal(summary_quantile_generations(&summary, 1), 0);
 	safepoints_sort(safepoints);
 	for (size_t i = 1; i < 3; i++)
 		assert_true(safepoints->operations.items[i - 1].class.total_ns >=
-			safepoints->operations.items[i].class.total_ns);
+			    safepoints->operations.items[i].class.total_ns);
 	strtab_free(strings);
 	summary_release(&summary);
 }
@@ -293,11 +315,17 @@ static void test_words(void **state)
 	static const struct {
 		int64_t bytes;
 		const char *text;
-	} sizes[] = {{UNKNOWN, "-"}, {0, "0K"}, {1023, "1K"}, {98ll << 20, "98M"}, {3ll << 29, "1.5G"},
-		{1023ll << 20, "1023M"}, {1ll << 30, "1.0G"}, {INT64_MAX, "8388608T"}};
-	struct pause pause = {.flags = PAUSE_HAS_FACTS, .generation = UNKNOWN, .end_ns = 100000,
-		.facts = {[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN, [HOTSPOT_FULL_COLLECTIONS] = UNKNOWN, [HOTSPOT_TTSP_NS] = 9999,
-			[HOTSPOT_HEAP_BEFORE] = UNKNOWN, [HOTSPOT_HEAP_AFTER] = UNKNOWN}};
+	} sizes[] = {{UNKNOWN, "-"}, {0, "0K"}, {1023, "1K"}, {98ll << 20, "98M"},
+		{3ll << 29, "1.5G"}, {1023ll << 20, "1023M"}, {1ll << 30, "1.0G"},
+		{INT64_MAX, "8388608T"}};
+	struct pause pause = {.flags = PAUSE_HAS_FACTS,
+		.generation = UNKNOWN,
+		.end_ns = 100000,
+		.facts = {[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN,
+			[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN,
+			[HOTSPOT_TTSP_NS] = 9999,
+			[HOTSPOT_HEAP_BEFORE] = UNKNOWN,
+			[HOTSPOT_HEAP_AFTER] = UNKNOWN}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 		assert_string_equal(SAFEPOINT_BYTES(sizes[i].bytes), sizes[i].text);

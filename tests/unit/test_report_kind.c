@@ -27,8 +27,16 @@ static const struct pause_class classes[TOY_CLASSES] = {
 	{&toy, "big", "big", "big", "big turns", TOY_BIG, 2, 1},
 };
 
-static const struct runtime_meaning toy = {.kind = "toy", .label = "Toy", .pause = "turn", .pauses = "turns",
-	.subject = "Turning", .verb = "held up", .facts = facts, .fact_count = TOY_FACTS, .classes = classes, .class_count = TOY_CLASSES};
+static const struct runtime_meaning toy = {.kind = "toy",
+	.label = "Toy",
+	.pause = "turn",
+	.pauses = "turns",
+	.subject = "Turning",
+	.verb = "held up",
+	.facts = facts,
+	.fact_count = TOY_FACTS,
+	.classes = classes,
+	.class_count = TOY_CLASSES};
 
 const struct runtime_meaning *const runtime_meanings[] = {&toy, NULL};
 
@@ -36,9 +44,16 @@ const struct runtime_meaning *const runtime_meanings[] = {&toy, NULL};
 
 static struct pause nth_turn(uint64_t id)
 {
-	struct pause pause = {.id = id, .start_ns = 1000000 * id, .end_ns = 1000000 * id + 1000, .runtime = 1,
-		.generation = UNKNOWN, .collected = UNKNOWN, .uncollectable = UNKNOWN,
-		.flags = PAUSE_HAS_FACTS, .class = &classes[id % 3 ? TOY_SMALL : TOY_BIG], .collects = 1};
+	struct pause pause = {.id = id,
+		.start_ns = 1000000 * id,
+		.end_ns = 1000000 * id + 1000,
+		.runtime = 1,
+		.generation = UNKNOWN,
+		.collected = UNKNOWN,
+		.uncollectable = UNKNOWN,
+		.flags = PAUSE_HAS_FACTS,
+		.class = &classes[id % 3 ? TOY_SMALL : TOY_BIG],
+		.collects = 1};
 
 	pause.facts[TOY_MARK] = 300;
 	pause.facts[TOY_SWEEP] = id % 2 ? 500 : UNKNOWN;
@@ -87,16 +102,22 @@ static void test_tables_have_the_words_of_the_runtime(void **state)
 	text = render(&summary, false);
 	json = render(&summary, true);
 	/* 34 of 101 are big; of 50 the sweep is known: 101 × 1000 − 101 × 300 − 50 × 500 = 45700 ns are in no part. */
-	assert_non_null(strstr(text, "\nTurns of Toy by class\n  CLASS             PAUSES      TOTAL   SHARE"));
+	assert_non_null(strstr(text,
+		"\nTurns of Toy by class\n  CLASS             PAUSES      TOTAL   SHARE"));
 	assert_non_null(strstr(text, "\n  small                 67   67.00 µs"));
 	assert_non_null(strstr(text, "\n  big                   34   34.00 µs"));
 	assert_non_null(strstr(text, "\n  all                  101   101.0 µs"));
-	assert_non_null(strstr(text, "\n  marking                            101   30.30 µs  30.0 %"));
-	assert_non_null(strstr(text, "\n  sweeping                            50   25.00 µs  24.8 %"));
-	assert_non_null(strstr(text, "\n  not told apart                           45.70 µs  45.2 %\n"));
+	assert_non_null(strstr(text,
+		"\n  marking                            101   30.30 µs  30.0 %"));
+	assert_non_null(strstr(text,
+		"\n  sweeping                            50   25.00 µs  24.8 %"));
+	assert_non_null(strstr(text,
+		"\n  not told apart                           45.70 µs  45.2 %\n"));
 	assert_null(strstr(text, "Generation"));
-	assert_non_null(strstr(json, "\"classes\":[{\"runtime\":\"toy\",\"class\":\"small\",\"pauses\":67,\"pause_ns\":67000,"));
-	assert_non_null(strstr(json, "\"facts\":[{\"runtime\":\"toy\",\"fact\":\"mark_ns\",\"known\":101,\"sum_ns\":30300,"
+	assert_non_null(strstr(json,
+		"\"classes\":[{\"runtime\":\"toy\",\"class\":\"small\",\"pauses\":67,\"pause_ns\":67000,"));
+	assert_non_null(strstr(json,
+		"\"facts\":[{\"runtime\":\"toy\",\"fact\":\"mark_ns\",\"known\":101,\"sum_ns\":30300,"
 		"\"max_ns\":300},{\"runtime\":\"toy\",\"fact\":\"sweep_ns\",\"known\":50,\"sum_ns\":25000,"));
 	assert_int_equal(summary_quantile_all(&summary, 0.5), 1000);
 }
@@ -126,8 +147,11 @@ static char *report(const char *format)
 	struct stack_table stacks;
 	struct err err = {0};
 	uint64_t id = 0;
-	const struct report_input input = {.recording = &recording, .stacks = &stacks, .next = next_turn,
-		.rewind = rewind_turns, .source = &id};
+	const struct report_input input = {.recording = &recording,
+		.stacks = &stacks,
+		.next = next_turn,
+		.rewind = rewind_turns,
+		.source = &id};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -148,14 +172,16 @@ static void test_formats_have_the_words_of_the_runtime(void **state)
 
 	assert_non_null(strstr(text, "Turning held up spinner (4711) for "));
 	assert_non_null(strstr(text, ": 101 turns, longest 1.000 µs (big)"));
-	assert_non_null(strstr(text, "\nLongest turns of Toy (stacks innermost first)\n"
+	assert_non_null(strstr(text,
+		"\nLongest turns of Toy (stacks innermost first)\n"
 		"    DURATION  CLASS  CAUSE      AT\n    1.000 µs  big    unknown    "));
 	assert_non_null(strstr(text, "\n      marking 300 ns, sweeping 500 ns\n"));
 	assert_null(strstr(text, "Python"));
 	assert_non_null(strstr(json, "\"class\":\"big\",\"gc\":true,\"mark_ns\":300,"));
 	assert_non_null(strstr(page, "\"classes\":[\"small\",\"\",\"big\",\"\"]"));
 	assert_non_null(strstr(page, "{\"key\":\"classes\",\"caption\":\"Turns of Toy by class\""));
-	assert_non_null(strstr(page, "\"facts\":[{\"name\":\"Marking\",\"unit\":\"ns\",\"value\":300}"));
+	assert_non_null(strstr(page,
+		"\"facts\":[{\"name\":\"Marking\",\"unit\":\"ns\",\"value\":300}"));
 	assert_non_null(strstr(page, "\"class\":2,"));
 }
 
@@ -170,7 +196,8 @@ static void test_a_pause_has_its_facts(void **state)
 	assert_int_equal(stack_table_init(&stacks), 0);
 	json_facts(out, &stacks, &pause, NULL);
 	fclose(out);
-	assert_string_equal(text, ",\"class\":\"small\",\"gc\":true,\"mark_ns\":300,\"why\":null,\"sweep_ns\":500,"
+	assert_string_equal(text,
+		",\"class\":\"small\",\"gc\":true,\"mark_ns\":300,\"why\":null,\"sweep_ns\":500,"
 		"\"size_bytes\":null");
 	stack_table_release(&stacks);
 }

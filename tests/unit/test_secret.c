@@ -46,7 +46,8 @@ static void secrets_are_masked(void **state)
 	check("t.py|-token|x", "t.py|-token|***");
 	check("env|WANDB_API_KEY=0123|python", "env|WANDB_API_KEY=***|python");
 	check("AWS_SECRET_ACCESS_KEY=a/b+c", "AWS_SECRET_ACCESS_KEY=***");
-	check("--hf-token|x|--api_key|y|--access-key=z", "--hf-token|***|--api_key|***|--access-key=***");
+	check("--hf-token|x|--api_key|y|--access-key=z",
+		"--hf-token|***|--api_key|***|--access-key=***");
 	check("java|-Djavax.net.ssl.keyStorePassword=x|-Xmx1g",
 		"java|-Djavax.net.ssl.keyStorePassword=***|-Xmx1g");
 	check("--db|postgresql://ada:x@h/d?sslmode=no", "--db|postgresql://ada:***@h/d?sslmode=no");
@@ -54,7 +55,8 @@ static void secrets_are_masked(void **state)
 	check("https://a:p@ss@h/x", "https://a:***@h/x");
 	check("curl|-H|Authorization: Bearer x.y", "curl|-H|Authorization: ***");
 	check("https://h/x?token=x&n=7", "https://h/x?token=***&n=7");
-	check("--config|{\"api_key\": \"x y\", \"n\": 7}", "--config|{\"api_key\": \"***\", \"n\": 7}");
+	check("--config|{\"api_key\": \"x y\", \"n\": 7}",
+		"--config|{\"api_key\": \"***\", \"n\": 7}");
 	check("sh|-c|cd x; TOKEN=x python t.py --secret y; ls",
 		"sh|-c|cd x; TOKEN=*** python t.py --secret ***; ls");
 	check("sh|-c|TOKEN=x python t.py", "sh|-c|TOKEN=***"); /* or is it a passphrase? */
@@ -65,9 +67,11 @@ static void secrets_are_masked(void **state)
 
 static void the_rest_stays(void **state)
 {
-	static const char *const plain[] = {"", "|", "||x", "python|-m|torch.distributed.run|--nproc_per_node=2",
-		"t.py|--tokenizer|gpt2|--max-tokens|512|--max_tokens=7", "t.py|--author|Ada", "t.py|--token",
-		"t.py|--token|--verbose|--password=", "ssh://git@h/r", "https://h:443/x", "a=b|c:d|=|:|://|://@|-|--",
+	static const char *const plain[] = {"", "|", "||x",
+		"python|-m|torch.distributed.run|--nproc_per_node=2",
+		"t.py|--tokenizer|gpt2|--max-tokens|512|--max_tokens=7", "t.py|--author|Ada",
+		"t.py|--token", "t.py|--token|--verbose|--password=", "ssh://git@h/r",
+		"https://h:443/x", "a=b|c:d|=|:|://|://@|-|--",
 		"t.py|--key|3|--keyframes|7|--secrets-manager", "token", "password|x"};
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
@@ -82,7 +86,7 @@ static void the_result_fits(void **state)
 
 	while (used + 8 < sizeof(text))
 		used += (size_t)sprintf(text + used, "AUTH=x;");
-	ret = secret_mask(text, used, &len); /* the sanitizers look on */
+	ret = secret_mask(text, used, &len);		/* the sanitizers look on */
 	assert_int_equal(len, 3 + sizeof("AUTH=") - 1); /* all of it is one argument's value */
 	free(ret);
 	used = 0;

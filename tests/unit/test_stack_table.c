@@ -43,9 +43,8 @@ static void test_frames_differ_in_any_member(void **state)
 {
 	struct stack_table *table = *state;
 	const struct frame base = {5, 6, 7, LANG_PYTHON};
-	const struct frame others[] = {
-		{6, 6, 7, LANG_PYTHON}, {5, 7, 7, LANG_PYTHON}, {5, 6, 8, LANG_PYTHON},
-		{5, 6, 7, LANG_MARK}};
+	const struct frame others[] = {{6, 6, 7, LANG_PYTHON}, {5, 7, 7, LANG_PYTHON},
+		{5, 6, 8, LANG_PYTHON}, {5, 6, 7, LANG_MARK}};
 	uint32_t id = stack_table_frame(table, &base);
 
 	assert_int_equal(id, 1);

@@ -262,8 +262,7 @@ static void test_torch_loss_let_go(void **state)
 		track = find(scene, "auto");
 		assert_int_equal(track->steps.count, 202);
 		assert_int_equal(closed(track), !hot);
-		assert_int_equal(
-			!!strstr(track->note, "torch:loss ran hot and was let go"), hot);
+		assert_int_equal(!!strstr(track->note, "torch:loss ran hot and was let go"), hot);
 		tear_down(scene);
 	}
 }

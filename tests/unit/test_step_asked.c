@@ -17,8 +17,8 @@ static void test_threads_at_once(void **state)
 	track = find(scene, "auto");
 	assert_int_equal(track->steps.count, 168);
 	assert_int_equal(track->tid, 1013);
-	assert_contains(
-		track->note, "2 threads of this process run steps at once (tids 1013, 1019)");
+	assert_contains(track->note,
+		"2 threads of this process run steps at once (tids 1013, 1019)");
 	tear_down(scene);
 }
 
@@ -133,11 +133,12 @@ static void test_few(void **state)
 	assert_contains(scene->steps.note, "no step signal: no library");
 	signal_of(scene, "torch:backward");
 	assert_int_equal(try_find(scene, "auto"), 0);
-	assert_contains(scene->steps.note, "no step signal: 1 place was found, but could not be probed");
+	assert_contains(scene->steps.note,
+		"no step signal: 1 place was found, but could not be probed");
 	scene->recording.signals.items[0].attached_ns = 1;
 	assert_int_equal(try_find(scene, "auto"), 0);
-	assert_contains(
-		scene->steps.note, "no step signal: 1 place was probed and none was called");
+	assert_contains(scene->steps.note,
+		"no step signal: 1 place was probed and none was called");
 	play(scene, "Z B U");
 	track = find(scene, "auto");
 	assert_int_equal(track->steps.count, 1);
@@ -164,7 +165,8 @@ static void test_late(void **state)
 	*runtime = (struct runtime){.id = 1, .process = 1, .attached_ns = 7000000};
 	signal->attached_ns = 17000000;
 	assert_int_equal(try_find(scene, "auto"), 0);
-	assert_contains(scene->steps.note, "none was called after 12.00 ms, when the last one was;");
+	assert_contains(scene->steps.note,
+		"none was called after 12.00 ms, when the last one was;");
 	repeat(scene, "Z B U", 23);
 	assert_int_equal(find(scene, "auto")->seen_ns, 17000000);
 	signal->attached_ns = 16999999;
@@ -182,13 +184,13 @@ static void test_windows(void **state)
 
 	repeat(scene, "Z B U", 997);
 	track = find(scene, "window:7ms");
-	assert_int_equal(
-		track->steps.count, (scene->now_ns + CALL_NS - 5000000 + 6999999) / 7000000);
+	assert_int_equal(track->steps.count,
+		(scene->now_ns + CALL_NS - 5000000 + 6999999) / 7000000);
 	assert_false(track->measured);
 	assert_true(track->confidence == 0);
 	assert_int_equal(track->steps.items[0].start_ns, 5000000);
-	assert_int_equal(
-		track->steps.items[track->steps.count - 1].end_ns, scene->now_ns + CALL_NS);
+	assert_int_equal(track->steps.items[track->steps.count - 1].end_ns,
+		scene->now_ns + CALL_NS);
 	assert_int_equal(try_find(scene, "window:1ns"), -EINVAL);
 	assert_contains(scene->err.text, "choose longer ones");
 	tear_down(scene);
@@ -316,7 +318,8 @@ static void test_many_series(void **state)
 	tear_down(scene);
 }
 
-static int wish_of(const char *text, struct signal_wish *ret, struct step_spec *spec, struct err *err)
+static int wish_of(const char *text, struct signal_wish *ret, struct step_spec *spec,
+	struct err *err)
 {
 	assert_int_equal(step_spec_parse(text, spec, err), 0);
 	return step_spec_wish(spec, ret, err);

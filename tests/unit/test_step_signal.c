@@ -71,8 +71,8 @@ static void names_become_prefixes(void **state)
 	assert_int_equal(signal_name_prefixes("a::", prefixes, 6), 0);
 	assert_int_equal(signal_name_prefixes("::a", prefixes, 6), 0);
 	assert_int_equal(signal_name_prefixes("operator+", prefixes, 6), 0);
-	assert_int_equal(signal_name_prefixes(
-				 "a::b::c::d::e::f::g::h::i::j::k::l::m::n::o::p::q", prefixes, 6),
+	assert_int_equal(signal_name_prefixes("a::b::c::d::e::f::g::h::i::j::k::l::m::n::o::p::q",
+				 prefixes, 6),
 		0);
 }
 

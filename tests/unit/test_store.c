@@ -84,11 +84,11 @@ static void test_round_trip(void **state)
 	stacks = store_stacks(reader, NULL);
 	assert_int_equal(stacks->node_count, 4);
 	assert_int_equal(stacks->nodes[3].parent, 2);
-	assert_string_equal(
-		strtab_get(stacks->strings, stacks->frames[stacks->nodes[2].frame].function),
+	assert_string_equal(strtab_get(stacks->strings,
+				    stacks->frames[stacks->nodes[2].frame].function),
 		"Trainer.step");
-	assert_int_equal(
-		strtab_len(stacks->strings, stacks->frames[stacks->nodes[3].frame].function),
+	assert_int_equal(strtab_len(stacks->strings,
+				 stacks->frames[stacks->nodes[3].frame].function),
 		4096);
 	assert_int_equal(stacks->frames[1].file, 0);
 	assert_int_equal(stacks->frames[3].lang, LANG_NATIVE);
@@ -449,8 +449,10 @@ static void test_clock_shifts(void **state)
 	const int64_t start = 1700000000000000000, slept = start + 25200000000000;
 	const struct clock_shift shifts[] = {
 		{60000000000, slept}, {600000000000, slept - 3000000000}};
-	struct recording head = {.start_ns = 1000000000, .end_ns = 900000000000,
-		.realtime_offset_ns = start, .complete = true};
+	struct recording head = {.start_ns = 1000000000,
+		.end_ns = 900000000000,
+		.realtime_offset_ns = start,
+		.complete = true};
 	struct store_writer *writer;
 	struct store_reader *reader;
 	const struct recording *recording;
@@ -486,24 +488,35 @@ static void put_emptied(struct store_writer *writer, uint32_t generation, unsign
 	for (unsigned int i = 0; i < pauses; i++) {
 		char name[32];
 		int len = snprintf(name, sizeof(name), "step %u", generation * 5 + i);
-		struct frame outer = {.function = strtab_add(stacks.strings, "main", 4),
-			.lang = LANG_PYTHON};
+		struct frame outer = {
+			.function = strtab_add(stacks.strings, "main", 4), .lang = LANG_PYTHON};
 		struct frame inner = {.function = strtab_add(stacks.strings, name, (size_t)len),
-			.file = outer.function, .line = i + 1, .lang = LANG_PYTHON};
-		uint32_t node = stack_table_node(
-			&stacks, STACK_NONE, stack_table_frame(&stacks, &outer));
-		struct pause pause = {.id = 1000 * generation + i + 1, .start_ns = 7, .end_ns = 9,
-			.runtime = 1, .flags = PAUSE_HAS_FACTS, .facts = {[HOTSPOT_OPERATION] = inner.function,
-			[HOTSPOT_CAUSE] = outer.function, [HOTSPOT_LATE_STACK] = node}};
+			.file = outer.function,
+			.line = i + 1,
+			.lang = LANG_PYTHON};
+		uint32_t node =
+			stack_table_node(&stacks, STACK_NONE, stack_table_frame(&stacks, &outer));
+		struct pause pause = {.id = 1000 * generation + i + 1,
+			.start_ns = 7,
+			.end_ns = 9,
+			.runtime = 1,
+			.flags = PAUSE_HAS_FACTS,
+			.facts = {[HOTSPOT_OPERATION] = inner.function,
+				[HOTSPOT_CAUSE] = outer.function,
+				[HOTSPOT_LATE_STACK] = node}};
 
 		pause.stack = stack_table_node(&stacks, node, stack_table_frame(&stacks, &inner));
 		assert_int_equal(store_put_stacks(writer, &stacks), 0);
 		assert_int_equal(store_put_pause(writer, &pause), 0);
 	}
-	assert_int_equal(store_put_stall(writer, &(struct stall){.id = generation + 1, .runtime = 1,
-		.stack = stacks.node_count - 1}), 0);
-	assert_int_equal(store_put_phase(writer, &(struct phase){.id = generation + 1, .runtime = 1,
-		.name = strtab_count(stacks.strings) - 1}), 0);
+	assert_int_equal(store_put_stall(writer, &(struct stall){.id = generation + 1,
+							 .runtime = 1,
+							 .stack = stacks.node_count - 1}),
+		0);
+	assert_int_equal(store_put_phase(writer, &(struct phase){.id = generation + 1,
+							 .runtime = 1,
+							 .name = strtab_count(stacks.strings) - 1}),
+		0);
 	stack_table_release(&stacks);
 }
 
@@ -535,10 +548,12 @@ static void test_emptied_stacks(void **state)
 		char name[32];
 
 		snprintf(name, sizeof(name), "step %u", seen / 7 * 5 + seen % 7);
-		assert_string_equal(
-			strtab_get(stacks->strings, stacks->frames[inner].function), name);
-		assert_string_equal(strtab_get(stacks->strings, pause.facts[HOTSPOT_OPERATION]), name);
-		assert_string_equal(strtab_get(stacks->strings, stacks->frames[inner].file), "main");
+		assert_string_equal(strtab_get(stacks->strings, stacks->frames[inner].function),
+			name);
+		assert_string_equal(strtab_get(stacks->strings, pause.facts[HOTSPOT_OPERATION]),
+			name);
+		assert_string_equal(strtab_get(stacks->strings, stacks->frames[inner].file),
+			"main");
 		assert_int_equal(stacks->frames[inner].line, seen % 7 + 1);
 		assert_int_equal(outer, 1);
 		assert_int_equal(pause.facts[HOTSPOT_LATE_STACK], 1);
@@ -551,9 +566,12 @@ static void test_emptied_stacks(void **state)
 
 		snprintf(name, sizeof(name), "step %u", i * 5 + 6);
 		assert_string_equal(strtab_get(stacks->strings,
-			stacks->frames[stacks->nodes[stall->stack].frame].function), name);
+					    stacks->frames[stacks->nodes[stall->stack].frame]
+						    .function),
+			name);
 		assert_string_equal(strtab_get(stacks->strings,
-			store_recording(reader)->phases.items[i].name), name);
+					    store_recording(reader)->phases.items[i].name),
+			name);
 	}
 	store_reader_free(reader);
 }
@@ -563,8 +581,8 @@ static void test_clock_is_noted_when_it_changes(void **state)
 	struct recording recording = {.realtime_offset_ns = 500};
 
 	for (uint64_t second = 1; second <= 86400; second++) /* an NTP client slews by 20 ppm */
-		recording_note_offset(
-			&recording, second * 1000000000, 500 + (int64_t)second * 20000);
+		recording_note_offset(&recording, second * 1000000000,
+			500 + (int64_t)second * 20000);
 	assert_int_equal(recording.shifts.count, 86400 / 51);
 	assert_int_equal(recording.shifts.items[0].time_ns, 51000000000);
 	recording_note_offset(&recording, 86401000000000, INT64_MIN); /* of a hostile file */

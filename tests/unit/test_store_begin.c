@@ -51,7 +51,8 @@ static void end(struct store_writer *writer, struct store_reader **ret)
 	int r;
 
 	recording.end_ns = 900000000000;
-	r = ret ? store_close_to_read(writer, &recording, ret, &err) : store_close(writer, &recording, &err);
+	r = ret ? store_close_to_read(writer, &recording, ret, &err)
+		: store_close(writer, &recording, &err);
 	if (r)
 		fail_msg("%s", err.text);
 }
@@ -160,7 +161,8 @@ static void damage(const char *file, off_t at)
 
 static void test_damaged_meanwhile(void **state)
 {
-	damage(wal, 32 + 5 * (24 + 8192) + 24); /* behind the headers of the WAL and of its sixth frame */
+	damage(wal, 32 + 5 * (24 + 8192) +
+			    24); /* behind the headers of the WAL and of its sixth frame */
 	each(state);
 	damage(path, 40 * 8192);
 }

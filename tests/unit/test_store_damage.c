@@ -107,12 +107,12 @@ static void test_hostile_rows(void **state)
 		{PAUSE "(2,1000,zeroblob(100000),1,5,0,0,1,0,0,0,1)", 1, true},
 		{PAUSE "(2,1000,5,1,99999999999,0,0,1,0,0,0,1)", 1, true},
 		{PAUSE "(-7,1000,5,1,5,0,0,1,0,0,0,1)", 1, false},
-		{PAUSE "(9223372036854775807,1000,5,1,5,0,0,1,0,0,0,1)", 2,
-			false},
+		{PAUSE "(9223372036854775807,1000,5,1,5,0,0,1,0,0,0,1)", 2, false},
 		{PAUSE "(2,1000,5,77,5,0,0,1,0,0,0,1)", 2, true},
 		{PAUSE "(2,1000,5,1,5,0,0,1,0,0,0,2)", 2, true},
 		{PAUSE "(2,1000,5,1,5,-9,'x',99,-65,-5,1e300,1)", 2, false},
-		{PAUSE "(2,1000,5,1,5,-9,'x',99,64,-5,1e300,1)", 2, false}, /* facts of a later gctrace */
+		{PAUSE "(2,1000,5,1,5,-9,'x',99,64,-5,1e300,1)", 2,
+			false}, /* facts of a later gctrace */
 		{"insert into stack values (2,2,1)", 1, true},
 		{"insert into stack values (2,7,1)", 1, true},
 		{"insert into stack values (3,1,1)", 1, true},
@@ -154,8 +154,8 @@ static void test_hostile_rows(void **state)
 /* New figures of a pause that cannot be: each reads as not known, and costs nothing else. */
 static void test_hostile_figures(void **state)
 {
-	static const char *const values[] = {"-7", "'many'", "1e300", "9223372036854775807",
-		"zeroblob(70000)", "NULL"};
+	static const char *const values[] = {
+		"-7", "'many'", "1e300", "9223372036854775807", "zeroblob(70000)", "NULL"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		struct store_reader *reader;
@@ -196,14 +196,13 @@ static const struct {
 	{MARKS_PUT "(2,1,NULL,1)", 1, 1, 1, true},
 	{MARKS_PUT "(2,1,1.5,1),(3,1,7,1)", 1, 1, 2, true},
 	{MARKS_PUT "(2,1,zeroblob(99999),1)", 1, 1, 1, true},
-	{MARKS_PUT "(2,1,7,-1),(3,1,7,'x'),(4,1,7,1e300)", 1, 1, 4,
-		false},
+	{MARKS_PUT "(2,1,7,-1),(3,1,7,'x'),(4,1,7,1e300)", 1, 1, 4, false},
 	{MARKS_PUT "(-2,1,7,1)", 1, 1, 1, false},
 	{MARKS_PUT "(9223372036854775807,1,7,1)", 1, 1, 2, false},
 	{"insert into step_series values (2,9,1,1,NULL,NULL)", 1, 1, 1, true},
 	{"insert into step_series values (2,1,9,1,NULL,NULL)", 1, 1, 1, true},
-	{"insert into step_series values (2,9,1,1,NULL,NULL),(3,1,1,1,NULL,NULL);"
-	 MARKS_PUT "(2,2,7,1),(3,3,7,1)",
+	{"insert into step_series values (2,9,1,1,NULL,NULL),(3,1,1,1,NULL,NULL);" MARKS_PUT
+	 "(2,2,7,1),(3,3,7,1)",
 		1, 2, 2, true},
 	{"insert into step_series values (2,1,1,-1,NULL,NULL)", 1, 1, 1, true},
 	{"insert into step_series values (2,1,1,1,x'ff00',-7)", 1, 2, 1, false},
@@ -218,7 +217,8 @@ static const struct {
 	{"update step_signal set id=4294967295; update step_series set signal=4294967295, "
 	 "id=4294967295; update step_mark set series=4294967295",
 		1, 1, 1, false},
-	{"insert into step_mark values (2,1,7,1,-1),(3,1,8,1,'x'),(4,1,9,1,4294967296)", 1, 1, 4, false},
+	{"insert into step_mark values (2,1,7,1,-1),(3,1,8,1,'x'),(4,1,9,1,4294967296)", 1, 1, 4,
+		false},
 	{"alter table step_mark drop column skipped", 1, 1, 1, false}, /* as older recordings are */
 	{"drop table step_mark", 1, 1, 0, false},
 	{"drop table step_series", 1, 0, 0, true},
@@ -239,8 +239,7 @@ static void test_hostile_marks(void **state)
 		marks = count_marks(reader, &r);
 		if (recording->signals.count != mark_cases[i].signals ||
 			recording->series.count != mark_cases[i].series ||
-			marks != mark_cases[i].marks ||
-			(r == -EBADMSG) != mark_cases[i].damaged)
+			marks != mark_cases[i].marks || (r == -EBADMSG) != mark_cases[i].damaged)
 			fail_msg("%s: %zu, %zu, %" PRIu64 ", %d", mark_cases[i].sql,
 				recording->signals.count, recording->series.count, marks, r);
 		assert_int_equal(count_pauses(reader, &pauses_r), 1);
@@ -252,7 +251,7 @@ static void test_hostile_marks(void **state)
 }
 
 #define FOR_EVER                                                                                   \
-	" as with recursive c(id) as (select 1 union all select id + 1 from c) "                  \
+	" as with recursive c(id) as (select 1 union all select id + 1 from c) "                   \
 	"select id, 1 as series, 1 as time_ns, 1 as rss_bytes, 1 as start_ns from c"
 #define FORGE "pragma writable_schema=on; update sqlite_schema set "
 
@@ -295,10 +294,9 @@ static void test_nul_in_text(void **state)
 		     "update process set comm=cast(x'7000ff' as text)");
 	reader = open_file();
 	stacks = store_stacks(reader, NULL);
-	assert_string_equal(strtab_get(stacks->strings, stacks->frames[1].function),
-		"a\xef\xbf\xbd"
-		"b\xef\xbf\xbd"
-		"c");
+	assert_string_equal(strtab_get(stacks->strings, stacks->frames[1].function), "a\xef\xbf\xbd"
+										     "b\xef\xbf\xbd"
+										     "c");
 	assert_string_equal(store_recording(reader)->processes.items[0].comm,
 		"p\xef\xbf\xbd\xef\xbf\xbd");
 	store_reader_free(reader);

@@ -37,27 +37,33 @@ static struct pause nth_safepoint(uint64_t id, unsigned every)
 	}
 	pause.flags |= PAUSE_HAS_FACTS | (random % 2 ? PAUSE_NO_COLLECTION : PAUSE_FULL);
 	pause.cause = CAUSE_RUNTIME;
-	memcpy(pause.facts, ((int64_t[PAUSE_FACTS]){
-		[HOTSPOT_OPERATION] = (uint32_t)(random >> 3) % 5,
-		[HOTSPOT_CAUSE] = (uint32_t)(random >> 7) % 5,
-		[HOTSPOT_TTSP_NS] = part(random >> 1, 7, &left),
-		[HOTSPOT_CLEANUP_NS] = part(random >> 2, 2, &left),
-		[HOTSPOT_CORE_NS] = part(random >> 3, 11, &left),
-		[HOTSPOT_LEAVE_NS] = part(random >> 4, 3, &left),
-		[HOTSPOT_HEAP_BEFORE] = maybe(random >> 5, 5, 1ull << 44),
-		[HOTSPOT_HEAP_AFTER] = maybe(random >> 6, 5, 1ull << 44),
-		[HOTSPOT_YOUNG_COLLECTIONS] = maybe(random >> 7, 7, 3),
-		[HOTSPOT_FULL_COLLECTIONS] = maybe(random >> 8, 7, 2),
-		[HOTSPOT_LATE_TID] = maybe(random >> 9, 2, UINT32_MAX),
-		[HOTSPOT_LATE_STACK] = (uint32_t)(random >> 10) % 4,
-	}), sizeof(pause.facts));
+	memcpy(pause.facts,
+		((int64_t[PAUSE_FACTS]){
+			[HOTSPOT_OPERATION] = (uint32_t)(random >> 3) % 5,
+			[HOTSPOT_CAUSE] = (uint32_t)(random >> 7) % 5,
+			[HOTSPOT_TTSP_NS] = part(random >> 1, 7, &left),
+			[HOTSPOT_CLEANUP_NS] = part(random >> 2, 2, &left),
+			[HOTSPOT_CORE_NS] = part(random >> 3, 11, &left),
+			[HOTSPOT_LEAVE_NS] = part(random >> 4, 3, &left),
+			[HOTSPOT_HEAP_BEFORE] = maybe(random >> 5, 5, 1ull << 44),
+			[HOTSPOT_HEAP_AFTER] = maybe(random >> 6, 5, 1ull << 44),
+			[HOTSPOT_YOUNG_COLLECTIONS] = maybe(random >> 7, 7, 3),
+			[HOTSPOT_FULL_COLLECTIONS] = maybe(random >> 8, 7, 2),
+			[HOTSPOT_LATE_TID] = maybe(random >> 9, 2, UINT32_MAX),
+			[HOTSPOT_LATE_STACK] = (uint32_t)(random >> 10) % 4,
+		}),
+		sizeof(pause.facts));
 	if (id == 1)
-		memcpy(pause.facts, ((int64_t[PAUSE_FACTS]){0, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0}), sizeof(pause.facts));
+		memcpy(pause.facts,
+			((int64_t[PAUSE_FACTS]){0, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0}),
+			sizeof(pause.facts));
 	if (id == 2)
 		memcpy(pause.facts, ((int64_t[PAUSE_FACTS]){0}), sizeof(pause.facts));
 	if (id == 3)
-		memcpy(pause.facts, ((int64_t[PAUSE_FACTS]){4, 4, (int64_t)pause_duration(&pause), 0, 0, 0,
-			1ll << 57, 1ll << 57, 1ll << 57, 1ll << 57, UINT32_MAX, 3}), sizeof(pause.facts));
+		memcpy(pause.facts,
+			((int64_t[PAUSE_FACTS]){4, 4, (int64_t)pause_duration(&pause), 0, 0, 0,
+				1ll << 57, 1ll << 57, 1ll << 57, 1ll << 57, UINT32_MAX, 3}),
+			sizeof(pause.facts));
 	return pause;
 }
 
@@ -143,7 +149,8 @@ static void test_safepoints(void **state)
 
 		make_jvm(SAFEPOINTS, everies[i], 0, 0);
 		reader = open_file();
-		for (uint64_t id = 1; id <= 101; id++) /* part of a pass does not disturb the next */
+		for (uint64_t id = 1; id <= 101;
+			id++) /* part of a pass does not disturb the next */
 			assert_int_equal(store_next_pause(reader, &pause, NULL), 1);
 		for (int pass = 0; pass < 2; pass++) {
 			store_rewind(reader);
@@ -222,9 +229,8 @@ static void test_lists(void **state)
 /* The later name of a thread replaces; what a recording knows at its end, too. */
 static void test_threads(void **state)
 {
-	static struct thread threads[] = {
-		{2, 4799, "old"}, {1, 4711, "m\xc3in"}, {1, UINT32_MAX, ""}, {2, 4799, "new"},
-		{1, 17, "DeallocatorServ"}, {2, 3, ""}};
+	static struct thread threads[] = {{2, 4799, "old"}, {1, 4711, "m\xc3in"},
+		{1, UINT32_MAX, ""}, {2, 4799, "new"}, {1, 17, "DeallocatorServ"}, {2, 3, ""}};
 	struct thread last = {1, 17, "at the end"};
 	struct store_writer *writer = start(3, true);
 	struct recording recording = head();
@@ -255,7 +261,10 @@ static void test_threads(void **state)
 
 static void test_collector(void **state)
 {
-	struct runtime runtime = {.id = 1, .process = 1, .kind = "hotspot", .tier = "symbol",
+	struct runtime runtime = {.id = 1,
+		.process = 1,
+		.kind = "hotspot",
+		.tier = "symbol",
 		.collector = "Generational ZGC"};
 	struct store_writer *writer = start(3, true);
 	struct store_reader *reader;
@@ -263,8 +272,8 @@ static void test_collector(void **state)
 	assert_int_equal(store_put_runtime(writer, &runtime), 0);
 	store_abandon(writer);
 	reader = open_file();
-	assert_string_equal(
-		store_recording(reader)->runtimes.items[0].collector, "Generational ZGC");
+	assert_string_equal(store_recording(reader)->runtimes.items[0].collector,
+		"Generational ZGC");
 	assert_string_equal(store_recording(reader)->runtimes.items[1].collector, "");
 	store_reader_free(reader);
 	run("test $(sqlite3 %s 'select count(*) from runtime where collector is null') = 1", path);
@@ -299,17 +308,20 @@ static void test_names(void **state)
 	struct store_reader *reader;
 	struct pause pause;
 
-	make_hostile("insert into string values (3,'f'),(4,x'6fff'),(5,x'6ffe'),(6,'Cleanup'),(7,'G1');"
-		     "update pause set flags=64;"
-		     "insert into safepoint (pause, operation, cause) values (1,6,5);"
-		     "insert into phase values (1,1000,5,1,5,7)");
+	make_hostile(
+		"insert into string values (3,'f'),(4,x'6fff'),(5,x'6ffe'),(6,'Cleanup'),(7,'G1');"
+		"update pause set flags=64;"
+		"insert into safepoint (pause, operation, cause) values (1,6,5);"
+		"insert into phase values (1,1000,5,1,5,7)");
 	reader = open_file();
 	stacks = store_stacks(reader, NULL);
 	assert_int_equal(store_next_pause(reader, &pause, NULL), 1);
 	assert_string_equal(strtab_get(stacks->strings, pause.facts[HOTSPOT_OPERATION]), "Cleanup");
-	assert_string_equal(strtab_get(stacks->strings, pause.facts[HOTSPOT_CAUSE]), "o\xef\xbf\xbd");
-	assert_string_equal(
-		strtab_get(stacks->strings, store_recording(reader)->phases.items[0].name), "G1");
+	assert_string_equal(strtab_get(stacks->strings, pause.facts[HOTSPOT_CAUSE]),
+		"o\xef\xbf\xbd");
+	assert_string_equal(strtab_get(stacks->strings,
+				    store_recording(reader)->phases.items[0].name),
+		"G1");
 	assert_string_equal(store_recording(reader)->damage, "");
 	store_reader_free(reader);
 }
@@ -323,9 +335,11 @@ static const struct {
 } cases[] = {
 	{SAFE "(1,1,2,10,0,90,0,5,6,1,0,7,1)", 1, 0, 0, 0, false},
 	{SAFE "(1,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL)", 1, 0, 0, 0, false},
-	{SAFE "(1,1,2,-1,'x',1e300,zeroblob(99999),-5,'y',-1,1.5,99999999999,NULL)", 1, 0, 0, 0, false},
+	{SAFE "(1,1,2,-1,'x',1e300,zeroblob(99999),-5,'y',-1,1.5,99999999999,NULL)", 1, 0, 0, 0,
+		false},
 	{SAFE "(1,1,2,9223372036854775807,9223372036854775807,90,9223372036854775807,"
-	      "9223372036854775807,-9223372036854775808,1,0,7,1)", 1, 0, 0, 0, false},
+	      "9223372036854775807,-9223372036854775808,1,0,7,1)",
+		1, 0, 0, 0, false},
 	{SAFE "(1,3,2,1,1,1,1,1,1,1,1,1,1)", 1, 0, 0, 0, true},
 	{SAFE "(1,0,2,1,1,1,1,1,1,1,1,1,1)", 1, 0, 0, 0, true},
 	{SAFE "(1,1,-2,1,1,1,1,1,1,1,1,1,1)", 1, 0, 0, 0, true},
@@ -337,14 +351,18 @@ static const struct {
 	{SAFE "(-1,1,2,1,1,1,1,1,1,1,1,1,1)", 0, 0, 0, 0, true},
 	{SAFE "(-1,9,9,1,1,1,1,1,1,1,1,1,1),(1,1,1,1,1,1,1,1,1,1,1,1,1),(9,9,9,1,1,1,1,1,1,1,1,1,1)",
 		1, 0, 0, 0, false},
-	{"insert into safepoint values (1,99,99,1,1,1,1,1,1,1,1,1,99)", 0, 0, 0, 0, false}, /* not flagged */
+	{"insert into safepoint values (1,99,99,1,1,1,1,1,1,1,1,1,99)", 0, 0, 0, 0,
+		false}, /* not flagged */
 	{"update pause set flags=-1", 0, 0, 0, 0, true},
 	{"update pause set flags=64; drop table safepoint", 0, 0, 0, 0, true},
-	{"update pause set flags=64; drop table safepoint; create table safepoint (pause)", 0, 0, 0, 0, true},
+	{"update pause set flags=64; drop table safepoint; create table safepoint (pause)", 0, 0, 0,
+		0, true},
 	{"update pause set flags=64; drop table safepoint; create table safepoint (pause, operation, cause, "
 	 "ttsp_ns, cleanup_ns, core_ns, leave_ns, heap_before, heap_after, young, full, late_tid, late_stack);"
-	 "insert into safepoint (pause) values (1),(1),(NULL),('x')", 1, 0, 0, 0, false}, /* the first counts */
-	{"insert into stall values (1,1000,5,1,5,1,0,1),(7,1000,5,1,5,1,NULL,NULL)", 0, 2, 0, 0, false},
+	 "insert into safepoint (pause) values (1),(1),(NULL),('x')",
+		1, 0, 0, 0, false}, /* the first counts */
+	{"insert into stall values (1,1000,5,1,5,1,0,1),(7,1000,5,1,5,1,NULL,NULL)", 0, 2, 0, 0,
+		false},
 	{"insert into stall values (1,1000,5,1,5,99,-5,NULL)", 0, 1, 0, 0, false},
 	{"insert into stall values (1,1000,5,1,5,-1,0,1),(2,1000,5,1,5,1,0,1)", 0, 1, 0, 0, true},
 	{"insert into stall values (1,1000,5,1,5,NULL,0,1),(2,1000,5,1,5,1,0,1)", 0, 1, 0, 0, true},
@@ -358,21 +376,24 @@ static const struct {
 	{"insert into stall values (-1,1000,5,1,5,1,0,1),(0,1000,5,1,5,1,0,1)", 0, 0, 0, 0, false},
 	{"insert into stall values (1,zeroblob(99999),5,1,5,1,0,1)", 0, 0, 0, 0, true},
 	{"drop table stall; create table stall (id)", 0, 0, 0, 0, true},
-	{"insert into phase values (1,1000,5,1,5,1),(9223372036854775807,0,0,1,0,2)", 0, 0, 2, 0, false},
+	{"insert into phase values (1,1000,5,1,5,1),(9223372036854775807,0,0,1,0,2)", 0, 0, 2, 0,
+		false},
 	{"insert into phase values (1,1000,5,1,5,3),(2,1000,5,1,5,1)", 0, 0, 1, 0, true},
 	{"insert into phase values (1,1000,5,1,5,0)", 0, 0, 0, 0, true},
 	{"insert into phase values (1,1000,5,1,5,NULL)", 0, 0, 0, 0, true},
 	{"insert into phase values (1,1000,5,9,5,1)", 0, 0, 0, 0, true},
 	{"insert into phase values (1,1000,-1,1,5,1)", 0, 0, 0, 0, true},
 	{"drop table phase", 0, 0, 0, 0, false},
-	{"insert into thread values (1,5,'a'),(1,6,x'ff00'),(1,4294967295,zeroblob(99999))", 0, 0, 0, 3, false},
+	{"insert into thread values (1,5,'a'),(1,6,x'ff00'),(1,4294967295,zeroblob(99999))", 0, 0,
+		0, 3, false},
 	{"insert into thread values (1,5,NULL)", 0, 0, 0, 1, false},
 	{"insert into thread values (1,4,'a'),(9,5,'a')", 0, 0, 0, 1, true},
 	{"insert into thread values (1,-5,'a')", 0, 0, 0, 0, true},
 	{"insert into thread values (1,4294967296,'a')", 0, 0, 0, 0, true},
 	{"insert into thread values ('x','y','z')", 0, 0, 0, 0, true},
 	{"drop table thread; create table thread (process, tid, name);"
-	 "insert into thread values (1,7,'a'),(1,7,'b')", 0, 0, 0, 1, true},
+	 "insert into thread values (1,7,'a'),(1,7,'b')",
+		0, 0, 0, 1, true},
 	{"drop table thread", 0, 0, 0, 0, false},
 	{"alter table runtime drop column collector", 0, 0, 0, 0, false},
 	{"update runtime set collector=zeroblob(99999)", 0, 0, 0, 0, false},
@@ -407,7 +428,7 @@ static void test_hostile(void **state)
 }
 
 #define FOR_EVER                                                                                   \
-	" as with recursive c(id) as (select 1 union all select id + 1 from c) "                  \
+	" as with recursive c(id) as (select 1 union all select id + 1 from c) "                   \
 	"select id as pause, id, 1 as start_ns from c"
 
 static void test_hostile_tables(void **state)
@@ -443,7 +464,8 @@ static void test_too_many(void **state)
 		reader = open_file();
 		assert_non_null(store_stacks(reader, NULL));
 		assert_int_equal(store_recording(reader)->stalls.count, LIST_MAX);
-		assert_int_equal(!!strstr(store_recording(reader)->damage, "more than 2097152"), more);
+		assert_int_equal(!!strstr(store_recording(reader)->damage, "more than 2097152"),
+			more);
 		assert_int_equal(store_recording(reader)->complete, !more);
 		store_reader_free(reader);
 	}
@@ -552,7 +574,8 @@ static void test_truncated(void **state)
 
 static void test_words(void **state)
 {
-	const struct pause none = {.end_ns = 7, .flags = PAUSE_NO_COLLECTION, .generation = UNKNOWN};
+	const struct pause none = {
+		.end_ns = 7, .flags = PAUSE_NO_COLLECTION, .generation = UNKNOWN};
 	const struct pause full = {.end_ns = 7, .flags = PAUSE_FULL, .generation = 1};
 	struct pause_filter filter = {.gc_only = true, .min_generation = 1};
 

@@ -51,8 +51,8 @@ static uint64_t bounded(double ns, double most)
 	return stats_whole(fmin(ns, most));
 }
 
-struct advice *advice_add(
-	struct advising *advising, int kind, double saves, double low, double high, int *ret_r)
+struct advice *advice_add(struct advising *advising, int kind, double saves, double low,
+	double high, int *ret_r)
 {
 	double most = (double)advice_most(advising);
 	struct advice *advice;
@@ -98,8 +98,8 @@ void advice_say_fall(const struct advising *advising, struct advice *advice)
  * The answer when there is nothing to gain: it costs next to nothing, nothing can be computed, or no setting would
  * change it. @why: of the second, the reason.
  */
-static int advise_nothing(
-	struct advising *advising, bool harmless, const char *title, const char *why, struct advice **ret)
+static int advise_nothing(struct advising *advising, bool harmless, const char *title,
+	const char *why, struct advice **ret)
 {
 	const struct advice_subject *subject = advising->subject;
 	struct advice *advice = vec_add(&advising->advices->items);
@@ -117,22 +117,26 @@ static int advise_nothing(
 		DESCRIBE_SHARE(advice_share(advising, (double)subject->overlap_ns)),
 		advice_time(advising),
 		harmless ? "there is nothing to gain"
-			 : why ? why : "the same work would only be done at another time");
+		: why	 ? why
+			 : "the same work would only be done at another time");
 	*ret = advice;
 	return 0;
 }
 
-static struct advising advising_of(const struct attribution *attribution, const struct subject *subject,
-	size_t runtime, struct advices *advices)
+static struct advising advising_of(const struct attribution *attribution,
+	const struct subject *subject, size_t runtime, struct advices *advices)
 {
-	const struct advised *advised = runtime < subject->runtimes.count ? &subject->runtimes.items[runtime] : NULL;
+	const struct advised *advised =
+		runtime < subject->runtimes.count ? &subject->runtimes.items[runtime] : NULL;
 
-	return (struct advising){attribution, &subject->about, advised ? advised->meaning->advice : NULL,
-		advised ? advised->state : NULL, advices};
+	return (struct advising){attribution, &subject->about,
+		advised ? advised->meaning->advice : NULL, advised ? advised->state : NULL,
+		advices};
 }
 
 /* Why, and what the pauses were as far as that says where else to look: each runtime may know something of it. */
-static int explain(const struct attribution *attribution, const struct subject *subject, struct advices *advices)
+static int explain(const struct attribution *attribution, const struct subject *subject,
+	struct advices *advices)
 {
 	const char *title = "No setting of the collector would save much", *why = NULL;
 	struct advising advising = advising_of(attribution, subject, 0, advices);
@@ -165,7 +169,8 @@ static bool is_harmless(const struct advising *advising)
 	return advice_share(advising, (double)advice_most(advising)) < ATTRIB_HARMLESS;
 }
 
-static int advise(const struct attribution *attribution, const struct subject *subject, struct advices *advices)
+static int advise(const struct attribution *attribution, const struct subject *subject,
+	struct advices *advices)
 {
 	struct advising advising = advising_of(attribution, subject, 0, advices);
 	size_t before = advices->items.count;

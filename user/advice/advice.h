@@ -15,7 +15,8 @@ struct advice_kind {
 	double worth;	  /* what it saves counts for so much beside what it risks: 0 … 1 */
 };
 
-extern const struct advice_kind advice_nothing; /* GC costs too little to touch, or nothing would help */
+extern const struct advice_kind
+	advice_nothing; /* GC costs too little to touch, or nothing would help */
 
 struct advice {
 	const struct advice_kind *kind;

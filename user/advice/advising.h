@@ -18,8 +18,9 @@ struct advice_subject {
 	uint64_t time_ns;		/* training time, or traced time */
 	uint64_t steps;
 	uint64_t overlap_ns, max_ns; /* of all its pauses that count */
-	uint64_t stall_ns; /* that the thread which makes the steps waited for the collector beside pauses */
-	uint64_t warm_ns;  /* moment from which on a change would have been in force */
+	uint64_t
+		stall_ns; /* that the thread which makes the steps waited for the collector beside pauses */
+	uint64_t warm_ns; /* moment from which on a change would have been in force */
 };
 
 /* A pause of it, of which @overlap_ns counts: what lies in steps, or all where there are none. */
@@ -78,8 +79,8 @@ const char *advice_time(const struct advising *advising);
  * Adds advice of the adviser's @kind with its saving set from real figures, ordered and bounded by what pauses took,
  * unless that is too little to bother. NULL: it is; *ret_r tells whether memory was out.
  */
-struct advice *advice_add(
-	struct advising *advising, int kind, double saves, double low, double high, int *ret_r);
+struct advice *advice_add(struct advising *advising, int kind, double saves, double low,
+	double high, int *ret_r);
 
 /* "pauses fall from … to about …" */
 void advice_say_fall(const struct advising *advising, struct advice *advice);

@@ -38,7 +38,8 @@ static int add_subject(struct gathering *gathering, uint32_t process, struct adv
 {
 	struct subject *subject = vec_add(&gathering->list->items);
 
-	if (!subject || u64map_put(&gathering->by_process, process, gathering->list->items.count - 1))
+	if (!subject ||
+		u64map_put(&gathering->by_process, process, gathering->list->items.count - 1))
 		return -ENOMEM;
 	subject->about.process = process;
 	*ret = &subject->about;
@@ -90,7 +91,8 @@ static int add_busiest(struct gathering *gathering)
 	return 0;
 }
 
-static struct advised *find_advised(const struct subject *subject, const struct runtime_meaning *meaning)
+static struct advised *find_advised(const struct subject *subject,
+	const struct runtime_meaning *meaning)
 {
 	for (size_t i = 0; i < subject->runtimes.count; i++)
 		if (subject->runtimes.items[i].meaning == meaning)
@@ -125,14 +127,17 @@ static int add_runtimes(struct gathering *gathering)
 
 static uint32_t trigger_of(const struct gathering *gathering, const struct pause *pause)
 {
-	return pause->stack < gathering->attribution->stacks->node_count ? gathering->triggers[pause->stack] : 0;
+	return pause->stack < gathering->attribution->stacks->node_count
+		       ? gathering->triggers[pause->stack]
+		       : 0;
 }
 
 static int take(struct gathering *gathering, const struct pause *pause)
 {
 	const struct attribution *attribution = gathering->attribution;
 	const struct runtime *runtime = recording_runtime(attribution->recording, pause->runtime);
-	const uint64_t *found = runtime ? u64map_get(&gathering->by_process, runtime->process) : NULL;
+	const uint64_t *found =
+		runtime ? u64map_get(&gathering->by_process, runtime->process) : NULL;
 	const struct runtime_advice *adviser = pause->class->of->advice;
 	size_t index = gathering->index++;
 	uint64_t overlap_ns = pause_duration(pause);
@@ -152,8 +157,9 @@ static int take(struct gathering *gathering, const struct pause *pause)
 	if (!advised)
 		return 0;
 	stats_add(&advised->overlap_ns, overlap_ns);
-	return adviser->add(advised->state, &(struct advice_pause){attribution, &subject->about, runtime, pause,
-		overlap_ns, trigger_of(gathering, pause)});
+	return adviser->add(advised->state,
+		&(struct advice_pause){attribution, &subject->about, runtime, pause, overlap_ns,
+			trigger_of(gathering, pause)});
 }
 
 static int gather(struct gathering *gathering, attrib_next_fn next, void *source, struct err *err)

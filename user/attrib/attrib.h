@@ -73,7 +73,8 @@ struct slow_pattern {
 	bool regular;	/* the distances hardly vary */
 	double ratio;	/* their median duration ÷ the median of all steps */
 	int generation; /* UNKNOWN if not known */
-	uint32_t trigger; /* frame: where those were triggered that cost most together; 0: not known */
+	uint32_t
+		trigger; /* frame: where those were triggered that cost most together; 0: not known */
 	double trigger_share; /* of what they cost */
 };
 
@@ -138,7 +139,7 @@ struct pause_figures {
 	uint64_t full, full_ns; /* pauses of a class that is full */
 	struct pause longest, longest_full;
 	VEC(struct fact_figures) facts; /* those of which they are kept, in no order */
-	uint64_t exits; /* those left out */
+	uint64_t exits;			/* those left out */
 	VEC(struct process_pauses) processes;
 };
 

@@ -69,8 +69,8 @@ static uint64_t part_in(const struct step *step, uint64_t from, uint64_t to)
  * Takes what of @interval was not given away before: [*ret_from, *ret_to), and moves to the first
  * step that may hold some of it. False: nothing is left.
  */
-static bool walk_take(
-	struct walk *walk, const struct interval *interval, uint64_t *ret_from, uint64_t *ret_to)
+static bool walk_take(struct walk *walk, const struct interval *interval, uint64_t *ret_from,
+	uint64_t *ret_to)
 {
 	uint64_t from =
 		interval->start_ns > walk->covered_ns ? interval->start_ns : walk->covered_ns;
@@ -181,8 +181,8 @@ static size_t track_end(const struct charging *charging, size_t from)
  * The process's own pauses, each moment once; the rest of what was given away it waited for
  * workers.
  */
-static void add_union(
-	struct attribution *attribution, const struct charging *charging, size_t from, size_t to)
+static void add_union(struct attribution *attribution, const struct charging *charging, size_t from,
+	size_t to)
 {
 	struct track_cost *cost = &attribution->tracks.items[charging->intervals.items[from].track];
 	uint64_t covered_ns = 0, all_covered_ns = 0, all_ns = 0, own_ns = 0;
@@ -198,9 +198,9 @@ static void add_union(
 			covered_ns = interval->end_ns;
 		}
 		if (interval->end_ns > all_covered_ns) {
-			stats_add(
-				&all_ns, interval->end_ns -
-						 (begin > all_covered_ns ? begin : all_covered_ns));
+			stats_add(&all_ns,
+				interval->end_ns -
+					(begin > all_covered_ns ? begin : all_covered_ns));
 			all_covered_ns = interval->end_ns;
 		}
 	}

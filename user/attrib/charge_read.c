@@ -190,8 +190,8 @@ static void add_trigger(struct reading *reading, const struct pause *pause)
  * When the pause kept its track waiting: all along, or, of a worker, at its end and as long as was
  * observed.
  */
-static int add_interval(
-	struct reading *reading, const struct pause *pause, bool worker, uint32_t track)
+static int add_interval(struct reading *reading, const struct pause *pause, bool worker,
+	uint32_t track)
 {
 	uint64_t waited_ns = pause_duration(pause);
 	struct interval *interval;
@@ -272,8 +272,8 @@ static int64_t heap_of(const struct pause *pause, const char *key)
 }
 
 /* Keeps what a call for a collection may have caused; @charged: a charge was made of it. */
-static int add_explicit(
-	struct reading *reading, const struct pause *pause, uint32_t process, bool charged)
+static int add_explicit(struct reading *reading, const struct pause *pause, uint32_t process,
+	bool charged)
 {
 	const struct attribution *attribution = reading->attribution;
 	bool named = pause->class->of->asked_for(attribution->stacks->strings, pause);
@@ -317,8 +317,8 @@ static int read_one(struct reading *reading, struct pause *pause)
 	if (!attribution->tracks.count) {
 		attribution->elsewhere++;
 		stats_add(&attribution->elsewhere_ns, pause_duration(pause));
-	} else if (add_charge(
-			   reading, pause, index < 0 ? NULL : &reading->owners[index], runtime)) {
+	} else if (add_charge(reading, pause, index < 0 ? NULL : &reading->owners[index],
+			   runtime)) {
 		return -ENOMEM;
 	}
 	return process && pause->flags & PAUSE_HAS_FACTS && pause->class->of->asked_for

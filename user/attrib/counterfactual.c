@@ -60,8 +60,8 @@ struct first_look {
 	uint64_t *base_ns, *limit_ns; /* as population.steps */
 };
 
-static int first_look_keep(
-	const struct population *population, const uint64_t *limit_ns, struct first_look *ret)
+static int first_look_keep(const struct population *population, const uint64_t *limit_ns,
+	struct first_look *ret)
 {
 	ret->base_ns = calloc(population->count + 1, sizeof(*ret->base_ns));
 	ret->limit_ns = calloc(population->count + 1, sizeof(*ret->limit_ns));
@@ -74,8 +74,8 @@ static int first_look_keep(
 	return 0;
 }
 
-static void first_look_restore(
-	const struct population *population, const struct first_look *look, uint64_t *limit_ns)
+static void first_look_restore(const struct population *population, const struct first_look *look,
+	uint64_t *limit_ns)
 {
 	for (size_t i = 0; i < population->count; i++) {
 		population_cost(population, i)->base_ns = look->base_ns[i];
@@ -108,8 +108,8 @@ static bool stands_out(const struct population *population, const uint64_t *limi
  * each had cost its full length. If the longer pauses turn out to cost less than that, so may these, and what
  * is compared with them is overestimated by as much.
  */
-static double overestimate_of(const struct population *population, const struct reference *reference,
-	const uint64_t *limit_ns)
+static double overestimate_of(const struct population *population,
+	const struct reference *reference, const uint64_t *limit_ns)
 {
 	double known = 0, paid = 0, longer = 0;
 	size_t own = 0;
@@ -140,8 +140,8 @@ static double overestimate_of(const struct population *population, const struct 
  * Steps with pauses that are slower than their base and their pauses explain do other work as well, such as
  * reading a shard, which allocates. They are compared with the lighter ones among themselves.
  */
-static int judge_slow_steps(const struct step_track *track, struct track_cost *cost, uint64_t *limit_ns,
-	double *overestimate_ns)
+static int judge_slow_steps(const struct step_track *track, struct track_cost *cost,
+	uint64_t *limit_ns, double *overestimate_ns)
 {
 	_cleanup_(reference_release) struct reference reference = {};
 	_cleanup_(population_release) struct population slow = {};
@@ -185,7 +185,8 @@ int counterfactual_track(const struct step_track *track, struct track_cost *cost
 		return r;
 	reference_bases(&all, &reference);
 	reference_limits(&all, &reference, limit_ns);
-	overestimate_ns = cost->base == BASE_REMAINDER ? overestimate_of(&all, &reference, limit_ns) : 0;
+	overestimate_ns =
+		cost->base == BASE_REMAINDER ? overestimate_of(&all, &reference, limit_ns) : 0;
 	r = judge_slow_steps(track, cost, limit_ns, &overestimate_ns);
 	if (r)
 		return r;

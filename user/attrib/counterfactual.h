@@ -49,8 +49,8 @@ static inline uint64_t population_duration(const struct population *population, 
 #define RECOVERY 0.25
 
 /* Whether a paused step is slower than its base, its pauses and chance together explain. */
-static inline bool step_is_slow(
-	const struct step_cost *cost, const struct step *step, uint64_t limit_ns)
+static inline bool step_is_slow(const struct step_cost *cost, const struct step *step,
+	uint64_t limit_ns)
 {
 	return cost->overlap_ns &&
 	       (double)step_duration(step) - (double)cost->base_ns >
@@ -58,14 +58,14 @@ static inline bool step_is_slow(
 }
 
 /* 0 or -ENOMEM; the caller releases *ret in any case, which begins zeroed. */
-int reference_choose(
-	const struct population *population, struct reference *ret, enum cost_base *ret_base);
+int reference_choose(const struct population *population, struct reference *ret,
+	enum cost_base *ret_base);
 void reference_release(struct reference *reference);
 /* Sets the base of each step to the median of the reference steps around it. */
 void reference_bases(const struct population *population, struct reference *reference);
 /* By step of the track: how far from its base it may lie by chance. */
-void reference_limits(
-	const struct population *population, const struct reference *reference, uint64_t *limit_ns);
+void reference_limits(const struct population *population, const struct reference *reference,
+	uint64_t *limit_ns);
 
 /*
  * Sets @cost's estimate. @limit_ns, by step: one farther from its base than this differs for

@@ -19,8 +19,8 @@ static const char *short_name(const struct stack_table *stacks, const struct fra
 	return found;
 }
 
-const char *describe_frame(
-	const struct stack_table *stacks, uint32_t frame, char *text, size_t size)
+const char *describe_frame(const struct stack_table *stacks, uint32_t frame, char *text,
+	size_t size)
 {
 	const char *file, *base;
 
@@ -43,8 +43,8 @@ const char *describe_frame(
 	return text;
 }
 
-const char *describe_process(
-	const struct recording *recording, uint32_t id, char *text, size_t size)
+const char *describe_process(const struct recording *recording, uint32_t id, char *text,
+	size_t size)
 {
 	const struct process *process = recording_process(recording, id);
 

@@ -6,13 +6,13 @@
 #include "attrib.h"
 
 /* "Trainer.step (train.py:41)", or "" for frame 0. Returns @text. */
-const char *describe_frame(
-	const struct stack_table *stacks, uint32_t frame, char *text, size_t size);
+const char *describe_frame(const struct stack_table *stacks, uint32_t frame, char *text,
+	size_t size);
 #define DESCRIBE_FRAME(stacks, frame) describe_frame((stacks), (frame), (char[96]){0}, 96)
 
 /* "python3 (pid 4711)" */
-const char *describe_process(
-	const struct recording *recording, uint32_t id, char *text, size_t size);
+const char *describe_process(const struct recording *recording, uint32_t id, char *text,
+	size_t size);
 #define DESCRIBE_PROCESS(recording, id) describe_process((recording), (id), (char[48]){0}, 48)
 
 /* "8.1 %": as many digits as say something. */

@@ -42,7 +42,7 @@ struct explicit_caller {
 	int64_t freed_bytes;	    /* before − after; UNKNOWN: of none */
 	uint64_t first_ns, last_ns; /* begin of the first call, of the last */
 	uint64_t period_ns; /* median time from one begin to the next; 0: fewer than 3 calls */
-	bool regular; /* of 4 such times or more, half lie within 25 % of their median */
+	bool regular;	    /* of 4 such times or more, half lie within 25 % of their median */
 	/*
 	 * What it may have cost: pause_ns; where a training thread calls, blocked_ns if that is
 	 * more.
@@ -61,7 +61,7 @@ struct stall_sum {
 struct explicit_calls {
 	VEC(struct explicit_caller) callers; /* dearest first: by harm_ns, then blocked_ns */
 	VEC(struct stall_sum) sums;	     /* by process, then by kind */
-	uint64_t stray, stray_ns; /* pauses with such a cause in no call that was seen */
+	uint64_t stray, stray_ns;	     /* pauses with such a cause in no call that was seen */
 };
 
 /*

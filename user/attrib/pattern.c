@@ -13,7 +13,8 @@
 struct slow {
 	VEC(uint64_t) steps, durations;
 	uint64_t cost_ns;
-	struct u64map paid; /* by the frame that triggered the worst pause of a step; 0: not known */
+	struct u64map
+		paid; /* by the frame that triggered the worst pause of a step; 0: not known */
 };
 
 #define CLASSES 4 /* generations 0, 1, 2, and not known */
@@ -133,8 +134,10 @@ int pattern_find(const struct attribution *attribution, size_t track, struct slo
 		found.chief = slow->steps.count;
 		found.generation = most < CLASSES - 1 ? most : UNKNOWN;
 		set_trigger(slow, &found);
-		found.ratio = median ? (double)stats_median(slow->durations.items, slow->durations.count) /
-				(double)median : 0;
+		found.ratio = median ? (double)stats_median(slow->durations.items,
+					       slow->durations.count) /
+					       (double)median
+				     : 0;
 		set_distance(slow, &found);
 		*ret = found;
 	}

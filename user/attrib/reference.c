@@ -77,8 +77,8 @@ static uint64_t remainder_of(const struct population *population, size_t i)
 	return population_duration(population, i) - population_cost(population, i)->overlap_ns;
 }
 
-int reference_choose(
-	const struct population *population, struct reference *ret, enum cost_base *base)
+int reference_choose(const struct population *population, struct reference *ret,
+	enum cost_base *base)
 {
 	_cleanup_free_ uint64_t *most = calloc(population->count + 1, sizeof(*most));
 	size_t count;
@@ -131,8 +131,8 @@ static size_t choose_centre(const struct reference_cursor *cursor, uint32_t step
 }
 
 /* The window of reference steps around @step. */
-static void cursor_place(
-	struct reference_cursor *cursor, uint32_t step, uint64_t value_ns, size_t *ret_from, size_t *ret_to)
+static void cursor_place(struct reference_cursor *cursor, uint32_t step, uint64_t value_ns,
+	size_t *ret_from, size_t *ret_to)
 {
 	size_t centre;
 
@@ -158,8 +158,8 @@ void reference_bases(const struct population *population, struct reference *refe
 		struct step_cost *cost = population_cost(population, i);
 		size_t from, to;
 
-		cursor_place(
-			&cursor, population->steps[i], remainder_of(population, i), &from, &to);
+		cursor_place(&cursor, population->steps[i], remainder_of(population, i), &from,
+			&to);
 		stats_window_move(&window, reference->value_ns, from, to);
 		cost->base_ns = stats_window_median(&window);
 		if (own < reference->count && reference->step[own] == population->steps[i]) {
@@ -170,8 +170,8 @@ void reference_bases(const struct population *population, struct reference *refe
 	}
 }
 
-void reference_limits(
-	const struct population *population, const struct reference *reference, uint64_t *limit_ns)
+void reference_limits(const struct population *population, const struct reference *reference,
+	uint64_t *limit_ns)
 {
 	struct reference_cursor cursor = {.reference = reference};
 	struct stats_window window = {};
@@ -180,8 +180,8 @@ void reference_limits(
 		double mad, share = OUTLIER_SHARE * (double)population_cost(population, i)->base_ns;
 		size_t from, to;
 
-		cursor_place(
-			&cursor, population->steps[i], remainder_of(population, i), &from, &to);
+		cursor_place(&cursor, population->steps[i], remainder_of(population, i), &from,
+			&to);
 		stats_window_move(&window, reference->deviation_ns, from, to);
 		mad = OUTLIER_SIGMAS * SIGMA_OF_MAD * (double)stats_window_median(&window);
 		limit_ns[population->steps[i]] = stats_whole(mad > share ? mad : share);

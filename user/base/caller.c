@@ -110,7 +110,9 @@ int caller_act(struct err *err)
 		return 0;
 	count = groups_of(&caller, &groups);
 	own.count = getgroups(0, NULL);
-	own.groups = count < 0 || own.count < 0 ? NULL : calloc((size_t)own.count + 1, sizeof(*own.groups));
+	own.groups = count < 0 || own.count < 0
+			     ? NULL
+			     : calloc((size_t)own.count + 1, sizeof(*own.groups));
 	own.gid = getegid();
 	r = count < 0 ? count : own.groups ? 0 : -ENOMEM;
 	if (!r && getgroups(own.count, own.groups) != own.count)
@@ -128,7 +130,10 @@ int caller_act(struct err *err)
 	free(steal_ptr(own.groups));
 	return err_set(err, -r,
 		"files cannot be made as uid %u, who called sudo: %s; sudo env -u SUDO_UID makes them as root",
-		caller.uid, r == -EPERM ? "root may not become it here (CAP_SETUID, CAP_SETGID, the user namespace)" : "no memory");
+		caller.uid,
+		r == -EPERM
+			? "root may not become it here (CAP_SETUID, CAP_SETGID, the user namespace)"
+			: "no memory");
 }
 
 void caller_rest(void)

@@ -54,8 +54,10 @@ int clock_offset_of(pid_t pid, int64_t *ret, struct err *err)
 		return 0;
 	/* The file shows the offsets of the latter: after unshare(CLONE_NEWTIME) they may differ. */
 	if (strcmp(own, children))
-		return err_set(err, ENOTSUP, "process %d lives in one time namespace and has "
-			"unshared another", pid);
+		return err_set(err, ENOTSUP,
+			"process %d lives in one time namespace and has "
+			"unshared another",
+			pid);
 	snprintf(path, sizeof(path), "/proc/%d/timens_offsets", pid);
 	stream = fopen(path, "re");
 	if (!stream)

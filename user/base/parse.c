@@ -37,8 +37,15 @@ static int parse_scaled(const char *text, const struct unit *units, size_t count
 int parse_duration(const char *text, uint64_t *ret_ns, struct err *err)
 {
 	static const struct unit units[] = {
-		{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"µs", 1e3}, {"ns", 1},
-		{"m", 60e9}, {"min", 60e9}, {"h", 3600e9},
+		{"", 1e9},
+		{"s", 1e9},
+		{"ms", 1e6},
+		{"us", 1e3},
+		{"µs", 1e3},
+		{"ns", 1},
+		{"m", 60e9},
+		{"min", 60e9},
+		{"h", 3600e9},
 	};
 	double ns;
 
@@ -53,14 +60,19 @@ int parse_duration(const char *text, uint64_t *ret_ns, struct err *err)
 int parse_size(const char *text, uint64_t *ret_bytes, struct err *err)
 {
 	static const struct unit units[] = {
-		{"", 1}, {"K", 0x1p10}, {"M", 0x1p20}, {"G", 0x1p30},
-		{"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
+		{"", 1},
+		{"K", 0x1p10},
+		{"M", 0x1p20},
+		{"G", 0x1p30},
+		{"KiB", 0x1p10},
+		{"MiB", 0x1p20},
+		{"GiB", 0x1p30},
 	};
 	double bytes;
 
 	if (parse_scaled(text, units, ARRAY_SIZE(units), &bytes))
-		return err_set(err, EINVAL, "\"%s\" is not a size: write 4M, 512K or a number of bytes",
-			text);
+		return err_set(err, EINVAL,
+			"\"%s\" is not a size: write 4M, 512K or a number of bytes", text);
 	*ret_bytes = (uint64_t)llround(bytes);
 	return 0;
 }
@@ -73,8 +85,8 @@ int parse_int(const char *text, const char *what, long min, long max, long *ret,
 	errno = 0;
 	value = strtol(text, &end, 10);
 	if (end == text || *end || errno || value < min || value > max)
-		return err_set(err, EINVAL, "\"%s\" is not %s (a whole number from %ld to %ld)", text,
-			what, min, max);
+		return err_set(err, EINVAL, "\"%s\" is not %s (a whole number from %ld to %ld)",
+			text, what, min, max);
 	*ret = value;
 	return 0;
 }

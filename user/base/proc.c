@@ -56,14 +56,16 @@ static bool parse_map(char *line, struct proc_map *ret)
 	size_t len;
 	int path = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &ret->start,
-		    &ret->end, perms, &ret->offset, &dev_major, &dev_minor, &ret->inode, &path) < 7 ||
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
+		    &ret->start, &ret->end, perms, &ret->offset, &dev_major, &dev_minor,
+		    &ret->inode, &path) < 7 ||
 		!path || !ret->inode || line[path] != '/')
 		return false;
 	len = strlen(line + path);
 	if (len && line[path + len - 1] == '\n')
 		line[path + --len] = '\0';
-	ret->deleted = len > strlen(deleted) && !strcmp(line + path + len - strlen(deleted), deleted);
+	ret->deleted =
+		len > strlen(deleted) && !strcmp(line + path + len - strlen(deleted), deleted);
 	if (ret->deleted)
 		line[path + len - strlen(deleted)] = '\0';
 	unescape(line + path);
@@ -155,7 +157,8 @@ static int read_stat(pid_t pid, struct proc_info *info)
 	if (!open || !rest || rest < open)
 		return -ESRCH;
 	snprintf(info->comm, sizeof(info->comm), "%.*s", (int)(rest - open - 1), open + 1);
-	if (sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+	if (sscanf(rest + 1,
+		    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
 		    &info->start_ticks) != 1)
 		return -ESRCH;
 	return 0;
@@ -232,7 +235,8 @@ int proc_map_stat(pid_t pid, const struct proc_map *map, struct stat *ret)
 	_cleanup_free_ char *path = NULL;
 	char link[64];
 
-	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start, map->end);
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start,
+		map->end);
 	if (!stat(link, ret))
 		return 0;
 	if (asprintf(&path, "/proc/%d/root%s", pid, map->path) < 0)

@@ -4,10 +4,10 @@
 #include <sys/types.h>
 
 enum proc_state {
-	PROC_GONE,	/* no such process, or none that we may see */
-	PROC_ZOMBIE,	/* ended, not yet waited for */
-	PROC_HEADLESS,	/* its main thread has ended, others run: /proc/PID has no maps */
-	PROC_KERNEL,	/* a thread of the kernel */
+	PROC_GONE,     /* no such process, or none that we may see */
+	PROC_ZOMBIE,   /* ended, not yet waited for */
+	PROC_HEADLESS, /* its main thread has ended, others run: /proc/PID has no maps */
+	PROC_KERNEL,   /* a thread of the kernel */
 	PROC_PROGRAM,
 };
 

@@ -11,8 +11,19 @@
 
 /* What a name, or a part of it before "-", "_", "." or a capital, ends in. */
 static const char *const words[] = {
-	"token", "password", "passwd", "passphrase", "secret", "apikey", "accesskey", "privatekey",
-	"credential", "credentials", "auth", "authorization", "bearer",
+	"token",
+	"password",
+	"passwd",
+	"passphrase",
+	"secret",
+	"apikey",
+	"accesskey",
+	"privatekey",
+	"credential",
+	"credentials",
+	"auth",
+	"authorization",
+	"bearer",
 };
 
 /* Where the text is copied to; it never grows beyond twice its length and a little. */
@@ -59,7 +70,8 @@ static bool is_secret(const char *name, size_t len)
 		len = NAME_MOST;
 	}
 	for (size_t i = 0; i < len; i++) {
-		bool capital = i && isupper((unsigned char)name[i]) && islower((unsigned char)name[i - 1]);
+		bool capital =
+			i && isupper((unsigned char)name[i]) && islower((unsigned char)name[i - 1]);
 
 		if ((capital || !isalnum((unsigned char)name[i])) && ends_in_word(letters, used))
 			return true;
@@ -149,8 +161,10 @@ static void hide_userinfo(struct masked *text)
 {
 	const char *host = text->at + 3, *colon = NULL, *sign = NULL;
 
-	for (const char *at = host; at < text->end && *at != '/' && *at != '?' && *at != '#' &&
-		(*at == ')' || *at == ',' || *at == ';' || *at == '&' || !ends_value(*at)); at++) {
+	for (const char *at = host;
+		at < text->end && *at != '/' && *at != '?' && *at != '#' &&
+		(*at == ')' || *at == ',' || *at == ';' || *at == '&' || !ends_value(*at));
+		at++) {
 		if (*at == '@')
 			sign = at;
 		else if (*at == ':' && !colon)

@@ -103,10 +103,10 @@ size_t utf8_clean(char *out, size_t size, const char *text, size_t len)
 /* Whether showing @point could move the cursor, reorder the line or hide what follows. */
 static bool unsafe(uint32_t point)
 {
-	return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xad ||
-		point == 0x61c || (point >= 0x200b && point <= 0x200f) ||
-		(point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
-		point == 0xfeff || (point >= 0xe0000 && point <= 0xe0fff);
+	return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xad || point == 0x61c ||
+	       (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
+	       (point >= 0x2060 && point <= 0x206f) || point == 0xfeff ||
+	       (point >= 0xe0000 && point <= 0xe0fff);
 }
 
 size_t utf8_show(char *out, size_t size, const char *text, size_t len, size_t columns)

@@ -77,8 +77,8 @@ static int unknown_metric(const char *name, struct err *err)
 }
 
 /* The metric that @text begins with, behind it *ret_rest. 0 or -EINVAL. */
-static int parse_metric(
-	const char *text, const struct budget_metric **ret, const char **ret_rest, struct err *err)
+static int parse_metric(const char *text, const struct budget_metric **ret, const char **ret_rest,
+	struct err *err)
 {
 	size_t length =
 		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
@@ -120,8 +120,8 @@ static const char *example(enum budget_unit unit)
 	return examples[unit];
 }
 
-static int wrong_unit(
-	const struct budget_metric *metric, double number, const char *suffix, struct err *err)
+static int wrong_unit(const struct budget_metric *metric, double number, const char *suffix,
+	struct err *err)
 {
 	if (*suffix)
 		return err_set(err, EINVAL, "\"%.20s\" is no unit for %s, which takes %s", suffix,
@@ -162,15 +162,13 @@ static int parse_limit(const char *text, struct budget *budget, struct err *err)
 	number = length ? strtod(text, &end) : 0;
 	if (!length || end == text || !strncasecmp(text, "0x", 2) || !(number < 1e15))
 		return err_set(err, EINVAL, "\"%.60s\" has no number for a limit: %s takes %s",
-			budget->text, budget->metric->name,
-			example(budget->metric->unit));
+			budget->text, budget->metric->name, example(budget->metric->unit));
 	end += strspn(end, " \t");
 	snprintf(suffix, sizeof(suffix), "%s", end);
 	length = strlen(suffix);
 	while (length && isspace((unsigned char)suffix[length - 1]))
 		suffix[--length] = '\0';
-	return apply_unit(
-		budget->metric, number, suffix, &budget->limit, err);
+	return apply_unit(budget->metric, number, suffix, &budget->limit, err);
 }
 
 int budget_parse(const char *text, struct budget *ret, struct err *err)
@@ -205,7 +203,6 @@ const char *budget_metrics(void)
 		return text;
 	for (size_t i = 0; (metric = budget_metric_at(i)) && used < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "  %-20s %-6s %s\n",
-			metric->name, takes[metric->unit],
-			metric->meaning);
+			metric->name, takes[metric->unit], metric->meaning);
 	return text;
 }

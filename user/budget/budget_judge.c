@@ -41,8 +41,7 @@ static bool refuse(const struct budget *budget, const struct attribution *attrib
 
 	if (!steps->tracks.count) {
 		snprintf(ret->why, sizeof(ret->why), "%s needs steps, and there are none%s%.200s",
-			budget->metric->name, *steps->note ? ": " : "",
-			steps->note);
+			budget->metric->name, *steps->note ? ": " : "", steps->note);
 		return true;
 	}
 	for (size_t i = 0; i < steps->tracks.count; i++) {
@@ -105,8 +104,8 @@ static double seconds_in(const struct attribution *attribution, uint64_t time_ns
 	return time_ns > start_ns ? (double)(time_ns - start_ns) / 1e9 : 0;
 }
 
-static void say_trigger(
-	const struct attribution *attribution, uint32_t stack, struct budget_result *ret)
+static void say_trigger(const struct attribution *attribution, uint32_t stack,
+	struct budget_result *ret)
 {
 	uint32_t frame = attrib_trigger(attribution->stacks, stack);
 
@@ -114,8 +113,8 @@ static void say_trigger(
 		APPEND(ret, ", triggered in %s", DESCRIBE_FRAME(attribution->stacks, frame));
 }
 
-static void say_pause(
-	const struct attribution *attribution, const struct pause *pause, struct budget_result *ret)
+static void say_pause(const struct attribution *attribution, const struct pause *pause,
+	struct budget_result *ret)
 {
 	int place = meaning_fact(pause->class->of, FACT_OPERATION);
 
@@ -129,8 +128,8 @@ static void say_pause(
 	say_trigger(attribution, pause->stack, ret);
 }
 
-static void say_stall(
-	const struct attribution *attribution, const struct stall *stall, struct budget_result *ret)
+static void say_stall(const struct attribution *attribution, const struct stall *stall,
+	struct budget_result *ret)
 {
 	APPEND(ret, "; the longest, %s, began %.3f s into the recording",
 		stall_kind_name(stall->kind), seconds_in(attribution, stall->start_ns));
@@ -200,8 +199,8 @@ static void say_basis(const struct budget *budget, const struct attribution *att
 			(unsigned long long)exits);
 	if (found->process)
 		snprintf(ret->basis, sizeof(ret->basis), "of the time %s was traced%s%s",
-			DESCRIBE_PROCESS(attribution->recording, found->process), *left_out ? "; " : "",
-			left_out);
+			DESCRIBE_PROCESS(attribution->recording, found->process),
+			*left_out ? "; " : "", left_out);
 	else
 		snprintf(ret->basis, sizeof(ret->basis), "%s", left_out);
 }
@@ -231,8 +230,7 @@ int budget_judge(const struct budget *budget, const struct attribution *attribut
 	result.known = true;
 	result.value = found.value;
 	result.outcome = is_kept(budget, found.value) ? BUDGET_KEPT : BUDGET_BROKEN;
-	show_value(budget->metric->unit, found.value, result.value_text,
-		sizeof(result.value_text));
+	show_value(budget->metric->unit, found.value, result.value_text, sizeof(result.value_text));
 	say_basis(budget, attribution, &found, &result);
 	if (result.outcome == BUDGET_BROKEN)
 		say_broken(budget, attribution, &found, track, &result);

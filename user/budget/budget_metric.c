@@ -16,20 +16,19 @@ static const struct pause *if_any(const struct pause *pause)
 	return pause->id ? pause : NULL;
 }
 
-static int pause_quantile(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int pause_quantile(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	const struct pause_figures *figures = &attribution->figures;
 
-	ret->value = (double)stats_quantile(figures->durations.items, figures->durations.count, metric->q);
+	ret->value = (double)stats_quantile(figures->durations.items, figures->durations.count,
+		metric->q);
 	ret->pause = if_any(&figures->longest);
 	return 0;
 }
 
-static int pause_mean(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int pause_mean(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	const struct pause_figures *figures = &attribution->figures;
 
@@ -40,52 +39,46 @@ static int pause_mean(
 	return 0;
 }
 
-static int pause_total(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int pause_total(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	ret->value = (double)attribution->figures.total_ns;
 	ret->pause = if_any(&attribution->figures.longest);
 	return 0;
 }
 
-static int pause_count(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int pause_count(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	ret->value = (double)attribution->figures.durations.count;
 	return 0;
 }
 
-static int pause_share(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int pause_share(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	ret->value = attrib_pause_share(attribution, &ret->process);
 	return 0;
 }
 
-int budget_full_count(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+int budget_full_count(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	ret->value = (double)attribution->figures.full;
 	ret->pause = if_any(&attribution->figures.longest_full);
 	return 0;
 }
 
-int budget_full_max(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+int budget_full_max(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	ret->pause = if_any(&attribution->figures.longest_full);
 	ret->value = ret->pause ? (double)pause_duration(ret->pause) : 0;
 	return 0;
 }
 
-int budget_full_total(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+int budget_full_total(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	ret->value = (double)attribution->figures.full_ns;
 	ret->pause = if_any(&attribution->figures.longest_full);
@@ -115,8 +108,8 @@ static const char *missing_runtime(const struct recording *recording,
 	return "a runtime that this gctrace was built without";
 }
 
-int budget_fact(const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+int budget_fact(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	const struct fact_figures *fact = attrib_fact(attribution, metric->fact);
 
@@ -132,9 +125,8 @@ int budget_fact(const struct attribution *attribution, size_t track, const struc
 	return 0;
 }
 
-static int stalls(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int stalls(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	const struct recording *recording = attribution->recording;
 	uint64_t total_ns = 0;
@@ -147,7 +139,8 @@ static int stalls(
 		if (!ret->stall || stall_duration(stall) > stall_duration(ret->stall))
 			ret->stall = stall;
 	}
-	ret->value = metric->q > 0 ? (double)(ret->stall ? stall_duration(ret->stall) : 0) : (double)total_ns;
+	ret->value = metric->q > 0 ? (double)(ret->stall ? stall_duration(ret->stall) : 0)
+				   : (double)total_ns;
 	return 0;
 }
 
@@ -156,9 +149,8 @@ static double share_of(uint64_t ns, const struct track_cost *cost)
 	return cost->time_ns ? (double)ns / (double)cost->time_ns : 0;
 }
 
-static int cost_share(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int cost_share(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	const struct track_cost *cost = &attribution->tracks.items[track];
 
@@ -166,9 +158,8 @@ static int cost_share(
 	return 0;
 }
 
-static int cost_counterfactual(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int cost_counterfactual(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	const struct track_cost *cost = &attribution->tracks.items[track];
 
@@ -176,17 +167,15 @@ static int cost_counterfactual(
 	return 0;
 }
 
-static int cost_total(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int cost_total(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	ret->value = (double)attribution->tracks.items[track].overlap_ns;
 	return 0;
 }
 
-static int step_count(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int step_count(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	ret->value = (double)attribution->tracks.items[track].steps.count;
 	return 0;
@@ -223,16 +212,14 @@ static int of_steps(const struct attribution *attribution, size_t track, double 
 	return 0;
 }
 
-static int step_time(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int step_time(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	return of_steps(attribution, track, metric->q, duration_at, ret);
 }
 
-static int step_cost(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret)
+static int step_cost(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	return of_steps(attribution, track, metric->q, cost_at, ret);
 }
@@ -247,11 +234,13 @@ static const struct budget_metric of_pauses[] = {
 	{"pause.mean", "the mean pause", BUDGET_TIME, false, 0, pause_mean},
 	{"pause.total", "all pauses together", BUDGET_TIME, false, 0, pause_total},
 	{"pause.count", "how many pauses", BUDGET_COUNT, false, 0, pause_count},
-	{"pause.share", "pauses of the process that pauses most, of the time for which it was traced",
+	{"pause.share",
+		"pauses of the process that pauses most, of the time for which it was traced",
 		BUDGET_SHARE, false, 0, pause_share},
 	{"full.count", "how many pauses with a full collection", BUDGET_COUNT, false, 0,
 		budget_full_count},
-	{"full.max", "the longest pause with a full collection", BUDGET_TIME, false, 0, budget_full_max},
+	{"full.max", "the longest pause with a full collection", BUDGET_TIME, false, 0,
+		budget_full_max},
 	{"full.total", "all pauses with a full collection together", BUDGET_TIME, false, 0,
 		budget_full_total},
 };

@@ -32,16 +32,13 @@ struct budget_metric {
 const struct budget_metric *budget_metric_at(size_t at);
 
 /* A quantile of a time that is a fact whose figures attribution keeps. */
-int budget_fact(const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret);
+int budget_fact(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret);
 
 /* Of full collections, for runtimes that have another name for them. */
-int budget_full_count(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret);
-int budget_full_max(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret);
-int budget_full_total(
-	const struct attribution *attribution, size_t track, const struct budget_metric *metric,
-	struct budget_measure *ret);
+int budget_full_count(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret);
+int budget_full_max(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret);
+int budget_full_total(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret);

@@ -119,11 +119,13 @@ int analysis_open(struct analysis *analysis, const char *path, const struct read
 	return r;
 }
 
-int analysis_of(struct analysis *analysis, struct store_reader *reader, const struct reading *reading,
-	enum analysis_depth depth, struct err *err)
+int analysis_of(struct analysis *analysis, struct store_reader *reader,
+	const struct reading *reading, enum analysis_depth depth, struct err *err)
 {
 	*analysis = (struct analysis){.reader = reader, .gc_only = reading && reading->gc_only};
-	return depth == ANALYSIS_NONE ? 0 : compute(analysis, reading ? reading->step : NULL, depth, err);
+	return depth == ANALYSIS_NONE
+		       ? 0
+		       : compute(analysis, reading ? reading->step : NULL, depth, err);
 }
 
 void analysis_close(struct analysis *analysis)

@@ -39,8 +39,8 @@ int analysis_open(struct analysis *analysis, const char *path, const struct read
 	enum analysis_depth depth, struct err *err);
 
 /* The same of a recording that is open; @reader is the analysis's in every case. */
-int analysis_of(struct analysis *analysis, struct store_reader *reader, const struct reading *reading,
-	enum analysis_depth depth, struct err *err);
+int analysis_of(struct analysis *analysis, struct store_reader *reader,
+	const struct reading *reading, enum analysis_depth depth, struct err *err);
 void analysis_close(struct analysis *analysis);
 
 /* What a format needs, pauses from the first on. 0 or -errno with a sentence. */

@@ -67,7 +67,8 @@ int budgets_check(const struct budgets *budgets, const char *recording, struct e
 	if (!budgets->junit)
 		return 0;
 	if (recording && !strcmp(budgets->junit, recording))
-		return err_set(err, EINVAL, "%s cannot be both the recording and the JUnit report", recording);
+		return err_set(err, EINVAL, "%s cannot be both the recording and the JUnit report",
+			recording);
 	return output_check(budgets->junit, err);
 }
 
@@ -76,8 +77,10 @@ int budgets_judge(const struct budgets *budgets, const struct analysis *analysis
 {
 	size_t count = budgets->items.count;
 	_cleanup_free_ struct budget_result *results = calloc(count, sizeof(*results));
-	struct budget_judgement judgement = {.recording = name, .budgets = budgets->items.items,
-		.results = results, .count = count};
+	struct budget_judgement judgement = {.recording = name,
+		.budgets = budgets->items.items,
+		.results = results,
+		.count = count};
 	struct err missing = {};
 	int recording = analysis_status(analysis, &missing), status;
 
@@ -88,7 +91,8 @@ int budgets_judge(const struct budgets *budgets, const struct analysis *analysis
 		if (recording == EXIT_BLIND) {
 			results[i].outcome = BUDGET_REFUSED;
 			snprintf(results[i].why, sizeof(results[i].why), "%s", missing.text);
-		} else if (budget_judge(&budgets->items.items[i], &analysis->attribution, &results[i])) {
+		} else if (budget_judge(&budgets->items.items[i], &analysis->attribution,
+				   &results[i])) {
 			return cmd_fail(-ENOMEM, NULL);
 		}
 	}

@@ -24,9 +24,9 @@
 #include "terminal.h"
 #include "text.h"
 
-#define TICK_NS	     100000000ull  /* the ring is drained ten times a second, or when a quarter full */
-#define FIRST_TICK_NS 5000000ull   /* something that collects all the time shows at once */
-#define COMMIT_NS    1000000000ull /* the most that SIGKILL can take from a recording */
+#define TICK_NS	      100000000ull /* the ring is drained ten times a second, or when a quarter full */
+#define FIRST_TICK_NS 5000000ull    /* something that collects all the time shows at once */
+#define COMMIT_NS     1000000000ull /* the most that SIGKILL can take from a recording */
 #define LONG_PAUSE_NS 1000000000ull /* shown while it still runs */
 
 static void show_running(struct capture *capture)
@@ -40,8 +40,8 @@ static void show_running(struct capture *capture)
 	if (capture->options->json)
 		running_json(capture->out, open.pid, open.tid, open.start_ns, now_ns());
 	else
-		running_text(capture->out, trace_recording(capture->trace), open.pid,
-			open.start_ns, now_ns());
+		running_text(capture->out, trace_recording(capture->trace), open.pid, open.start_ns,
+			now_ns());
 	fflush(capture->out);
 }
 
@@ -150,7 +150,7 @@ static int loop(struct capture *capture)
 			if (events[i].data.fd == capture->signals)
 				on_signal(capture);
 			else if (events[i].data.fd == capture->timer &&
-				read(capture->timer, &ticks, sizeof(ticks)) < 0)
+				 read(capture->timer, &ticks, sizeof(ticks)) < 0)
 				log_debug("timer: %s", strerror(errno));
 		}
 		r = turn(capture);
@@ -211,7 +211,8 @@ static void announce(const struct capture *capture)
 		log_info("tracing %s", capture->child->name);
 	else
 		log_info("tracing%s; Ctrl-C ends it",
-			recording->runtimes.count ? "" : ", and waiting for a runtime to be loaded");
+			recording->runtimes.count ? ""
+						  : ", and waiting for a runtime to be loaded");
 }
 
 /* The report and the budgets of what was just recorded. */
@@ -234,8 +235,8 @@ static int show_end(struct capture *capture)
 	if (!r && capture->out) {
 		r = analysis_input(&analysis, &options->filter, capture->path, &input, &err);
 		if (!r && options->candidates)
-			(options->json ? step_report_json : step_report_text)(
-				capture->out, input.recording, &analysis.steps);
+			(options->json ? step_report_json : step_report_text)(capture->out,
+				input.recording, &analysis.steps);
 		else if (!r)
 			r = options->json ? json_tail(&input, capture->out, &err)
 					  : report_text.write(&input, capture->out, &err);
@@ -316,8 +317,10 @@ static int capture_session(struct capture *capture)
 	}
 	status = finish(capture, r);
 	if (!status && !trace_runtimes(capture->trace)) {
-		log_error("nothing was traced: %s", trace_met_stranger(capture->trace, &err)
-			? err.text : "the target loaded no runtime that gctrace knows");
+		log_error("nothing was traced: %s",
+			trace_met_stranger(capture->trace, &err)
+				? err.text
+				: "the target loaded no runtime that gctrace knows");
 		return EXIT_BLIND;
 	}
 	return status;
@@ -325,8 +328,12 @@ static int capture_session(struct capture *capture)
 
 int capture_run(const struct capture_options *options, struct capture_child *child, FILE *out)
 {
-	struct capture capture = {.options = options, .child = child, .out = out, .signals = -1,
-		.timer = -1, .poll = -1};
+	struct capture capture = {.options = options,
+		.child = child,
+		.out = out,
+		.signals = -1,
+		.timer = -1,
+		.poll = -1};
 	struct trace_sink sink = capture_sink;
 	struct err err = {};
 	int r, status;

@@ -17,15 +17,15 @@
 struct capture_options {
 	struct trace_options trace;
 	VEC(pid_t) pids;
-	uint64_t duration_ns; /* 0: until interrupted */
+	uint64_t duration_ns;	    /* 0: until interrupted */
 	struct pause_filter filter; /* of what is shown: recordings and totals hold every pause */
-	const char *output; /* a .gct to write, or NULL */
-	uint64_t max_bytes; /* of the recording; 0: as large as the disk allows */
-	const char *max_size; /* the same as typed */
+	const char *output;	    /* a .gct to write, or NULL */
+	uint64_t max_bytes;	    /* of the recording; 0: as large as the disk allows */
+	const char *max_size;	    /* the same as typed */
 	struct step_spec step;
 	struct signal_wish wish; /* what it asks to probe: trace.step_wish */
-	struct budgets budgets; /* of `gctrace run` */
-	bool candidates; /* at the end the step signals that were seen, instead of a report */
+	struct budgets budgets;	 /* of `gctrace run` */
+	bool candidates;       /* at the end the step signals that were seen, instead of a report */
 	bool min_duration_set; /* else the live lines choose */
 	bool json, wait, help;
 };
@@ -35,9 +35,9 @@ struct capture_child {
 	pid_t pid;
 	char **argv;	  /* what is to be run */
 	const char *name; /* of it */
-	int gate;      /* a byte lets the workload exec; -1 once that is done */
-	int complaint; /* reads the errno of an exec that failed */
-	int status; /* of waitpid(), once it has ended */
+	int gate;	  /* a byte lets the workload exec; -1 once that is done */
+	int complaint;	  /* reads the errno of an exec that failed */
+	int status;	  /* of waitpid(), once it has ended */
 	bool ended;
 };
 
@@ -48,8 +48,8 @@ void capture_options_init(struct capture_options *options);
  * Parses the options common to the capturing verbs; *ret_index is where the operands begin.
  * 0, or the exit status of a usage error that was already printed.
  */
-int capture_parse(const struct command *command, int argc, char **argv,
-	struct capture_options *ret, int *ret_index);
+int capture_parse(const struct command *command, int argc, char **argv, struct capture_options *ret,
+	int *ret_index);
 void capture_options_release(struct capture_options *options);
 
 /*

@@ -15,13 +15,14 @@ struct capture {
 	struct trace *trace;
 	struct store_writer *store;
 	struct store_reader *reader; /* of what was recorded, for the report at the end */
-	char path[PATH_MAX]; /* of the recording, or "in FOLDER" where it is temporary */
-	bool temporary;	     /* without -o: it has no name, and goes with this process */
-	bool settled;	     /* it is at its path */
-	bool said;	     /* why it could not be written */
+	char path[PATH_MAX];	     /* of the recording, or "in FOLDER" where it is temporary */
+	bool temporary;		     /* without -o: it has no name, and goes with this process */
+	bool settled;		     /* it is at its path */
+	bool said;		     /* why it could not be written */
 	uint64_t paused_from_ns, paused_until_ns; /* the pause that came last */
-	struct live_lines shown_lines; /* which pauses get a line of text */
-	unsigned int headed; /* which headers of the lines have been written: text_live_header()'s */
+	struct live_lines shown_lines;		  /* which pauses get a line of text */
+	unsigned int
+		headed; /* which headers of the lines have been written: text_live_header()'s */
 	uint64_t deadline_ns, commit_ns;
 	struct trace_open_pause shown; /* the running pause last shown */
 	struct drop limit; /* why the recording ended before the session; count 0: it has not */

@@ -104,7 +104,8 @@ static int on_pause(void *arg, const struct pause *pause)
 	if (capture->lines && has_line(capture, pause)) {
 		struct pause judged = *pause;
 
-		meaning_judge(trace_recording(capture->trace), trace_stacks(capture->trace)->strings, &judged);
+		meaning_judge(trace_recording(capture->trace),
+			trace_stacks(capture->trace)->strings, &judged);
 		show_pause(capture, &judged);
 	}
 	if (!capture->store) {
@@ -123,10 +124,10 @@ static bool stall_is_shown(const struct capture *capture, const struct stall *st
 	uint64_t length_ns = stall->end_ns - stall->start_ns;
 	uint64_t paused_ns = capture->paused_until_ns - capture->paused_from_ns;
 	bool within = capture->paused_from_ns >= stall->start_ns &&
-		capture->paused_until_ns <= stall->end_ns;
+		      capture->paused_until_ns <= stall->end_ns;
 
 	return text_stall_shown(stall) && length_ns >= capture->options->filter.min_duration_ns &&
-		!(within && paused_ns >= length_ns / 10 * 9);
+	       !(within && paused_ns >= length_ns / 10 * 9);
 }
 
 static int on_stall(void *arg, const struct stall *stall)
@@ -139,8 +140,8 @@ static int on_stall(void *arg, const struct stall *stall)
 	if (capture->lines && capture->options->json) {
 		json_stall(capture->out, recording, stacks, stall, NULL);
 	} else if (capture->lines && stall_is_shown(capture, stall) &&
-		live_lines_take_stall(&capture->shown_lines, stall->end_ns,
-			stall->end_ns - stall->start_ns)) {
+		   live_lines_take_stall(&capture->shown_lines, stall->end_ns,
+			   stall->end_ns - stall->start_ns)) {
 		capture_show_header(capture, NULL);
 		text_stall_line(capture->out, recording, stacks, stall);
 	}

@@ -48,13 +48,14 @@ static int take_option(int option, void *arg)
 
 static int parse(int argc, char **argv, struct check_options *ret)
 {
-	int status = cmd_options(&cmd_check, argc, argv, READING_SHORTS, long_options, take_option, ret);
+	int status =
+		cmd_options(&cmd_check, argc, argv, READING_SHORTS, long_options, take_option, ret);
 
 	if (status || ret->reading.help)
 		return status;
 	if (argc - optind != 1)
-		return cmd_usage(&cmd_check, argc == optind ? "no recording given"
-							      : "one recording at a time");
+		return cmd_usage(&cmd_check,
+			argc == optind ? "no recording given" : "one recording at a time");
 	if (!ret->budgets.items.count)
 		return cmd_usage(&cmd_check, "no budget given: --budget 'pause.p99<20ms'");
 	ret->input = argv[optind];

@@ -54,7 +54,10 @@ int child_start(char **argv, struct capture_child *ret, struct err *err)
 	}
 	close(gate[0]);
 	close(complaint[1]);
-	*ret = (struct capture_child){.pid = pid, .argv = argv, .name = argv[0], .gate = gate[1],
+	*ret = (struct capture_child){.pid = pid,
+		.argv = argv,
+		.name = argv[0],
+		.gate = gate[1],
 		.complaint = complaint[0]};
 	return 0;
 }
@@ -105,7 +108,8 @@ void child_pass_signals(const struct capture_child *child, const sigset_t *signa
 
 void child_reap(struct capture_child *child)
 {
-	if (child->pid && !child->ended && waitpid(child->pid, &child->status, WNOHANG) == child->pid)
+	if (child->pid && !child->ended &&
+		waitpid(child->pid, &child->status, WNOHANG) == child->pid)
 		child->ended = true;
 }
 

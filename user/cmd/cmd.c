@@ -10,13 +10,14 @@
 #include "suggest.h"
 
 /* The usage error of an option that none of @longs is, with the nearest of them. */
-static int no_such_option(const struct command *command, const struct option *longs, const char *typed)
+static int no_such_option(const struct command *command, const struct option *longs,
+	const char *typed)
 {
 	char nearest[40];
 
 	suggest_option(longs, typed, nearest, sizeof(nearest));
-	return cmd_usage(command, "there is no option %s%s%s%s", typed, *nearest ? " (did you mean " : "",
-		nearest, *nearest ? "?)" : "");
+	return cmd_usage(command, "there is no option %s%s%s%s", typed,
+		*nearest ? " (did you mean " : "", nearest, *nearest ? "?)" : "");
 }
 
 int cmd_options(const struct command *command, int argc, char **argv, const char *shorts,

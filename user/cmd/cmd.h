@@ -9,15 +9,15 @@ enum exit_status {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_BLIND = 3, /* nothing could be traced, or a budget could not be judged */
+	EXIT_BLIND = 3,	     /* nothing could be traced, or a budget could not be judged */
 	EXIT_INCOMPLETE = 4, /* traced but incomplete, where a verdict was asked for */
 	EXIT_BREACH = 99,    /* a budget is broken, or a comparison shows a regression */
 };
 
 struct command {
 	const char *name;
-	const char *summary; /* one line for --help */
-	const char *usage;   /* the whole help of the verb */
+	const char *summary;		   /* one line for --help */
+	const char *usage;		   /* the whole help of the verb */
 	int (*run)(int argc, char **argv); /* argv[0] is the verb; returns an enum exit_status */
 };
 

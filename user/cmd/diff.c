@@ -66,7 +66,8 @@ static int take_option(int option, void *arg)
 
 static int parse(int argc, char **argv, struct diff_options *ret)
 {
-	int status = cmd_options(&cmd_diff, argc, argv, READING_SHORTS, long_options, take_option, ret);
+	int status =
+		cmd_options(&cmd_diff, argc, argv, READING_SHORTS, long_options, take_option, ret);
 
 	if (status || ret->reading.help)
 		return status;
@@ -124,7 +125,8 @@ static int diff(const struct diff_options *options)
 	struct comparisons comparisons = {};
 	struct analysis before, after = {};
 	struct err err = {};
-	int status, r = analysis_open(&before, options->before, &options->reading, ANALYSIS_COSTS, &err);
+	int status, r = analysis_open(&before, options->before, &options->reading, ANALYSIS_COSTS,
+			    &err);
 
 	if (!r)
 		r = analysis_open(&after, options->after, &options->reading, ANALYSIS_COSTS, &err);
@@ -133,8 +135,8 @@ static int diff(const struct diff_options *options)
 	if (r) {
 		status = cmd_fail(r, &err);
 	} else {
-		(options->json ? compare_report_json : compare_report_text)(
-			stdout, &comparisons, options->before, options->after);
+		(options->json ? compare_report_json : compare_report_text)(stdout, &comparisons,
+			options->before, options->after);
 		status = judge(options, &before, &after, &comparisons);
 	}
 	comparisons_release(&comparisons);

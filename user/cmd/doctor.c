@@ -23,7 +23,7 @@
 struct doctor {
 	VEC(struct kernel_check) findings; /* of the kernel, and of a process */
 	bool json, steps, help;
-	uint64_t duration_ns; /* --steps: how long to listen */
+	uint64_t duration_ns;  /* --steps: how long to listen */
 	const char *recording; /* --steps: of a recording */
 	long pid;
 };
@@ -148,8 +148,8 @@ static void check_stranger(struct doctor *doctor, pid_t pid, const struct proc_m
 	const struct stranger *stranger = probe_stranger(pid, maps);
 
 	if (stranger) {
-		snprintf(finding->answer, sizeof(finding->answer), "%s, which gctrace does not trace",
-			stranger->what);
+		snprintf(finding->answer, sizeof(finding->answer),
+			"%s, which gctrace does not trace", stranger->what);
 		snprintf(finding->remedy, sizeof(finding->remedy), "%s", stranger->remedy);
 		return;
 	}
@@ -213,7 +213,10 @@ static void print_text(const struct doctor *doctor)
 	for (size_t i = 0; i < doctor->findings.count; i++) {
 		const struct kernel_check *finding = &doctor->findings.items[i];
 
-		fprintf(out, "%-4s %-20s ", finding->good ? "ok" : finding->fatal ? "NO" : "-",
+		fprintf(out, "%-4s %-20s ",
+			finding->good	 ? "ok"
+			: finding->fatal ? "NO"
+					 : "-",
 			finding->question);
 		utf8_print(out, finding->answer);
 		if (finding->remedy[0])
@@ -312,10 +315,11 @@ static int show_steps(const struct doctor *doctor)
 		return capture_run(&options, NULL, stdout);
 	}
 	status = analysis_open(&analysis, doctor->recording, NULL, ANALYSIS_COSTS, &err)
-		? cmd_fail(-EBADMSG, &err) : EXIT_OK;
+			 ? cmd_fail(-EBADMSG, &err)
+			 : EXIT_OK;
 	if (!status)
-		(doctor->json ? step_report_json : step_report_text)(
-			stdout, store_recording(analysis.reader), &analysis.steps);
+		(doctor->json ? step_report_json : step_report_text)(stdout,
+			store_recording(analysis.reader), &analysis.steps);
 	analysis_close(&analysis);
 	return status;
 }

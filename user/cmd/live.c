@@ -11,7 +11,8 @@ static int run(int argc, char **argv)
 	if (!status && options.help)
 		fputs(cmd_live.usage, stdout);
 	else if (!status && index < argc)
-		status = cmd_usage(&cmd_live, "\"%s\" is neither an option nor a verb", argv[index]);
+		status =
+			cmd_usage(&cmd_live, "\"%s\" is neither an option nor a verb", argv[index]);
 	else if (!status && (options.budgets.items.count || options.budgets.junit))
 		status = cmd_usage(&cmd_live,
 			"budgets are judged by gctrace run and gctrace check: record, then check FILE");

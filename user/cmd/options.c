@@ -10,9 +10,19 @@
 #include "reading.h"
 #include "signal_table.h"
 
-enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_NO_CHILDREN, OPT_JSON, OPT_BUFFER,
-	OPT_STACK_MIN, OPT_WAIT, OPT_LATE_MIN, OPT_BUDGET, OPT_JUNIT,
-	OPT_MAX_SIZE };
+enum {
+	OPT_MIN_DURATION = 256,
+	OPT_MIN_GENERATION,
+	OPT_NO_CHILDREN,
+	OPT_JSON,
+	OPT_BUFFER,
+	OPT_STACK_MIN,
+	OPT_WAIT,
+	OPT_LATE_MIN,
+	OPT_BUDGET,
+	OPT_JUNIT,
+	OPT_MAX_SIZE
+};
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
@@ -75,7 +85,8 @@ static int take_option(int option, const char *value, struct capture_options *op
 		return parse_duration(value, &options->duration_ns, err);
 	case 'o':
 		if (!strcmp(value, "-"))
-			return err_set(err, EINVAL, "a recording is no stream: name a file with -o");
+			return err_set(err, EINVAL,
+				"a recording is no stream: name a file with -o");
 		options->output = value;
 		return 0;
 	case 'v':
@@ -136,16 +147,18 @@ void capture_options_init(struct capture_options *options)
 	*options = (struct capture_options){
 		.max_bytes = 1ull << 30,
 		.max_size = "1G",
-		.trace = {
-			.children = true,
-			.steps = true,
-			.min_stack_ns = TRACE_DEFAULT_STACK_NS,
-			.buffer_bytes = TRACE_DEFAULT_BUFFER_BYTES,
-			.late_ns = TRACE_DEFAULT_LATE_NS,
-			.marks_most = marks ? strtoull(marks, NULL, 10) : TRACE_DEFAULT_MARKS,
-			/* For tests: see CONTRIBUTING.md. */
-			.only_tier = env_text("GCTRACE_TIER"),
-		},
+		.trace =
+			{
+				.children = true,
+				.steps = true,
+				.min_stack_ns = TRACE_DEFAULT_STACK_NS,
+				.buffer_bytes = TRACE_DEFAULT_BUFFER_BYTES,
+				.late_ns = TRACE_DEFAULT_LATE_NS,
+				.marks_most =
+					marks ? strtoull(marks, NULL, 10) : TRACE_DEFAULT_MARKS,
+				/* For tests: see CONTRIBUTING.md. */
+				.only_tier = env_text("GCTRACE_TIER"),
+			},
 	};
 }
 
@@ -159,12 +172,13 @@ static int take(int option, void *arg)
 	const struct taking *taking = arg;
 	struct err err = {};
 
-	return take_option(option, optarg, taking->options, &err) ? cmd_usage(taking->command, "%s", err.text)
-								  : EXIT_OK;
+	return take_option(option, optarg, taking->options, &err)
+		       ? cmd_usage(taking->command, "%s", err.text)
+		       : EXIT_OK;
 }
 
-int capture_parse(const struct command *command, int argc, char **argv,
-	struct capture_options *ret, int *ret_index)
+int capture_parse(const struct command *command, int argc, char **argv, struct capture_options *ret,
+	int *ret_index)
 {
 	struct taking taking = {command, ret};
 	int status;

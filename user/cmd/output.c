@@ -15,7 +15,8 @@
 static int open_folder(struct output *output, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	_cleanup_free_ char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	_cleanup_free_ char *folder =
+		slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	const char *name = slash ? slash + 1 : path;
 
 	if (!folder)
@@ -41,17 +42,20 @@ static int look_at_old(struct output *output, struct stat *ret, struct err *err)
 	struct stat there, out;
 
 	if (!stat(output->path, &there) && !S_ISDIR(there.st_mode) &&
-		(!S_ISREG(there.st_mode) || (!fstat(STDOUT_FILENO, &out) && same_file(&there, &out))))
+		(!S_ISREG(there.st_mode) ||
+			(!fstat(STDOUT_FILENO, &out) && same_file(&there, &out))))
 		return 1;
 	fd = openat(output->folder, output->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 && errno == ELOOP)
-		return err_set(err, ELOOP, "%s is a symbolic link, which is not followed: name the file itself",
+		return err_set(err, ELOOP,
+			"%s is a symbolic link, which is not followed: name the file itself",
 			output->path);
 	if (fd < 0 || fstat(fd, ret))
-		return err_set(err, errno, "%s is there and cannot be looked at: %s; name another file",
-			output->path, strerror(errno));
+		return err_set(err, errno,
+			"%s is there and cannot be looked at: %s; name another file", output->path,
+			strerror(errno));
 	if (S_ISDIR(ret->st_mode))
 		return err_set(err, EISDIR, "%s is a folder: name a file in it", output->path);
 	if (store_is_recording(fd))
@@ -69,9 +73,10 @@ static int open_temporary(struct output *output, mode_t mode)
 	do {
 		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 			return -EIO;
-		snprintf(output->temporary, sizeof(output->temporary), ".%.200s.%08x", output->name, number);
-		fd = openat(output->folder, output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			mode);
+		snprintf(output->temporary, sizeof(output->temporary), ".%.200s.%08x", output->name,
+			number);
+		fd = openat(output->folder, output->temporary,
+			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	} while (fd < 0 && errno == EEXIST);
 	return fd < 0 ? -errno : fd;
 }
@@ -99,7 +104,8 @@ static int open_as_caller(struct output *output, struct err *err)
 	if (fd >= 0)
 		return fd;
 	r = errno;
-	return err_set(err, r, "%s cannot be written%s: %s; name a file in another folder, or - for stdout",
+	return err_set(err, r,
+		"%s cannot be written%s: %s; name a file in another folder, or - for stdout",
 		output->path, caller_note(who, sizeof(who)), strerror(r));
 }
 
@@ -162,7 +168,8 @@ int output_close(struct output *output, int r, struct err *err)
 	output->folder = -1;
 	if (r || !error)
 		return r ? r : acting;
-	return err_set(err, error, "%s could not be written in full: %s", output->path, strerror(error));
+	return err_set(err, error, "%s could not be written in full: %s", output->path,
+		strerror(error));
 }
 
 int output_check(const char *path, struct err *err)
@@ -171,7 +178,8 @@ int output_check(const char *path, struct err *err)
 	struct stat there;
 	int r;
 
-	if (!strcmp(path, "-") || (!stat(path, &there) && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)))
+	if (!strcmp(path, "-") ||
+		(!stat(path, &there) && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)))
 		return 0;
 	r = output_open(&output, path, err);
 	if (!r)

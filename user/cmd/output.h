@@ -11,10 +11,10 @@
 
 struct output {
 	FILE *stream;
-	const char *path;		 /* NULL: stdout */
-	int folder;			 /* -1: written in place, as devices and pipes are */
-	char name[NAME_MAX + 1];	 /* in the folder, once it is whole */
-	char temporary[NAME_MAX + 1];	 /* until then */
+	const char *path;	      /* NULL: stdout */
+	int folder;		      /* -1: written in place, as devices and pipes are */
+	char name[NAME_MAX + 1];      /* in the folder, once it is whole */
+	char temporary[NAME_MAX + 1]; /* until then */
 };
 
 /*

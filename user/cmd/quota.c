@@ -5,8 +5,10 @@
 #include "log.h"
 #include "mem.h"
 
-#define SPARED_BYTES (64ull << 20) /* kept free for others, or a 20th of the disk if that is less, … */
-#define SMALL_DISK   (80ull << 20) /* … but nothing of one this small: it was made for the recording */
+#define SPARED_BYTES                                                                               \
+	(64ull << 20) /* kept free for others, or a 20th of the disk if that is less, … */
+#define SMALL_DISK                                                                                 \
+	(80ull << 20) /* … but nothing of one this small: it was made for the recording */
 
 static uint64_t spared(uint64_t disk_bytes)
 {
@@ -46,7 +48,8 @@ int capture_check_quota(struct capture *capture, struct err *err)
 		return 0;
 	log_warning("the recording %s ends here: %s%s", capture->path, capture->limit.remedy,
 		capture->lines	 ? "; what follows is shown, but not in the report"
-		: capture->child ? "; the workload goes on" : "");
+		: capture->child ? "; the workload goes on"
+				 : "");
 	if (capture->lines) {
 		cut.end_ns = capture->limit.time_ns;
 		return capture_close(capture, cut, err);

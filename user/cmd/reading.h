@@ -16,7 +16,10 @@ enum { OPT_GC_ONLY = 512, OPT_STEP };
 /* For the long options of the verb, and READING_SHORTS for the short ones. */
 #define READING_OPTIONS                                                                            \
 	{"gc-only", no_argument, NULL, OPT_GC_ONLY}, {"step", required_argument, NULL, OPT_STEP},  \
-		{"verbose", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}
+		{"verbose", no_argument, NULL, 'v'},                                               \
+	{                                                                                          \
+		"help", no_argument, NULL, 'h'                                                     \
+	}
 #define READING_SHORTS "vh"
 
 /* Takes one of them, with optarg; @reading must stay where it is. 0 or -EINVAL with a sentence. */

@@ -22,7 +22,8 @@ static int run(int argc, char **argv)
 		status = cmd_usage(&cmd_record,
 			"a recording holds every pause: gctrace report FILE --min-duration …");
 	else if (!status && options.json)
-		status = cmd_usage(&cmd_record, "--json is for reports: gctrace report FILE -f json");
+		status = cmd_usage(&cmd_record,
+			"--json is for reports: gctrace report FILE -f json");
 	else if (!status) {
 		if (!options.output)
 			options.output = "gctrace.gct";

@@ -33,8 +33,8 @@ static int take_format(const char *name, struct report_options *options)
 	options->format = report_find(name);
 	if (options->format)
 		return EXIT_OK;
-	return cmd_usage(&cmd_report, "there is no format \"%s\": text, json, html, folded, flamegraph",
-		name);
+	return cmd_usage(&cmd_report,
+		"there is no format \"%s\": text, json, html, folded, flamegraph", name);
 }
 
 static int take_option(int option, void *arg)
@@ -66,12 +66,13 @@ static int parse(int argc, char **argv, struct report_options *ret)
 	int status;
 
 	*ret = (struct report_options){.format = report_formats[0]};
-	status = cmd_options(&cmd_report, argc, argv, "f:o:" READING_SHORTS, long_options, take_option, ret);
+	status = cmd_options(&cmd_report, argc, argv, "f:o:" READING_SHORTS, long_options,
+		take_option, ret);
 	if (status || ret->reading.help)
 		return status;
 	if (argc - optind != 1)
-		return cmd_usage(&cmd_report, argc == optind ? "no recording given"
-							       : "one recording at a time");
+		return cmd_usage(&cmd_report,
+			argc == optind ? "no recording given" : "one recording at a time");
 	if (ret->reading.step && !ret->format->steps)
 		return cmd_usage(&cmd_report, "-f %s shows stacks, not steps: leave out --step",
 			ret->format->name);

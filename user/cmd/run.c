@@ -34,7 +34,8 @@ static int run(int argc, char **argv)
 	if (!status && options.help)
 		fputs(cmd_run.usage, stdout);
 	else if (!status && options.pids.count)
-		status = cmd_usage(&cmd_run, "-p is for processes that run already: gctrace -p PID");
+		status =
+			cmd_usage(&cmd_run, "-p is for processes that run already: gctrace -p PID");
 	else if (!status && options.budgets.junit && !options.budgets.items.count)
 		status = cmd_usage(&cmd_run, "--junit reports on budgets: give --budget too");
 	else if (!status && index >= argc)

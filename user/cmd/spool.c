@@ -72,7 +72,8 @@ static void name_stdin(struct err *err, const char *path)
 	if (!at)
 		return;
 	snprintf(rest, sizeof(rest), "%s", at + strlen(path));
-	snprintf(at, sizeof(err->text) - (size_t)(at - err->text), "the recording on stdin%s", rest);
+	snprintf(at, sizeof(err->text) - (size_t)(at - err->text), "the recording on stdin%s",
+		rest);
 }
 
 int spool_stdin(struct store_reader **ret, struct err *err)
@@ -82,13 +83,16 @@ int spool_stdin(struct store_reader **ret, struct err *err)
 	int r;
 
 	if (isatty(STDIN_FILENO))
-		return err_set(err, EINVAL, "stdin is a terminal, not a recording: gctrace report FILE");
+		return err_set(err, EINVAL,
+			"stdin is a terminal, not a recording: gctrace report FILE");
 	place = place && *place ? place : "/var/tmp";
 	r = spool(place, path);
 	if (r == -EBADF)
-		return err_set(err, EBADF, "stdin is closed: there is no recording to read from it");
+		return err_set(err, EBADF,
+			"stdin is closed: there is no recording to read from it");
 	if (r)
-		return err_set(err, -r, "the recording on stdin cannot be copied into %s: %s; TMPDIR says where to",
+		return err_set(err, -r,
+			"the recording on stdin cannot be copied into %s: %s; TMPDIR says where to",
 			place, strerror(-r));
 	r = store_open(path, ret, err);
 	if (r)

@@ -49,6 +49,7 @@ int streams_close(int status)
 	}
 	if (!broken || streams_reader_left() || status == EXIT_FAILED) /* which has been reported */
 		return status;
-	log_error("stdout could not be written in full%s%s", error ? ": " : "", error ? strerror(error) : "");
+	log_error("stdout could not be written in full%s%s", error ? ": " : "",
+		error ? strerror(error) : "");
 	return status ? status : EXIT_FAILED;
 }

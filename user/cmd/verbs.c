@@ -4,6 +4,14 @@
 #include "cmd.h"
 
 const struct command *const commands[] = {
-	&cmd_live, &cmd_run, &cmd_record, &cmd_report, &cmd_check, &cmd_diff,
-	&cmd_doctor, &cmd_schema, &cmd_version, NULL,
+	&cmd_live,
+	&cmd_run,
+	&cmd_record,
+	&cmd_report,
+	&cmd_check,
+	&cmd_diff,
+	&cmd_doctor,
+	&cmd_schema,
+	&cmd_version,
+	NULL,
 };

@@ -23,9 +23,8 @@ static int run(int argc, char **argv)
 const struct command cmd_version = {
 	.name = "version",
 	.summary = "print the version; so do -V and --version",
-	.usage =
-		"usage: gctrace version\n"
-		"\n"
-		"Prints the version and, where it is known, the commit that it was built from.\n",
+	.usage = "usage: gctrace version\n"
+		 "\n"
+		 "Prints the version and, where it is known, the commit that it was built from.\n",
 	.run = run,
 };

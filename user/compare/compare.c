@@ -269,8 +269,8 @@ static double traced_seconds(const struct attribution *attribution)
 					      : NAN;
 }
 
-static int add_pauses(
-	struct comparisons *ret, const struct attribution *before, const struct attribution *after)
+static int add_pauses(struct comparisons *ret, const struct attribution *before,
+	const struct attribution *after)
 {
 	double one = traced_seconds(before), other = traced_seconds(after);
 	const struct pause_figures *a = &before->figures, *b = &after->figures;

@@ -28,7 +28,7 @@ static bool read_fixed(const uint8_t **at, const uint8_t *end, size_t bytes, uin
 	if ((size_t)(end - *at) < bytes)
 		return false;
 	for (size_t i = 0; i < bytes; i++)
-		*ret |= (uint64_t)*(*at)++ << 8 * i;
+		*ret |= (uint64_t) * (*at)++ << 8 * i;
 	return true;
 }
 
@@ -114,7 +114,7 @@ static bool step(struct cfa *cfa, const uint8_t **at, const uint8_t *end)
 		return true;
 	case DW_CFA_def_cfa:
 		return elf_read_uleb(at, end, &cfa->now.reg) &&
-			elf_read_uleb(at, end, &cfa->now.offset);
+		       elf_read_uleb(at, end, &cfa->now.offset);
 	case DW_CFA_def_cfa_register:
 		return elf_read_uleb(at, end, &cfa->now.reg);
 	case DW_CFA_def_cfa_offset:

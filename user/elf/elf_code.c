@@ -92,8 +92,8 @@ static bool read_call(const struct decode *decode, uint64_t start, uint64_t end,
 	return true;
 }
 
-int elf_code_calls(
-	const struct elf_file *file, uint64_t start, uint64_t end, struct elf_call *ret, size_t max)
+int elf_code_calls(const struct elf_file *file, uint64_t start, uint64_t end, struct elf_call *ret,
+	size_t max)
 {
 	_cleanup_(decode_targets_release) struct decode_targets targets = {};
 	_cleanup_(decode_release) struct decode decode = {};
@@ -152,8 +152,8 @@ static bool is_straight(const struct elf_file *file, uint64_t vaddr, uint64_t si
 	return true;
 }
 
-int elf_code_probe_site(
-	const struct elf_file *file, uint64_t vaddr, uint64_t *ret, enum elf_step *ret_step)
+int elf_code_probe_site(const struct elf_file *file, uint64_t vaddr, uint64_t *ret,
+	enum elf_step *ret_step)
 {
 	_cleanup_(decode_release) struct decode decode = {};
 	enum elf_step step = ELF_STEP_SINGLE;
@@ -179,8 +179,8 @@ int elf_code_probe_site(
 	return 0;
 }
 
-const char *elf_code_mnemonic(
-	const struct elf_file *file, uint64_t vaddr, char *buffer, size_t size)
+const char *elf_code_mnemonic(const struct elf_file *file, uint64_t vaddr, char *buffer,
+	size_t size)
 {
 	_cleanup_(decode_release) struct decode decode = {};
 

@@ -8,8 +8,8 @@
 #include "elf_file.h"
 
 /* The function that .eh_frame says holds @vaddr (survives strip). 0 or -ENOENT. */
-int elf_code_bounds(
-	const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end);
+int elf_code_bounds(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start,
+	uint64_t *ret_end);
 
 /*
  * The bytes from %rsp, before the instruction at @vaddr, up to where the function's return address
@@ -65,9 +65,9 @@ enum elf_step {
  * writes an argument register (rdi, rsi, rdx, rcx, r8, r9), and nothing jumps to it. Usually vaddr,
  * or vaddr+4 after endbr64. 0 or -EFAULT.
  */
-int elf_code_probe_site(
-	const struct elf_file *file, uint64_t vaddr, uint64_t *ret, enum elf_step *ret_step);
+int elf_code_probe_site(const struct elf_file *file, uint64_t vaddr, uint64_t *ret,
+	enum elf_step *ret_step);
 
 /* "push", "endbr64", …: the mnemonic at @vaddr, for doctor. Returns @buffer, "?" if undecodable. */
-const char *elf_code_mnemonic(
-	const struct elf_file *file, uint64_t vaddr, char *buffer, size_t size);
+const char *elf_code_mnemonic(const struct elf_file *file, uint64_t vaddr, char *buffer,
+	size_t size);

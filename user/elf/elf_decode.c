@@ -37,8 +37,8 @@ void decode_release(struct decode *decode)
 
 bool decode_next(struct decode *decode)
 {
-	return cs_disasm_iter(
-		decode->handle, &decode->next, &decode->left, &decode->vaddr, decode->insn);
+	return cs_disasm_iter(decode->handle, &decode->next, &decode->left, &decode->vaddr,
+		decode->insn);
 }
 
 unsigned int decode_register(unsigned int reg)
@@ -159,8 +159,8 @@ bool decode_is_emulated(const struct decode *decode)
 	return false;
 }
 
-int decode_targets_init(
-	struct decode_targets *targets, const struct elf_file *file, uint64_t start, uint64_t len)
+int decode_targets_init(struct decode_targets *targets, const struct elf_file *file, uint64_t start,
+	uint64_t len)
 {
 	struct decode decode = {};
 	uint64_t target;

@@ -52,7 +52,7 @@ struct decode_targets {
 	uint64_t start, len;
 	uint8_t *bits;
 };
-int decode_targets_init(
-	struct decode_targets *targets, const struct elf_file *file, uint64_t start, uint64_t len);
+int decode_targets_init(struct decode_targets *targets, const struct elf_file *file, uint64_t start,
+	uint64_t len);
 void decode_targets_release(struct decode_targets *targets);
 bool decode_targets_has(const struct decode_targets *targets, uint64_t vaddr);

@@ -112,7 +112,8 @@ static int prove(struct ends *ends, struct err *err)
 		if ((insns[i].calls || insns[i].adds) && !(ends->marks[i] & PLACE) &&
 			ends->marks[i] & AVOIDS && ends->marks[i] & ESCAPES)
 			return err_set(err, ENOTSUP,
-				"a way through its code at %#" PRIx64 " ends where no probe is cheap",
+				"a way through its code at %#" PRIx64
+				" ends where no probe is cheap",
 				insns[i].vaddr);
 	return 0;
 }

@@ -125,8 +125,8 @@ static void load_sections(struct elf_file *file)
 	file->section_names = header->e_shstrndx == SHN_XINDEX ? first.sh_link : header->e_shstrndx;
 }
 
-static bool read_section(
-	const struct elf_file *file, size_t index, Elf64_Shdr *header, struct elf_section *ret)
+static bool read_section(const struct elf_file *file, size_t index, Elf64_Shdr *header,
+	struct elf_section *ret)
 {
 	if (index >= file->section_count)
 		return false;
@@ -215,8 +215,8 @@ static int open_bytes(const uint8_t *bytes, size_t size, bool mapped, const char
 	return 0;
 }
 
-int elf_file_open_memory(
-	const void *bytes, size_t size, const char *name, struct elf_file **ret, struct err *err)
+int elf_file_open_memory(const void *bytes, size_t size, const char *name, struct elf_file **ret,
+	struct err *err)
 {
 	return open_bytes(bytes, size, false, name, ret, err);
 }

@@ -21,8 +21,8 @@ struct elf_file;
 int elf_file_open(int fd, const char *name, struct elf_file **ret, struct err *err);
 
 /* The same for @size bytes that the caller keeps until the file is freed. */
-int elf_file_open_memory(
-	const void *bytes, size_t size, const char *name, struct elf_file **ret, struct err *err);
+int elf_file_open_memory(const void *bytes, size_t size, const char *name, struct elf_file **ret,
+	struct err *err);
 void elf_file_free(struct elf_file *file);
 const char *elf_file_name(const struct elf_file *file);
 
@@ -65,8 +65,8 @@ int elf_file_symbols(const struct elf_file *file, bool all, elf_visit_fn visit, 
 int elf_file_functions(const struct elf_file *file, bool dynamic, elf_visit_fn visit, void *arg);
 
 /* One symbol by exact name. 0 or -ENOENT. */
-int elf_file_symbol(
-	const struct elf_file *file, const char *name, bool all, struct elf_symbol *ret);
+int elf_file_symbol(const struct elf_file *file, const char *name, bool all,
+	struct elf_symbol *ret);
 
 /* True if the file keeps a .symtab with entries. */
 bool elf_file_has_symtab(const struct elf_file *file);

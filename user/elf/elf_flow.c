@@ -29,7 +29,7 @@ struct reader {
 		bool back; /* jumps into the first part */
 	} parts[PARTS];
 	size_t part_count;
-	bool frame;   /* %rbp is made to point into the stack, … */
+	bool frame;    /* %rbp is made to point into the stack, … */
 	bool no_frame; /* … or to something else */
 };
 
@@ -120,9 +120,9 @@ static int note_insn(struct reader *reader, const struct decode *decode, struct 
 	insn->size = (uint8_t)decode->insn->size;
 	insn->emulated = decode_is_emulated(decode);
 	insn->calls = cs_insn_group(decode->handle, decode->insn, CS_GRP_CALL) ||
-		cs_insn_group(decode->handle, decode->insn, CS_GRP_INT);
+		      cs_insn_group(decode->handle, decode->insn, CS_GRP_INT);
 	insn->returns = cs_insn_group(decode->handle, decode->insn, CS_GRP_RET) ||
-		cs_insn_group(decode->handle, decode->insn, CS_GRP_IRET);
+			cs_insn_group(decode->handle, decode->insn, CS_GRP_IRET);
 	pending->falls = !decode_ends_block(decode) && !insn->returns;
 	pending->target = NOWHERE;
 	if (cs_insn_group(decode->handle, decode->insn, CS_GRP_JUMP) &&
@@ -233,7 +233,8 @@ static int connect(struct reader *reader, struct err *err)
 	return r;
 }
 
-int elf_flow_read(const struct elf_file *file, uint64_t vaddr, struct elf_flow *ret, struct err *err)
+int elf_flow_read(const struct elf_file *file, uint64_t vaddr, struct elf_flow *ret,
+	struct err *err)
 {
 	struct reader reader = {.file = file, .part_count = 1};
 	int r;

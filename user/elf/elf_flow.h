@@ -25,7 +25,7 @@ struct elf_insn {
 
 struct elf_flow {
 	VEC(struct elf_insn) insns; /* the first one is the entry; some may never be reached */
-	struct u64map at; /* address → index */
+	struct u64map at;	    /* address → index */
 };
 
 /*
@@ -34,5 +34,6 @@ struct elf_flow {
  * not fully understood: an indirect jump, one into the middle of an instruction or to another
  * function, bytes that are no instruction; -ENOMEM. Sets @err's sentence then.
  */
-int elf_flow_read(const struct elf_file *file, uint64_t vaddr, struct elf_flow *ret, struct err *err);
+int elf_flow_read(const struct elf_file *file, uint64_t vaddr, struct elf_flow *ret,
+	struct err *err);
 void elf_flow_release(struct elf_flow *flow);

@@ -63,8 +63,8 @@ static bool read_value(const struct window *window, size_t at, uint8_t encoding,
 	return true;
 }
 
-static bool read_pointer(
-	const struct window *window, size_t at, uint8_t encoding, uint64_t base, uint64_t *ret)
+static bool read_pointer(const struct window *window, size_t at, uint8_t encoding, uint64_t base,
+	uint64_t *ret)
 {
 	uint64_t value;
 
@@ -149,8 +149,8 @@ static int read_fde(const struct elf_file *file, const struct window *frames, ui
 	if (offset >= frames->size ||
 		dwarf_next_cfi(file->header.e_ident, &data, true, offset, &next, &fde) ||
 		dwarf_cfi_cie_p(&fde) || fde.fde.CIE_pointer >= frames->size ||
-		dwarf_next_cfi(
-			file->header.e_ident, &data, true, fde.fde.CIE_pointer, &next, &cie) ||
+		dwarf_next_cfi(file->header.e_ident, &data, true, fde.fde.CIE_pointer, &next,
+			&cie) ||
 		!dwarf_cfi_cie_p(&cie) || !read_encoding(&cie.cie, &encoding))
 		return -ENOENT;
 	at = (size_t)(fde.fde.start - frames->bytes);
@@ -169,8 +169,8 @@ static int read_fde(const struct elf_file *file, const struct window *frames, ui
 }
 
 /* Binary search of .eh_frame_hdr's sorted table for the last entry at or before @vaddr. */
-static bool search_table(
-	const struct window *header, size_t at, uint64_t count, uint64_t vaddr, uint64_t *ret_fde)
+static bool search_table(const struct window *header, size_t at, uint64_t count, uint64_t vaddr,
+	uint64_t *ret_fde)
 {
 	struct {
 		int32_t start, fde;
@@ -237,8 +237,8 @@ int elf_frame_find(const struct elf_file *file, uint64_t vaddr, struct elf_fde *
 	return 0;
 }
 
-int elf_code_bounds(
-	const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_end)
+int elf_code_bounds(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_start,
+	uint64_t *ret_end)
 {
 	struct elf_fde fde;
 	int result = elf_frame_find(file, vaddr, &fde);

@@ -83,8 +83,8 @@ int elf_map(int fd, size_t size, const uint8_t **ret)
 
 	if (room < size || room > SIZE_MAX - page)
 		return -EFBIG;
-	base = mmap(
-		NULL, room + page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	base = mmap(NULL, room + page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		0);
 	if (base == MAP_FAILED)
 		return -errno;
 	/*

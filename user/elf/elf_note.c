@@ -17,8 +17,8 @@ static bool take(size_t size, size_t *offset, uint64_t len, size_t align, size_t
 	return true;
 }
 
-bool elf_note_next(
-	const uint8_t *bytes, size_t size, size_t align, size_t *offset, struct elf_note *ret)
+bool elf_note_next(const uint8_t *bytes, size_t size, size_t align, size_t *offset,
+	struct elf_note *ret)
 {
 	Elf64_Nhdr head;
 	size_t name, desc;
@@ -38,8 +38,8 @@ bool elf_note_next(
 	return true;
 }
 
-static size_t find_build_id(
-	const uint8_t *bytes, size_t size, size_t align, uint8_t *ret, size_t room)
+static size_t find_build_id(const uint8_t *bytes, size_t size, size_t align, uint8_t *ret,
+	size_t room)
 {
 	struct elf_note note;
 	size_t offset = 0;

@@ -78,5 +78,5 @@ struct elf_note {
 };
 
 /* Steps through notes padded to @align (4 or 8); false at the end or at one that runs out. */
-bool elf_note_next(
-	const uint8_t *bytes, size_t size, size_t align, size_t *offset, struct elf_note *ret);
+bool elf_note_next(const uint8_t *bytes, size_t size, size_t align, size_t *offset,
+	struct elf_note *ret);

@@ -45,8 +45,8 @@ static bool goes_on(const struct decode *decode)
 }
 
 /* From @start on, within the function that ends at @end. False if no instruction is there. */
-static bool find_place(
-	const struct elf_file *file, uint64_t start, uint64_t end, struct elf_return *ret)
+static bool find_place(const struct elf_file *file, uint64_t start, uint64_t end,
+	struct elf_return *ret)
 {
 	_cleanup_(decode_release) struct decode decode = {};
 
@@ -74,8 +74,8 @@ static int add_call(struct search *search, uint64_t vaddr, uint64_t start, uint6
 	if (!calls)
 		return err_set(search->err, ENOMEM, "out of memory");
 	if (search->count == search->max)
-		return err_set(
-			search->err, ENOTSUP, "it is called more than %zu times", search->max);
+		return err_set(search->err, ENOTSUP, "it is called more than %zu times",
+			search->max);
 	count = elf_code_calls(search->file, start, end, calls, CALLS_MAX);
 	for (i = 0; i < count && calls[i].vaddr != vaddr; i++)
 		;

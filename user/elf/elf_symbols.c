@@ -93,8 +93,8 @@ static int visit_entries(struct pass *entries, struct pass *names, struct elf_sy
 	return result;
 }
 
-static int visit_table(const struct elf_file *file, const struct elf_section *table,
-	bool functions, elf_visit_fn visit, void *arg)
+static int visit_table(const struct elf_file *file, const struct elf_section *table, bool functions,
+	elf_visit_fn visit, void *arg)
 {
 	const struct elf_symbol symbol = {.dynamic = table->type == SHT_DYNSYM};
 	struct elf_section strings;

@@ -76,7 +76,9 @@ int event_check(const void *bytes, size_t size)
 {
 	const struct gc_header *header = bytes;
 
-	return size < sizeof(*header) || header->size > size || header->size < sizeof(*header) ? -EBADMSG : 0;
+	return size < sizeof(*header) || header->size > size || header->size < sizeof(*header)
+		       ? -EBADMSG
+		       : 0;
 }
 
 int event_decode(const void *bytes, size_t size, struct event *ret)

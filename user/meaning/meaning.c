@@ -14,14 +14,18 @@ static const struct runtime_meaning unknown;
 static const struct pause_class unknown_classes[UNKNOWN_CLASSES] = {
 	[UNKNOWN_FULL] = {&unknown, "full", "full", "full", "full collections", UNKNOWN_FULL, 2, 1},
 	[UNKNOWN_OTHER] = {&unknown, "not GC", "-", "no collection", "pauses", UNKNOWN_OTHER, 3, 0},
-	[UNKNOWN_CLASS] = {&unknown, "unknown", "?", "unknown", "pauses", UNKNOWN_CLASS, 3, UNKNOWN},
+	[UNKNOWN_CLASS] = {&unknown, "unknown", "?", "unknown", "pauses", UNKNOWN_CLASS, 3,
+		UNKNOWN},
 };
 
 static void unknown_judge(const struct strtab *strings, struct pause *pause)
 {
 	pause->class = &unknown_classes[pause->flags & PAUSE_NO_COLLECTION ? UNKNOWN_OTHER
-			: pause->flags & PAUSE_FULL ? UNKNOWN_FULL : UNKNOWN_CLASS];
-	pause->collects = pause->flags & PAUSE_NO_COLLECTION ? 0 : pause->flags & PAUSE_FULL ? 1 : UNKNOWN;
+					: pause->flags & PAUSE_FULL	   ? UNKNOWN_FULL
+									   : UNKNOWN_CLASS];
+	pause->collects = pause->flags & PAUSE_NO_COLLECTION ? 0
+			  : pause->flags & PAUSE_FULL	     ? 1
+							     : UNKNOWN;
 	pause->at_exit = pause->cause == CAUSE_SHUTDOWN;
 }
 
@@ -69,7 +73,8 @@ void meaning_forget(const struct runtime_meaning *meaning, struct pause *pause)
 		pause->facts[i] = fact_is_id(meaning->facts[i].unit) ? 0 : UNKNOWN;
 }
 
-void meaning_judge(const struct recording *recording, const struct strtab *strings, struct pause *pause)
+void meaning_judge(const struct recording *recording, const struct strtab *strings,
+	struct pause *pause)
 {
 	meaning_of_runtime(recording, pause->runtime)->judge(strings, pause);
 }

@@ -24,8 +24,8 @@ struct pause_class {
 	const char *words;	 /* in a sentence: "full", "generation 2" */
 	const char *collections; /* several of them, in a sentence: "full collections" */
 	uint8_t order;		 /* its index in the runtime's classes */
-	uint8_t colour;		 /* its place in pictures, 0 … CLASS_COLOURS - 1; the last: nothing, or not known */
-	int8_t full;		 /* whether all of the heap was collected: 1, 0, or UNKNOWN */
+	uint8_t colour; /* its place in pictures, 0 … CLASS_COLOURS - 1; the last: nothing, or not known */
+	int8_t full; /* whether all of the heap was collected: 1, 0, or UNKNOWN */
 };
 
 #define CLASSES_MOST  8 /* of one runtime */
@@ -42,38 +42,41 @@ enum fact_unit {
 
 /* What a runtime tells of its pauses and others do not. */
 struct pause_fact {
-	const char *key;  /* in the store, for good; in JSON, unless .json is set */
+	const char *key; /* in the store, for good; in JSON, unless .json is set */
 	const char *json;
 	const char *name; /* for people: "reaching (time to safepoint)" */
 	enum fact_unit unit;
-	bool part; /* of the pause's duration: all parts together are no longer than that */
+	bool part;    /* of the pause's duration: all parts together are no longer than that */
 	bool figures; /* attribution keeps them, as budgets ask for: 8 bytes a pause */
 };
 
 /* Facts that rooms for all runtimes look at, whoever has them: */
-#define FACT_TTSP	 "ttsp_ns"   /* from asking the threads to stop until they had; its figures are kept */
+#define FACT_TTSP                                                                                  \
+	"ttsp_ns" /* from asking the threads to stop until they had; its figures are kept */
 #define FACT_OPERATION	 "operation" /* what it stopped them for */
 #define FACT_HEAP_BEFORE "heap_before"
 #define FACT_HEAP_AFTER	 "heap_after"
 
 /* The entry of one runtime. */
 struct runtime_meaning {
-	const char *kind;	     /* struct runtime.kind: "cpython" */
-	const char *label;	     /* for people: "CPython" */
-	const char *subject;	     /* what costs time, to begin a sentence with: "GC" */
-	const char *cause;	     /* the same within one: "GC" */
-	const char *pause, *pauses;  /* "pause", "pauses" */
-	const char *verb;	     /* what they do to a process: "paused" */
-	const char *process;	     /* what is needed for figures that only such runtimes have: "a JVM" */
-	bool stalls;		     /* single threads wait for its collector, too */
-	uint32_t lang;		     /* enum frame_lang of its frames; 0: none of its own */
+	const char *kind;	    /* struct runtime.kind: "cpython" */
+	const char *label;	    /* for people: "CPython" */
+	const char *subject;	    /* what costs time, to begin a sentence with: "GC" */
+	const char *cause;	    /* the same within one: "GC" */
+	const char *pause, *pauses; /* "pause", "pauses" */
+	const char *verb;	    /* what they do to a process: "paused" */
+	const char *process; /* what is needed for figures that only such runtimes have: "a JVM" */
+	bool stalls;	     /* single threads wait for its collector, too */
+	uint32_t lang;	     /* enum frame_lang of its frames; 0: none of its own */
 	const struct pause_class *classes; /* of all its pauses */
 	uint8_t class_count;
 	bool generations; /* the classes are struct pause.generation, and last a class for those that are not known */
 
-	const struct pause_fact *facts; /* at most PAUSE_FACTS, in the order of struct pause.facts */
+	const struct pause_fact
+		*facts; /* at most PAUSE_FACTS, in the order of struct pause.facts */
 	uint8_t fact_count;
-	const char *fact_table; /* that holds them in the store, a column each; NULL: the table for all runtimes */
+	const char *
+		fact_table; /* that holds them in the store, a column each; NULL: the table for all runtimes */
 
 	/* Sets @pause's class, collects and at_exit by what was observed; @strings are those that its facts name. */
 	void (*judge)(const struct strtab *strings, struct pause *pause);
@@ -84,9 +87,11 @@ struct runtime_meaning {
 	/* Whether it stops the threads of other interpreters of its process too. NULL: always. */
 	bool (*stops_others)(const struct runtime *runtime, const struct pause *pause);
 
-	const struct runtime_advice *advice; /* what would have helped: advice/advising.h. NULL: nobody knows */
+	const struct runtime_advice
+		*advice; /* what would have helped: advice/advising.h. NULL: nobody knows */
 
-	const struct budget_metric *metrics; /* what can be budgeted of it alone, or by a name of its own */
+	const struct budget_metric
+		*metrics; /* what can be budgeted of it alone, or by a name of its own */
 	uint8_t metric_count;
 
 	/* Whether its cause says that a call for a collection asked for it. NULL: there are no such calls. */
@@ -106,7 +111,8 @@ const struct runtime_meaning *meaning_of(const char *kind);
 const struct runtime_meaning *meaning_of_runtime(const struct recording *recording, uint32_t id);
 
 /* Sets @pause's class, collects and at_exit: done once, by who makes or reads it. */
-void meaning_judge(const struct recording *recording, const struct strtab *strings, struct pause *pause);
+void meaning_judge(const struct recording *recording, const struct strtab *strings,
+	struct pause *pause);
 
 /* The place of the fact called @key; -1: this runtime has none. */
 int meaning_fact(const struct runtime_meaning *meaning, const char *key);
@@ -120,4 +126,5 @@ static inline bool fact_is_id(enum fact_unit unit)
 }
 
 /* "automatic", or the runtime's own words, and how long they are. Not safe to show as they are. */
-const char *meaning_reason(const struct strtab *strings, const struct pause *pause, size_t *ret_len);
+const char *meaning_reason(const struct strtab *strings, const struct pause *pause,
+	size_t *ret_len);

@@ -132,14 +132,16 @@ int books_fork(struct books *books, uint32_t parent, uint32_t child)
 		struct books_line line = books->lines.items[i];
 
 		if (line.process == parent &&
-			!begin(books, child, line.owner, &(struct books_counts){line.names, line.seen}))
+			!begin(books, child, line.owner,
+				&(struct books_counts){line.names, line.seen}))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* Keeps those lines for which @keep(@arg, line) holds. */
-static void sift(struct books *books, bool (*keep)(void *arg, const struct books_line *line), void *arg)
+static void sift(struct books *books, bool (*keep)(void *arg, const struct books_line *line),
+	void *arg)
 {
 	size_t kept = 0;
 
@@ -195,5 +197,6 @@ void books_turn(struct books *books)
 	for (size_t i = 0; i < books->lines.count; i++)
 		books->lines.items[i].idle = true;
 	/* Less than twice as many: the next turn leaves only those that came since. */
-	books->turn_at = books->lines.count / 2 * 3 > MOST_LINES ? books->lines.count / 2 * 3 : MOST_LINES;
+	books->turn_at =
+		books->lines.count / 2 * 3 > MOST_LINES ? books->lines.count / 2 * 3 : MOST_LINES;
 }

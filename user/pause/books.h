@@ -27,8 +27,8 @@ struct books_line {
 	uint64_t owner;
 	const char *const *names;
 	uint64_t seen[BOOKS_COUNTERS]; /* collections accounted for */
-	bool one_unseen;	       /* one was under way at the start and will be counted later */
-	bool idle;		       /* no pause has come since the last turn */
+	bool one_unseen; /* one was under way at the start and will be counted later */
+	bool idle;	 /* no pause has come since the last turn */
 };
 
 struct books {

@@ -12,7 +12,7 @@ struct signal {
 	char name[160];
 	char *probe; /* what exactly was probed, for people: "libtorch_cpu.so: _ZN5torch…+4 (push)"; owned */
 	uint64_t attached_ns; /* 0: it could not be probed */
-	uint64_t hits;	    /* in all traced processes, also those that were not recorded as marks */
+	uint64_t hits; /* in all traced processes, also those that were not recorded as marks */
 	uint64_t let_go_ns; /* when it was let go because it was too hot; 0: it stayed cheap */
 };
 

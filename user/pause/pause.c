@@ -32,8 +32,8 @@ void recording_release(struct recording *recording)
 bool pause_passes(const struct pause *pause, const struct pause_filter *filter)
 {
 	return pause_duration(pause) >= filter->min_duration_ns &&
-		(pause_collects(pause) || !filter->gc_only) &&
-		(pause->generation < 0 || pause->generation >= filter->min_generation);
+	       (pause_collects(pause) || !filter->gc_only) &&
+	       (pause->generation < 0 || pause->generation >= filter->min_generation);
 }
 
 /* Bisects @count elements of @size bytes that begin with their ascending 32-bit id. */
@@ -63,7 +63,7 @@ static const void *find_id(const void *items, size_t count, size_t size, uint32_
 }
 
 _Static_assert(!offsetof(struct process, id) && !offsetof(struct runtime, id) &&
-		!offsetof(struct signal, id) && !offsetof(struct series, id),
+		       !offsetof(struct signal, id) && !offsetof(struct series, id),
 	"find_id() reads it");
 
 uint64_t recording_traced_from(const struct recording *recording, const struct process *process)
@@ -96,7 +96,8 @@ const struct runtime *recording_runtime(const struct recording *recording, uint3
 
 const struct signal *recording_signal(const struct recording *recording, uint32_t id)
 {
-	return find_id(recording->signals.items, recording->signals.count, sizeof(struct signal), id);
+	return find_id(recording->signals.items, recording->signals.count, sizeof(struct signal),
+		id);
 }
 
 const struct series *recording_series(const struct recording *recording, uint32_t id)
@@ -104,8 +105,8 @@ const struct series *recording_series(const struct recording *recording, uint32_
 	return find_id(recording->series.items, recording->series.count, sizeof(struct series), id);
 }
 
-const struct thread *recording_thread(
-	const struct recording *recording, uint32_t process, uint32_t tid)
+const struct thread *recording_thread(const struct recording *recording, uint32_t process,
+	uint32_t tid)
 {
 	size_t low = 0, high = recording->threads.count;
 
@@ -143,7 +144,8 @@ int64_t recording_wall_ns(const struct recording *recording, uint64_t time_ns)
 	int64_t wall_ns;
 
 	if (time_ns > INT64_MAX ||
-		__builtin_add_overflow((int64_t)time_ns, recording_offset(recording, time_ns), &wall_ns) ||
+		__builtin_add_overflow((int64_t)time_ns, recording_offset(recording, time_ns),
+			&wall_ns) ||
 		wall_ns < 0)
 		return UNKNOWN;
 	return wall_ns;

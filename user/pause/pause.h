@@ -18,8 +18,8 @@ enum pause_cause { /* stored: append only */
 	CAUSE_RUNTIME = 4, /* the runtime has words of its own: a fact */
 };
 
-enum pause_flag { /* stored: append only */
-	PAUSE_SLEPT = 1 << 0,	      /* the thread slept within it: a finalizer waited, gave up the GIL */
+enum pause_flag {	      /* stored: append only */
+	PAUSE_SLEPT = 1 << 0, /* the thread slept within it: a finalizer waited, gave up the GIL */
 	PAUSE_NESTED_CALL = 1 << 1,   /* the collector was called again from within, to no effect */
 	PAUSE_TRUNCATED = 1 << 2,     /* the stack was deeper than what was kept */
 	PAUSE_NO_COLLECTION = 1 << 3, /* nothing was collected in it */
@@ -27,8 +27,10 @@ enum pause_flag { /* stored: append only */
 	PAUSE_CONCURRENT = 1 << 5,    /* a step of a concurrent cycle */
 	PAUSE_HAS_FACTS = 1 << 6,     /* .facts hold something */
 	PAUSE_INEXACT = 1 << 7,	      /* start or duration are the probes', not the runtime's own */
-	PAUSE_UNFINISHED = 1 << 8,    /* it lasted at least until end_ns: the recording, or its process, ended */
-	PAUSE_BEGUN_BEFORE = 1 << 9,  /* it lasted at least from start_ns on: the recording began within it */
+	PAUSE_UNFINISHED =
+		1 << 8, /* it lasted at least until end_ns: the recording, or its process, ended */
+	PAUSE_BEGUN_BEFORE =
+		1 << 9, /* it lasted at least from start_ns on: the recording began within it */
 };
 
 struct pause_class;
@@ -36,13 +38,13 @@ struct pause_class;
 #define PAUSE_FACTS 12 /* of one runtime, at most */
 
 struct pause {
-	uint64_t id; /* from 1, in the order the pauses ended */
-	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, [start, end) */
-	uint32_t runtime;	   /* struct runtime.id */
-	uint32_t tid;		   /* as the host sees it; 0 if not known */
-	int32_t interpreter;	   /* 0 is the main one; UNKNOWN if not known */
-	int32_t generation;	   /* UNKNOWN if not known */
-	uint32_t cause, flags;	   /* enum pause_cause, enum pause_flag */
+	uint64_t id;			  /* from 1, in the order the pauses ended */
+	uint64_t start_ns, end_ns;	  /* CLOCK_MONOTONIC, [start, end) */
+	uint32_t runtime;		  /* struct runtime.id */
+	uint32_t tid;			  /* as the host sees it; 0 if not known */
+	int32_t interpreter;		  /* 0 is the main one; UNKNOWN if not known */
+	int32_t generation;		  /* UNKNOWN if not known */
+	uint32_t cause, flags;		  /* enum pause_cause, enum pause_flag */
 	int64_t collected, uncollectable; /* objects; UNKNOWN if not known */
 	/*
 	 * Objects that had survived the last full collection when this one began, and those moved to the
@@ -103,7 +105,8 @@ struct process {
 	char *cmdline; /* arguments separated by NUL; owned */
 	uint32_t cmdline_len;
 	uint64_t seen_ns, exit_ns; /* exit_ns 0: alive when the recording ended */
-	uint64_t attached_ns; /* of the first of its runtimes; 0: recording_traced_from() looks for it among all */
+	uint64_t
+		attached_ns; /* of the first of its runtimes; 0: recording_traced_from() looks for it among all */
 };
 
 /* One managed runtime in one process: a libpython mapped by it, and how it was probed. */
@@ -112,11 +115,13 @@ struct runtime {
 	uint32_t process; /* struct process.id */
 	char kind[16];	  /* "cpython", "hotspot", "julia" */
 	char version[32];
-	char collector[24]; /* HotSpot: "G1", "Parallel", "Serial", "ZGC", "Generational ZGC", "Shenandoah", …; or "" */
+	char collector
+		[24]; /* HotSpot: "G1", "Parallel", "Serial", "ZGC", "Generational ZGC", "Shenandoah", …; or "" */
 	char tier[24]; /* "symbol", "debugfile", "usdt", "call-target", "watchpoint" */
-	char *path;	/* of the probed file; owned */
-	char *detail;	/* what exactly was probed, for people: "gc_collect_main+4 (push)"; owned */
-	uint64_t attached_ns; /* its pauses are known since; one that was under way may have begun before */
+	char *path;    /* of the probed file; owned */
+	char *detail;  /* what exactly was probed, for people: "gc_collect_main+4 (push)"; owned */
+	uint64_t
+		attached_ns; /* its pauses are known since; one that was under way may have begun before */
 	uint64_t missed; /* collections the runtime's own counters hold that no probe saw */
 };
 
@@ -139,18 +144,20 @@ static inline bool drop_is_end(const struct drop *drop)
 /* The facts of one recording except its pauses and stacks. */
 struct recording {
 	char version[32], host[65], boot_id[37];
-	uint64_t start_ns, end_ns;	/* end_ns 0: cut off */
-	int64_t realtime_offset_ns;	/* CLOCK_REALTIME − CLOCK_MONOTONIC at the start */
+	uint64_t start_ns, end_ns;  /* end_ns 0: cut off */
+	int64_t realtime_offset_ns; /* CLOCK_REALTIME − CLOCK_MONOTONIC at the start */
 	VEC(struct clock_shift {
 		uint64_t time_ns;
 		int64_t offset_ns;
-	}) shifts; /* where that difference changed, by time */
-	uint64_t steps_until_ns;	/* when calls that may mark steps had become too many to keep; 0: never */
-	bool complete;			/* closed clean and without drops */
-	bool cut_off;			/* the writer never closed it */
-	char damage[160];		/* what of the file could not be read; "" when all could */
-	uint64_t bytes;			/* of the file it was read from; 0: none */
-	char step_asked[192];		/* what --step said when it was recorded; "" for nothing */
+	})
+	shifts; /* where that difference changed, by time */
+	uint64_t
+		steps_until_ns; /* when calls that may mark steps had become too many to keep; 0: never */
+	bool complete;		/* closed clean and without drops */
+	bool cut_off;		/* the writer never closed it */
+	char damage[160];	/* what of the file could not be read; "" when all could */
+	uint64_t bytes;		/* of the file it was read from; 0: none */
+	char step_asked[192]; /* what --step said when it was recorded; "" for nothing */
 	VEC(struct process) processes;
 	VEC(struct runtime) runtimes;
 	VEC(struct drop) drops;
@@ -173,7 +180,8 @@ const struct runtime *recording_runtime(const struct recording *recording, uint3
 const struct signal *recording_signal(const struct recording *recording, uint32_t id);
 const struct series *recording_series(const struct recording *recording, uint32_t id);
 /* NULL: its name is not known. */
-const struct thread *recording_thread(const struct recording *recording, uint32_t process, uint32_t tid);
+const struct thread *recording_thread(const struct recording *recording, uint32_t process,
+	uint32_t tid);
 /* CLOCK_REALTIME − CLOCK_MONOTONIC at @time_ns: it changes when the machine was suspended, or its clock set. */
 int64_t recording_offset(const struct recording *recording, uint64_t time_ns);
 /*
@@ -191,5 +199,6 @@ static inline uint64_t stall_duration(const struct stall *stall)
 	return stall->end_ns > stall->start_ns ? stall->end_ns - stall->start_ns : 0;
 }
 
-const char *stall_kind_name(uint32_t kind); /* "System.gc", "allocation stall", "pacing", "GC locker", "unknown" */
+const char *stall_kind_name(uint32_t
+		kind); /* "System.gc", "allocation stall", "pacing", "GC locker", "unknown" */
 const char *pause_cause_name(uint32_t cause); /* "automatic", "manual", "shutdown", "unknown" */

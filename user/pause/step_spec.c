@@ -26,7 +26,8 @@ int step_spec_wish(const struct step_spec *spec, struct signal_wish *ret, struct
 	if (!colon || colon == library || !colon[1] || colon[1] == ':')
 		return err_set(err, EINVAL,
 			"\"%s\" names no probe: write LIBRARY:FUNCTION (libtorch_cpu:"
-			"torch::autograd::Engine::execute) or usdt:PROVIDER:NAME", text);
+			"torch::autograd::Engine::execute) or usdt:PROVIDER:NAME",
+			text);
 	base = wish.usdt ? NULL : memrchr(library, '/', (size_t)(colon - library));
 	if (base)
 		library = base + 1;
@@ -35,8 +36,8 @@ int step_spec_wish(const struct step_spec *spec, struct signal_wish *ret, struct
 		strlen(text) + strlen("user:") >= sizeof(wish.name))
 		return err_set(err, EINVAL,
 			"\"%.40s…\" is too long for the name of a probe (%d characters at most); of "
-			"a C++ function write namespace::class::function", text,
-			SIGNAL_NAME_BYTES - 6);
+			"a C++ function write namespace::class::function",
+			text, SIGNAL_NAME_BYTES - 6);
 	memcpy(wish.library, library, (size_t)(colon - library));
 	snprintf(wish.symbol, sizeof(wish.symbol), "%s", colon + 1);
 	snprintf(wish.name, sizeof(wish.name), "user:%s%s:%s", wish.usdt ? "usdt:" : "",

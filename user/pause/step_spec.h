@@ -13,7 +13,8 @@ enum step_way { STEP_AUTO, STEP_NAMED, STEP_WINDOW, STEP_NONE };
 struct step_spec {
 	enum step_way way;
 	char name[SIGNAL_NAME_BYTES]; /* STEP_NAMED: as typed, without "/N" */
-	char recorded[SIGNAL_NAME_BYTES + 8]; /* STEP_NAMED: the signal's name where it is the user's own probe */
+	char recorded[SIGNAL_NAME_BYTES +
+		      8];   /* STEP_NAMED: the signal's name where it is the user's own probe */
 	uint32_t every;	    /* STEP_NAMED: N marks a step; 0: find out */
 	uint64_t window_ns; /* STEP_WINDOW */
 };

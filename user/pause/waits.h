@@ -13,11 +13,12 @@ struct thread {
 	char name[17];
 };
 
-enum stall_kind { /* stored: append only */
+enum stall_kind {	      /* stored: append only */
 	STALL_EXPLICIT = 1,   /* a call for a collection: from the call to its return */
 	STALL_ALLOCATION = 2, /* no memory until the collector has freed some */
 	STALL_PACING = 3,     /* slowed down, so that the collector keeps up */
-	STALL_LOCKER = 4,     /* code that must not be moved about and the collector waited for each other */
+	STALL_LOCKER =
+		4, /* code that must not be moved about and the collector waited for each other */
 };
 
 /* One thread waited for the collector. Not stop-the-world: never added to pauses. */

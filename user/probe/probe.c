@@ -18,7 +18,8 @@ DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 static bool seen_before(const struct proc_maps *maps, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
-		if (maps->maps.items[j].exec && maps->maps.items[j].inode == maps->maps.items[i].inode &&
+		if (maps->maps.items[j].exec &&
+			maps->maps.items[j].inode == maps->maps.items[i].inode &&
 			maps->maps.items[j].device == maps->maps.items[i].device)
 			return true;
 	return false;
@@ -40,8 +41,8 @@ static int open_image(pid_t pid, const struct proc_map *map, char *path, size_t 
 	int fd = proc_map_open(pid, map, path, size);
 
 	if (fd < 0)
-		return err_set(err, -fd, "%s, mapped by process %d, cannot be opened: %s", map->path,
-			pid, strerror(-fd));
+		return err_set(err, -fd, "%s, mapped by process %d, cannot be opened: %s",
+			map->path, pid, strerror(-fd));
 	return elf_file_open(fd, map->path, ret, err);
 }
 
@@ -191,7 +192,8 @@ static int find_obstacle(pid_t pid, const struct proc_map *map, bool program, st
 	int r = open_image(pid, map, path, sizeof(path), &file, err);
 
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM) {
-		err_set(err, -r, "%s, mapped by process %d, could not be looked at: %s (see ulimit -v, ulimit -n)",
+		err_set(err, -r,
+			"%s, mapped by process %d, could not be looked at: %s (see ulimit -v, ulimit -n)",
 			map->path, pid, strerror(-r));
 		return r;
 	}
@@ -201,7 +203,8 @@ static int find_obstacle(pid_t pid, const struct proc_map *map, bool program, st
 		return 0;
 	return err_set(err, program ? ENOEXEC : ENOTSUP,
 		"%s, mapped by process %d, has no section headers, so nothing says where its functions are: "
-		"use a build that keeps them", map->path, pid);
+		"use a build that keeps them",
+		map->path, pid);
 }
 
 int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err)

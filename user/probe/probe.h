@@ -26,14 +26,18 @@ struct probe_site {
 	uint64_t offset;    /* in the file */
 	uint64_t semaphore; /* USDT: its offset in the file, 0 without */
 	uint64_t address;   /* of a watchpoint: in the process; 0: it is a uprobe */
-	uint64_t cookie;    /* what the program is told beside the site, from bit 40 on: GC_COOKIE_OF() */
-	const char *program; /* at the place; of a call: at the function's entry; NULL: only its end is seen */
-	const char *end;     /* of a call, from the function's entry to its return: at the return; else NULL */
-	const char *session; /* of a call: in the place of both, where the kernel has uprobe sessions */
-	bool at_return;	     /* @program, at the return of the function at @offset */
-	bool ends;	     /* attached first, so that no begin is seen whose end is not */
-	bool optional;	     /* may fail to attach: then some facts are unknown */
-	bool missing;	     /* it is optional, and could not be attached */
+	uint64_t
+		cookie; /* what the program is told beside the site, from bit 40 on: GC_COOKIE_OF() */
+	const char *
+		program; /* at the place; of a call: at the function's entry; NULL: only its end is seen */
+	const char *
+		end; /* of a call, from the function's entry to its return: at the return; else NULL */
+	const char *
+		session; /* of a call: in the place of both, where the kernel has uprobe sessions */
+	bool at_return;	 /* @program, at the return of the function at @offset */
+	bool ends;	 /* attached first, so that no begin is seen whose end is not */
+	bool optional;	 /* may fail to attach: then some facts are unknown */
+	bool missing;	 /* it is optional, and could not be attached */
 };
 
 #define PROBE_OWN_BYTES 1024
@@ -41,12 +45,12 @@ struct probe_site {
 struct probe_plan {
 	const struct runtime_ops *ops;
 	char kind[16], version[32], tier[24];
-	char detail[160]; /* for people: "gc_collect_main+4 (push, emulated)" */
-	char path[PATH_MAX]; /* by which the file can be opened from here */
+	char detail[160];	   /* for people: "gc_collect_main+4 (push, emulated)" */
+	char path[PATH_MAX];	   /* by which the file can be opened from here */
 	char shown_path[PATH_MAX]; /* as the target names it */
 	uint64_t device, inode;
 	uint64_t page_vaddr; /* address in the file of where its first executable mapping begins */
-	bool per_process; /* addresses of one process: not to be used for another */
+	bool per_process;    /* addresses of one process: not to be used for another */
 	struct probe_site sites[GC_MAX_SITES];
 	size_t site_count;
 	bool single_stepped; /* a probe sits on an instruction that costs ten times more */
@@ -64,8 +68,8 @@ struct probe_image {
 #define PROBE_COUNTERS	 4
 
 struct runtime_ops {
-	const char *kind;	  /* "cpython" */
-	const char *label;	  /* what people call it: "CPython 3.8 – 3.15" */
+	const char *kind;	     /* "cpython" */
+	const char *label;	     /* what people call it: "CPython 3.8 – 3.15" */
 	const char *const *commands; /* by which it is usually started; NULL-terminated */
 	/* Paths from its launcher's folder to what that loads by itself, or NULL; NULL-terminated. */
 	const char *const *beside;
@@ -77,7 +81,8 @@ struct runtime_ops {
 	/* Fills version, layout, sites and detail for exactly one tier. -ENOENT: not this way. */
 	int (*plan)(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 		const char *tier, struct probe_plan *ret, struct err *err);
-	const char *const *counters; /* what its books count: "generation 0"; NULL-terminated, at most PROBE_COUNTERS */
+	const char *const *
+		counters; /* what its books count: "generation 0"; NULL-terminated, at most PROBE_COUNTERS */
 	/* See probe_books(); @bias: what the process added to the file's addresses. NULL: otherwise. */
 	int (*books)(pid_t pid, uint64_t bias, const struct probe_plan *plan,
 		struct probe_books *ret);
@@ -99,7 +104,8 @@ struct runtime_ops {
 	const struct capture_ops *capture; /* trace/trace_runtime.h */
 };
 
-extern const struct runtime_ops *const probe_runtimes[]; /* NULL-terminated; user/runtime/meson.build */
+extern const struct runtime_ops
+	*const probe_runtimes[]; /* NULL-terminated; user/runtime/meson.build */
 
 /*
  * Lists the runtimes mapped by @pid: files with likely names first, the others only if none of those was one.
@@ -109,7 +115,7 @@ size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *r
 
 /* What files were found to be, by their stat(2) data. A zeroed one is empty and ready. */
 struct probe_known {
-	struct u64map files; /* index into probe_runtimes + 1; 0: no runtime */
+	struct u64map files;		 /* index into probe_runtimes + 1; 0: no runtime */
 	const struct stranger *stranger; /* the first that was met; NULL: none */
 };
 void probe_known_release(struct probe_known *known);
@@ -136,10 +142,11 @@ int probe_plan(pid_t pid, const struct probe_image *image, const char *only, siz
 
 /* The runtime's own books: of its main interpreter, if it has such. */
 struct probe_books {
-	uint64_t owner; /* the interpreter that counts them, or 0: the process has but one place for them */
+	uint64_t
+		owner; /* the interpreter that counts them, or 0: the process has but one place for them */
 	uint64_t counts[PROBE_COUNTERS];
 	const char *const *names; /* of the counts: the runtime's .counters */
-	bool collecting; /* one is under way that the counts do not hold */
+	bool collecting;	  /* one is under way that the counts do not hold */
 };
 
 /* Reads them in @pid, where @map is the image's mapping. 0, or -errno if they cannot be read (yet). */

@@ -10,7 +10,8 @@
 /* Appends "::" and @length bytes of @part. False if it does not fit. */
 static bool append(char *text, size_t size, size_t *used, const char *part, size_t length)
 {
-	int n = snprintf(text + *used, size - *used, "%s%.*s", *used ? "::" : "", (int)length, part);
+	int n = snprintf(text + *used, size - *used, "%s%.*s", *used ? "::" : "", (int)length,
+		part);
 
 	if (n < 0 || (size_t)n >= size - *used)
 		return false;

@@ -27,7 +27,8 @@ const struct signal_entry signal_table[] = {
 	 */
 	{"torch:record", "libtorch_cpu", NULL, 0, GC_KEY_HINT, 2, 0,
 		{{"_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_stringIcSt11char_traitsIcE"
-		  "SaIcEEE", NULL}}},
+		  "SaIcEEE",
+			NULL}}},
 	/* PyTorch 1.13, 2.15: once per backward pass, never in evaluation. */
 	{"torch:backward", "libtorch_cpu", "torch:record", 900, GC_KEY_NONE, 0, 0,
 		{{"_ZN5torch8autograd6Engine7executeE*", NULL}}},
@@ -36,11 +37,12 @@ const struct signal_entry signal_table[] = {
 	 * cross_entropy_loss calls nll_loss_nd.
 	 */
 	{"torch:loss", "libtorch_cpu", NULL, 0, GC_KEY_NONE, 0, 0,
-		{TORCH_OP(18, cross_entropy_loss), TORCH_OP(8, mse_loss),
-			TORCH_OP(11, nll_loss_nd), TORCH_OP(20, binary_cross_entropy),
+		{TORCH_OP(18, cross_entropy_loss), TORCH_OP(8, mse_loss), TORCH_OP(11, nll_loss_nd),
+			TORCH_OP(20, binary_cross_entropy),
 			TORCH_OP(32, binary_cross_entropy_with_logits), TORCH_OP(7, l1_loss),
 			TORCH_OP(14, smooth_l1_loss), TORCH_OP(10, huber_loss),
-			TORCH_OP(6, kl_div)}, true},
+			TORCH_OP(6, kl_div)},
+		true},
 	/* PyTorch 1.13: once per bucket of gradients under DistributedDataParallel with gloo. */
 	{"torch:allreduce", "libtorch_cpu", NULL, 0, GC_KEY_NONE, 0, 0,
 		{{"_ZN4c10d16ProcessGroupGloo9allreduceE*", NULL}}},
@@ -73,15 +75,12 @@ const struct signal_entry signal_table[] = {
 	{"dl4j:loss", "libnd4jcpu libnd4jcuda", NULL, 0, GC_KEY_NONE, 0, 0,
 		{{"execReduceSame", NULL}}, true},
 	/* NCCL, not run here: (send, receive, count, …). */
-	{"nccl:allreduce", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0,
-		{{"ncclAllReduce", NULL}}},
-	{"nccl:allgather", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0,
-		{{"ncclAllGather", NULL}}},
+	{"nccl:allreduce", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0, {{"ncclAllReduce", NULL}}},
+	{"nccl:allgather", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0, {{"ncclAllGather", NULL}}},
 	{"nccl:reducescatter", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0,
 		{{"ncclReduceScatter", NULL}}},
 	/* (order, transposed, transposed, m, n, k, …), under the names that NumPy's wheels give it. */
-	{"blas:gemm", "libopenblas libscipy_openblas libblas libcblas", NULL, 0, GC_KEY_DIMS,
-		4, 0,
+	{"blas:gemm", "libopenblas libscipy_openblas libblas libcblas", NULL, 0, GC_KEY_DIMS, 4, 0,
 		{{"cblas_sgemm", NULL}, {"cblas_dgemm", NULL}, {"cblas_sgemm64_", NULL},
 			{"cblas_dgemm64_", NULL}, {"scipy_cblas_sgemm", NULL},
 			{"scipy_cblas_dgemm", NULL}, {"scipy_cblas_sgemm64_", NULL},

@@ -18,7 +18,8 @@ struct signal_symbol {
 struct signal_entry {
 	const char *name;
 	const char *libraries; /* how their files' names begin, separated by spaces */
-	const char *spare_of;  /* a signal that says more, and suffices where steps are very short; or NULL */
+	const char *
+		spare_of; /* a signal that says more, and suffices where steps are very short; or NULL */
 	uint32_t spare_rate;   /* calls a second above which it is let go beside that one */
 	uint8_t key, argument; /* GC_KEY_…, and from which argument (1 … 6); see gc_wire.h */
 	uint8_t offset;

@@ -39,7 +39,7 @@ struct finder {
 	struct pattern patterns[MAX_PATTERNS];
 	size_t pattern_count;
 	VEC(struct found) found;
-	size_t plan_count; /* patterns.plan is below it */
+	size_t plan_count;				  /* patterns.plan is below it */
 	const struct signal_entry *entries[MAX_PATTERNS]; /* by plan; NULL: the user's */
 	char user_prefixes[6][192];
 	int result;
@@ -103,7 +103,8 @@ void signal_near_note(struct signal_near *near, const char *wanted, const char *
 		most = near->best[near->count - 1].distance - 1;
 	if (most > NEAR_MOST)
 		return; /* all of them are exact */
-	distance = ends(name, wanted) ? 0 : strstr(name, wanted) ? 1
+	distance = ends(name, wanted)	  ? 0
+		   : strstr(name, wanted) ? 1
 					  : edit_distance(wanted, name, most);
 	if (distance > most)
 		return;
@@ -118,7 +119,8 @@ void signal_near_note(struct signal_near *near, const char *wanted, const char *
 	snprintf(near->best[at].name, sizeof(near->best->name), "%s", name);
 }
 
-static void add_pattern(struct finder *finder, const char *text, uint32_t variant, const char *label)
+static void add_pattern(struct finder *finder, const char *text, uint32_t variant,
+	const char *label)
 {
 	struct pattern *pattern = &finder->patterns[finder->pattern_count];
 	size_t length = strlen(text);
@@ -231,7 +233,8 @@ static void find(struct finder *finder, const struct elf_file *file)
 }
 
 /* Puts a probe for @found into @plan. Leaves out functions that cannot be probed. */
-static void add_site(const struct elf_file *file, const struct found *found, struct signal_plan *plan)
+static void add_site(const struct elf_file *file, const struct found *found,
+	struct signal_plan *plan)
 {
 	struct signal_site *site = &plan->sites[plan->site_count];
 	size_t used = strlen(plan->detail);
@@ -246,8 +249,8 @@ static void add_site(const struct elf_file *file, const struct found *found, str
 	site->variant = found->variant;
 	site->label = found->label;
 	if (plan->site_count++ < 2)
-		snprintf(plan->detail + used, sizeof(plan->detail) - used,
-			"%s%s+%llu (%s, %s)", plan->site_count > 1 ? ", " : " ", found->name,
+		snprintf(plan->detail + used, sizeof(plan->detail) - used, "%s%s+%llu (%s, %s)",
+			plan->site_count > 1 ? ", " : " ", found->name,
 			(unsigned long long)(place - found->vaddr),
 			elf_code_mnemonic(file, place, mnemonic, sizeof(mnemonic)),
 			step == ELF_STEP_EMULATED ? "emulated" : "single-stepped");

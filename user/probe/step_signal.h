@@ -14,7 +14,7 @@
 #include "step_spec.h"
 #include "vec.h"
 
-#define SIGNAL_MAX_SITES  16
+#define SIGNAL_MAX_SITES 16
 
 struct signal_site {
 	uint64_t offset;    /* in the file */
@@ -33,7 +33,8 @@ struct signal_plan {
 	bool kept;		       /* never let go: the user asked for it */
 	struct signal_site sites[SIGNAL_MAX_SITES];
 	size_t site_count;
-	char detail[256]; /* for people: "libtorch_cpu.so: torch::autograd::Engine::execute (push)" */
+	char detail
+		[256]; /* for people: "libtorch_cpu.so: torch::autograd::Engine::execute (push)" */
 };
 
 struct signal_plans {

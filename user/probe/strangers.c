@@ -33,7 +33,7 @@ static bool has_name(const struct stranger *stranger, const char *path)
 	const char *base = strrchr(path, '/');
 
 	return !stranger->file ||
-		(base && !strncmp(base + 1, stranger->file, strlen(stranger->file)));
+	       (base && !strncmp(base + 1, stranger->file, strlen(stranger->file)));
 }
 
 static int stop_at_first(const struct elf_symbol *symbol, void *arg)
@@ -138,15 +138,18 @@ int probe_absent(pid_t pid, struct err *err)
 	case PROC_ZOMBIE:
 		return err_set(err, ESRCH,
 			"process %d is a zombie: it has ended, and its parent has not waited for it; "
-			"there is nothing left to trace", pid);
+			"there is nothing left to trace",
+			pid);
 	case PROC_HEADLESS:
 		return err_set(err, ESRCH,
 			"the main thread of process %d has ended while others run: the kernel no longer "
-			"shows its memory map; restart it under `gctrace run`", pid);
+			"shows its memory map; restart it under `gctrace run`",
+			pid);
 	case PROC_KERNEL:
 		return err_set(err, ESRCH,
 			"process %d is a thread of the kernel and runs no program: %s lists processes "
-			"that do", pid, listings);
+			"that do",
+			pid, listings);
 	case PROC_PROGRAM:
 		break;
 	}

@@ -122,7 +122,8 @@ void budget_report_junit(FILE *out, const struct budget_judgement *judgement)
 		put_case(out, &judgement->budgets[i], &judgement->results[i]);
 	if (judgement->missing) {
 		fputs("  <testcase classname=\"gctrace\" name=\"the recording is complete\">\n"
-		      "    <error", out);
+		      "    <error",
+			out);
 		put_attribute(out, "message", judgement->missing);
 		fputs("/>\n  </testcase>\n", out);
 	}

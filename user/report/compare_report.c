@@ -38,7 +38,8 @@ static void put_change(FILE *out, const struct comparison *item)
 static void put_warm_up(FILE *out, const struct comparisons *comparisons)
 {
 	if (comparisons->warm_up[0] || comparisons->warm_up[1])
-		fprintf(out, "\nWithout the warm-up, which report and check count: step.mean, cost.share and "
+		fprintf(out,
+			"\nWithout the warm-up, which report and check count: step.mean, cost.share and "
 			"pause.per_step leave out the first steps, %zu before and %zu after.\n",
 			comparisons->warm_up[0], comparisons->warm_up[1]);
 }
@@ -64,7 +65,8 @@ void compare_report_text(FILE *to, const struct comparisons *comparisons, const 
 
 		cell_text(out, item->name, -24);
 		fputc(' ', out);
-		cell_text(out, item->known ? show(item, item->before, text, sizeof(text)) : "-", 12);
+		cell_text(out, item->known ? show(item, item->before, text, sizeof(text)) : "-",
+			12);
 		fputc(' ', out);
 		cell_text(out, item->known ? show(item, item->after, text, sizeof(text)) : "-", 12);
 		fputc(' ', out);

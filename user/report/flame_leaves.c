@@ -11,9 +11,9 @@
 struct collector {
 	struct flame_leaves leaves;
 	struct u64map origins; /* runtime, interpreter → index */
-	struct u64map known;   /* origin, stack, generation, cause → index in that origin's leaves */
+	struct u64map known; /* origin, stack, generation, cause → index in that origin's leaves */
 	struct u64map operations; /* string id → flame_leaf.cause */
-	uint64_t last_key;     /* of the leaf at last_leaf, when there is any */
+	uint64_t last_key;	  /* of the leaf at last_leaf, when there is any */
 	size_t last_leaf;
 	bool causes;
 };
@@ -69,7 +69,7 @@ static int find_leaf(struct collector *collector, size_t at, const struct flame_
 {
 	struct flame_origin *origin = &collector->leaves.origins.items[at];
 	uint64_t key = (uint64_t)at << 44 | (uint64_t)shape->stack << 12 |
-		(uint64_t)shape->cause << 5 | shape->generation;
+		       (uint64_t)shape->cause << 5 | shape->generation;
 	const uint64_t *known;
 	struct flame_leaf *leaf;
 

@@ -12,23 +12,24 @@
 #include "vec.h"
 
 #define FLAME_GENERATION_UNKNOWN 15u /* 0 … 14 are generations */
-#define FLAME_SAFEPOINT 16u	     /* and from here on enum safepoint_kind */
-#define FLAME_GENERATIONS (FLAME_SAFEPOINT + SAFEPOINT_KINDS)
-#define FLAME_OPERATIONS 127 /* that are told apart */
+#define FLAME_SAFEPOINT		 16u /* and from here on enum safepoint_kind */
+#define FLAME_GENERATIONS	 (FLAME_SAFEPOINT + SAFEPOINT_KINDS)
+#define FLAME_OPERATIONS	 127 /* that are told apart */
 
 struct flame_leaf {
 	uint64_t ns, pauses;
-	uint32_t stack; /* node of the stack table, below its node_count; STACK_NONE: none was taken */
+	uint32_t
+		stack; /* node of the stack table, below its node_count; STACK_NONE: none was taken */
 	uint8_t generation; /* or FLAME_SAFEPOINT + kind */
-	uint8_t cause;	    /* enum pause_cause; of a safepoint, its operation: see flame_leaves.operations */
-	bool cut; /* for flame_tree_build(): the stack went on deeper */
+	uint8_t cause; /* enum pause_cause; of a safepoint, its operation: see flame_leaves.operations */
+	bool cut;      /* for flame_tree_build(): the stack went on deeper */
 };
 
 /* One interpreter of one runtime: the bottom frame of its stacks. */
 struct flame_origin {
 	uint32_t runtime;
 	int32_t interpreter; /* 0 also when not known */
-	bool shared; /* its process has other runtimes */
+	bool shared;	     /* its process has other runtimes */
 	uint64_t ns, pauses;
 	VEC(struct flame_leaf) leaves; /* in the order they first occurred */
 };
@@ -37,7 +38,8 @@ struct flame_leaves {
 	VEC(struct flame_origin) origins;
 	uint64_t ns, pauses;
 	struct flame_leaf generations[FLAME_GENERATIONS]; /* totals; ns and pauses only */
-	VEC(uint32_t) operations; /* string ids, of flame_leaf.cause − 1; cause 0: not known, or one too many */
+	VEC(uint32_t)
+	operations; /* string ids, of flame_leaf.cause − 1; cause 0: not known, or one too many */
 };
 
 /*

@@ -13,8 +13,8 @@
 
 /* Sizes in px of the picture as drawn; the script fits it to the window (MARGIN is known there too). */
 enum { WIDTH = 1200, MARGIN = 16, ROW = 18, HEAD = 92, WARNING = 22, FOOT = 34 };
-#define EDGED 4 /* px from which a box has an edge; on narrower ones it would hide the colour */
-#define COLUMN 7.3 /* of one character, a little more than most monospace fonts take at 12 px */
+#define EDGED	 4 /* px from which a box has an edge; on narrower ones it would hide the colour */
+#define COLUMN	 7.3 /* of one character, a little more than most monospace fonts take at 12 px */
 #define TIP_MOST 240 /* characters of a name in its tooltip */
 
 /* A call narrower than 0.23 px of the picture is merged; 5000 calls draw at most about 5 MB. */
@@ -173,8 +173,8 @@ static void put_note(struct flame_text *text, const struct drawing *d, const str
 		return;
 	flame_text_clean(text, runtime->kind, strnlen(runtime->kind, sizeof(runtime->kind)), 0);
 	flame_text_put(text, " ");
-	flame_text_clean(text, runtime->version, strnlen(runtime->version, sizeof(runtime->version)),
-		0);
+	flame_text_clean(text, runtime->version,
+		strnlen(runtime->version, sizeof(runtime->version)), 0);
 	if (process->ns_pid && process->ns_pid != process->pid)
 		flame_text_format(text, ", pid %d in its own namespace", process->ns_pid);
 }
@@ -221,10 +221,11 @@ static void draw_box(struct drawing *d, const struct flame_box *box)
 	int y = ((int)d->tree.depth - 1 - (int)box->depth) * ROW;
 
 	name_box(d, box);
-	fprintf(d->out, "<g class=\"%s%s\"><title>", box_class(d, box), px >= EDGED ? " edged" : "");
+	fprintf(d->out, "<g class=\"%s%s\"><title>", box_class(d, box),
+		px >= EDGED ? " edged" : "");
 	flame_text_xml(d->out, &d->line, 0);
-	fprintf(d->out, "</title><rect x=\"%.4f%%\" y=\"%d\" width=\"%.4f%%\" height=\"%d\"/>", left,
-		y, part, ROW - 1);
+	fprintf(d->out, "</title><rect x=\"%.4f%%\" y=\"%d\" width=\"%.4f%%\" height=\"%d\"/>",
+		left, y, part, ROW - 1);
 	if (px >= 3 * COLUMN + 6) {
 		fprintf(d->out, "<text x=\"%.4f%%\" y=\"%d\" dx=\"4\">", left, y + 13);
 		flame_text_xml(d->out, &d->name, (size_t)((px - 6) / COLUMN));
@@ -261,9 +262,9 @@ static size_t process_count(const struct drawing *d)
 static void draw_totals(struct drawing *d)
 {
 	const struct recording *recording = d->input->recording;
-	uint64_t span_ns = recording->end_ns > recording->start_ns ?
-		recording->end_ns - recording->start_ns :
-		0;
+	uint64_t span_ns = recording->end_ns > recording->start_ns
+				   ? recording->end_ns - recording->start_ns
+				   : 0;
 	struct flame_text *line = &d->line;
 
 	flame_text_clear(line);
@@ -302,7 +303,8 @@ static void draw_legend(struct drawing *d)
 		put_share(&d->line, total->ns, d->leaves.ns);
 		flame_text_put(&d->line, " · ");
 		flame_text_count(&d->line, total->pauses, "pause", "pauses");
-		fprintf(d->out, "<tspan class=\"%s\"%s>■</tspan><tspan class=\"key\" dx=\"6\" data-search=\"",
+		fprintf(d->out,
+			"<tspan class=\"%s\"%s>■</tspan><tspan class=\"key\" dx=\"6\" data-search=\"",
 			generation_class(g), first ? "" : " dx=\"26\"");
 		flame_text_xml(d->out, &d->name, 0);
 		fputs("\">", d->out);
@@ -344,11 +346,14 @@ static void draw_head(struct drawing *d)
 
 	fprintf(d->out, "<g class=\"head\"><rect class=\"back\" width=\"100%%\" height=\"%d\"/>\n",
 		d->top - 4);
-	fprintf(d->out, "<svg class=\"heading\" x=\"%d\" width=\"%d\" height=\"40\">"
-			"<text class=\"title\" y=\"29\">", MARGIN, WIDTH - 2 * MARGIN);
+	fprintf(d->out,
+		"<svg class=\"heading\" x=\"%d\" width=\"%d\" height=\"40\">"
+		"<text class=\"title\" y=\"29\">",
+		MARGIN, WIDTH - 2 * MARGIN);
 	flame_text_clear(&d->line);
 	flame_text_put(&d->line, recording_kinds(d->input->recording) == RUNTIMES_JVM
-		? "Safepoint time" : "GC pause time");
+					 ? "Safepoint time"
+					 : "GC pause time");
 	if (*title) {
 		flame_text_put(&d->line, " · ");
 		flame_text_clean(&d->line, title, strlen(title), TIP_MOST);
@@ -372,9 +377,10 @@ static void draw_frames(struct drawing *d)
 		MARGIN, d->top, WIDTH - 2 * MARGIN, (int)d->tree.depth * ROW);
 	for (size_t i = 0; i < d->tree.boxes.count; i++)
 		draw_box(d, &d->tree.boxes.items[i]);
-	fprintf(d->out, "</svg>\n<text class=\"hint\" x=\"%d\" y=\"%d\">Width is pause time, widest "
-			"first; outermost frames at the bottom, the pauses on top. Click or Enter "
-			"zooms, Esc goes back, arrows move, Ctrl-F or / searches.</text>\n",
+	fprintf(d->out,
+		"</svg>\n<text class=\"hint\" x=\"%d\" y=\"%d\">Width is pause time, widest "
+		"first; outermost frames at the bottom, the pauses on top. Click or Enter "
+		"zooms, Esc goes back, arrows move, Ctrl-F or / searches.</text>\n",
 		MARGIN, d->top + (int)d->tree.depth * ROW + 22);
 	fputs("<metadata>", d->out);
 	for (size_t i = 0; i < d->tree.boxes.count; i++)
@@ -390,19 +396,20 @@ static void draw(struct drawing *d)
 	incomplete(d->input->recording, &d->line);
 	d->top = HEAD + (d->line.bytes.count ? WARNING : 0);
 	height = d->top + (int)d->tree.depth * ROW + FOOT;
-	fprintf(d->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-			"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-			"viewBox=\"0 0 %d %d\">\n<title>GC pause time by stack (gctrace)</title>\n"
-			"<style><![CDATA[\n%s]]></style>\n"
-			"<rect class=\"back\" width=\"100%%\" height=\"100%%\"/>\n",
+	fprintf(d->out,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+		"viewBox=\"0 0 %d %d\">\n<title>GC pause time by stack (gctrace)</title>\n"
+		"<style><![CDATA[\n%s]]></style>\n"
+		"<rect class=\"back\" width=\"100%%\" height=\"100%%\"/>\n",
 		WIDTH, height, WIDTH, height, flame_style);
 	if (d->tree.boxes.count)
 		draw_frames(d);
 	else
 		fprintf(d->out, "<text class=\"hint empty\" x=\"%d\" y=\"%d\">%s</text>\n", MARGIN,
 			d->top + 20,
-			d->leaves.pauses ? "The pauses took no measurable time: nothing to draw." :
-					   "No pauses: nothing to draw.");
+			d->leaves.pauses ? "The pauses took no measurable time: nothing to draw."
+					 : "No pauses: nothing to draw.");
 	draw_head(d);
 	if (d->tree.boxes.count)
 		fprintf(d->out, "<script><![CDATA[\n%s]]></script>\n", flame_script);
@@ -412,7 +419,8 @@ static void draw(struct drawing *d)
 int flame_svg_write(const struct report_input *input, const struct flame_limits *limits, FILE *out,
 	struct err *err)
 {
-	_cleanup_(drawing_release) struct drawing d = {.input = input, .limits = limits, .out = out};
+	_cleanup_(drawing_release) struct drawing d = {
+		.input = input, .limits = limits, .out = out};
 	int r = flame_leaves_collect(input, true, &d.leaves, err);
 
 	if (!r && d.leaves.ns)

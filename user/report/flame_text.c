@@ -48,10 +48,10 @@ void flame_text_format(struct flame_text *text, const char *format, ...)
 static bool unshowable(uint32_t point)
 {
 	return (point >= 0x80 && point < 0xa0) || point == 0xad || point == 0x61c ||
-		point == 0x200b || point == 0x200e || point == 0x200f ||
-		(point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
-		(point >= 0xfdd0 && point <= 0xfdef) || point == 0xfeff ||
-		(point & 0xfffe) == 0xfffe || (point >= 0xe0000 && point <= 0xe0fff);
+	       point == 0x200b || point == 0x200e || point == 0x200f ||
+	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
+	       (point >= 0xfdd0 && point <= 0xfdef) || point == 0xfeff ||
+	       (point & 0xfffe) == 0xfffe || (point >= 0xe0000 && point <= 0xe0fff);
 }
 
 void flame_text_clean(struct flame_text *text, const char *bytes, size_t len, size_t most)
@@ -148,7 +148,8 @@ void flame_text_operation(struct flame_text *text, const struct stack_table *sta
 		return;
 	}
 	name = leaves->operations.items[operation - 1];
-	flame_text_clean(text, strtab_get(stacks->strings, name), strtab_len(stacks->strings, name), 60);
+	flame_text_clean(text, strtab_get(stacks->strings, name), strtab_len(stacks->strings, name),
+		60);
 }
 
 void flame_text_generation(struct flame_text *text, uint32_t generation)
@@ -179,9 +180,9 @@ void flame_text_count(struct flame_text *text, uint64_t count, const char *one, 
 static bool wide(uint32_t point)
 {
 	return (point >= 0x1100 && point <= 0x115f) || (point >= 0x2e80 && point <= 0xa4cf) ||
-		(point >= 0xac00 && point <= 0xd7a3) || (point >= 0xf900 && point <= 0xfaff) ||
-		(point >= 0xfe30 && point <= 0xfe6f) || (point >= 0xff00 && point <= 0xffe6) ||
-		point >= 0x1f000;
+	       (point >= 0xac00 && point <= 0xd7a3) || (point >= 0xf900 && point <= 0xfaff) ||
+	       (point >= 0xfe30 && point <= 0xfe6f) || (point >= 0xff00 && point <= 0xffe6) ||
+	       point >= 0x1f000;
 }
 
 /* Bytes of @text that fit into @columns, leaving one for "…" where it does not fit whole. */

@@ -71,7 +71,8 @@ static int cut_depth(struct builder *b, struct err *err)
 
 		if (nodes[n].parent >= n)
 			return err_set(err, EBADMSG,
-				"stack %u of the recording is its own caller: the file is damaged", n);
+				"stack %u of the recording is its own caller: the file is damaged",
+				n);
 		above = b->cells[nodes[n].parent];
 		depth = (above >> 32) + 1;
 		b->cells[n] = depth <= b->limits->depth ? depth << 32 | n : above;
@@ -131,7 +132,8 @@ static int weigh_by_walk(struct builder *b, uint32_t at, uint64_t least_ns)
 		for (uint32_t n = origin->leaves.items[i].stack; n; n = nodes[n].parent)
 			cells[n] += origin->leaves.items[i].ns;
 	for (size_t i = 0; i < origin->leaves.count; i++)
-		for (uint32_t n = origin->leaves.items[i].stack; n && cells[n]; n = nodes[n].parent) {
+		for (uint32_t n = origin->leaves.items[i].stack; n && cells[n];
+			n = nodes[n].parent) {
 			if (cells[n] >= least_ns && add_candidate(b, at, n, cells[n]))
 				return -ENOMEM;
 			cells[n] = 0;
@@ -145,8 +147,8 @@ static int weigh_by_walk(struct builder *b, uint32_t at, uint64_t least_ns)
  */
 static int weigh_origin(struct builder *b, uint32_t at, uint64_t least_ns)
 {
-	return dense(b, &b->leaves->origins.items[at]) ? weigh_by_sweep(b, at, least_ns) :
-							 weigh_by_walk(b, at, least_ns);
+	return dense(b, &b->leaves->origins.items[at]) ? weigh_by_sweep(b, at, least_ns)
+						       : weigh_by_walk(b, at, least_ns);
 }
 
 /* Widest first; of equals the outermost, so that whoever is kept has a caller that is kept. */
@@ -340,9 +342,9 @@ static int build_boxes(struct builder *b)
 	if (!add_box(b, 0, FLAME_ALL, 0))
 		return -ENOMEM;
 	for (uint32_t o = 0; !r && o < leaves->origins.count; o++)
-		r = leaves->origins.items[o].ns >= least_ns || leaves->origins.count == 1 ?
-			build_origin(b, o, &next) :
-			merge_origin(b, o);
+		r = leaves->origins.items[o].ns >= least_ns || leaves->origins.count == 1
+			    ? build_origin(b, o, &next)
+			    : merge_origin(b, o);
 	for (size_t i = b->boxes.count - 1; !r && i > 0; i--) {
 		struct flame_box *box = &b->boxes.items[i];
 
@@ -373,8 +375,8 @@ int flame_tree_build(struct flame_leaves *leaves, const struct stack_table *stac
 		flame_tree_release(&tree);
 		return r == -ENOMEM ? err_set(err, ENOMEM,
 					      "memory ran out while drawing %u stack frames",
-					      stacks->node_count) :
-				      r;
+					      stacks->node_count)
+				    : r;
 	}
 	tree.narrow = b.narrow;
 	*ret = tree;

@@ -31,7 +31,7 @@ struct flame_box {
 struct flame_tree {
 	/* Depth first; siblings widest first, then what was merged, then their own pauses. */
 	VEC(struct flame_box) boxes;
-	uint32_t depth; /* levels */
+	uint32_t depth;	 /* levels */
 	uint64_t narrow; /* frames merged, without what they called */
 };
 

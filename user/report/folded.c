@@ -89,7 +89,8 @@ static int find_path(struct folder *folder, uint32_t stack, struct err *err)
 		*slot = nodes[n].frame;
 		if (nodes[n].parent >= n)
 			return err_set(err, EBADMSG,
-				"stack %u of the recording is its own caller: the file is damaged", n);
+				"stack %u of the recording is its own caller: the file is damaged",
+				n);
 	}
 	return 0;
 }
@@ -161,8 +162,8 @@ static int write_folded(const struct report_input *input, FILE *out, struct err 
 		.room = report_room_of(input->recording),
 		.name_of = calloc(input->stacks->frame_count, sizeof(*folder.name_of)),
 	};
-	int r = folder.name_of ? flame_leaves_collect(input, false, &folder.leaves, err) :
-				 err_set(err, ENOMEM, "memory ran out while folding stacks");
+	int r = folder.name_of ? flame_leaves_collect(input, false, &folder.leaves, err)
+			       : err_set(err, ENOMEM, "memory ran out while folding stacks");
 
 	for (size_t i = 0; !r && i < folder.leaves.origins.count; i++)
 		r = put_origin(&folder, &folder.leaves.origins.items[i], out, err);

@@ -66,7 +66,8 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 	if (pause_is_safepoint(pause))
 		kept.kind = safepoint_kind(pause);
 	if (pause_is_safepoint(pause) || summary_by_class(pause))
-		kept.generation = pause->class->colour < HTML_CLASSES - 1 ? pause->class->colour : UNKNOWN;
+		kept.generation =
+			pause->class->colour < HTML_CLASSES - 1 ? pause->class->colour : UNKNOWN;
 	*class = html_class(kept.generation);
 	if (pause_is_safepoint(pause) || summary_by_class(pause))
 		*class |= HTML_CLASS_SAFEPOINT;

@@ -20,14 +20,15 @@
 struct html_page {
 	const struct report_input *input;
 	FILE *out;
-	struct summary summary;	  /* of all pauses */
-	struct html_keep keep;	  /* those the page holds, by track and start */
+	struct summary summary;		/* of all pauses */
+	struct html_keep keep;		/* those the page holds, by track and start */
 	VEC(struct html_pause) longest; /* longest first, of those the filter lets pass */
 	struct html_stacks stacks;
-	struct u64map tracks;	  /* struct process.id → index of its track */
-	VEC(uint8_t) classes;	  /* of every pause, in the order the source gave them: see html_class() */
-	struct flame_text text;	  /* scratch */
-	struct err damage;	  /* why reading the pauses ended early, or "" */
+	struct u64map tracks; /* struct process.id → index of its track */
+	VEC(uint8_t)
+	classes; /* of every pause, in the order the source gave them: see html_class() */
+	struct flame_text text; /* scratch */
+	struct err damage;	/* why reading the pauses ended early, or "" */
 };
 
 /* How many tracks the page can hold. */

@@ -13,10 +13,10 @@
 #include "model_tables.h"
 #include "verdict.h"
 
-#define TRACKS_MOST   64
-#define BINS_MOST     110000 /* up to so many steps each is held by itself */
-#define BINS_COARSE   60000  /* else at most so many bins; each takes more room then */
-#define CHANGES_MOST  32
+#define TRACKS_MOST  64
+#define BINS_MOST    110000 /* up to so many steps each is held by itself */
+#define BINS_COARSE  60000  /* else at most so many bins; each takes more room then */
+#define CHANGES_MOST 32
 
 size_t html_tracks(const struct html_page *page)
 {
@@ -93,12 +93,13 @@ static void put_own_classes(FILE *out, const struct summary_kinds *kinds, uint8_
 /* What the classes are called that pauses have as the places of their colours. */
 static void put_classes(struct html_page *page, bool jvm, bool mixed)
 {
-	static const char *const generations[HTML_CLASSES] = {"gen 0", "gen 1", "gen 2 (full)", "gen ?"};
-	static const char *const both[HTML_CLASSES] = {"gen 0, young", "gen 1, concurrent step",
-		"gen 2 (full), full", "gen ?, not GC"};
+	static const char *const generations[HTML_CLASSES] = {
+		"gen 0", "gen 1", "gen 2 (full)", "gen ?"};
+	static const char *const both[HTML_CLASSES] = {
+		"gen 0, young", "gen 1, concurrent step", "gen 2 (full), full", "gen ?, not GC"};
 	const char *const safepoints[HTML_CLASSES] = {"young", "concurrent step", "full",
-		page->summary.safepoints.kinds[SAFEPOINT_UNKNOWN].sum.count
-			? "not GC, or not known" : "not GC"};
+		page->summary.safepoints.kinds[SAFEPOINT_UNKNOWN].sum.count ? "not GC, or not known"
+									    : "not GC"};
 	const struct summary_kinds *kinds = &page->summary.kinds;
 	bool own = kinds->items.count && !jvm && !summary_of_generations(&page->summary).count;
 

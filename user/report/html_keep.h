@@ -15,10 +15,10 @@
 struct html_pause {
 	uint64_t start_ns, end_ns, cost_ns;
 	int64_t collected, uncollectable, rss_start, rss_end; /* UNKNOWN if not known */
-	uint32_t order;	  /* in which the source gave it */
-	uint32_t process; /* struct process.id; 0: not known */
-	uint32_t track;	  /* that it belongs to, in a step or not; or ATTRIB_NONE */
-	uint32_t step;	  /* or ATTRIB_NONE */
+	uint32_t order;					      /* in which the source gave it */
+	uint32_t process;				      /* struct process.id; 0: not known */
+	uint32_t track; /* that it belongs to, in a step or not; or ATTRIB_NONE */
+	uint32_t step;	/* or ATTRIB_NONE */
 	uint32_t stack;
 	int32_t generation; /* of a safepoint: which of the first four enum safepoint_kind; UNKNOWN for the last */
 	uint32_t cause, flags; /* as in struct pause */

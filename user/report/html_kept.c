@@ -49,9 +49,24 @@ static uint64_t one_more(int64_t value)
 	return value < 0 ? 0 : (uint64_t)value + 1;
 }
 
-enum { START, DURATION, CLASS, CAUSE, WORKER, SLEPT, COST, COLLECTED, PID, STACK, REASON, TTSP, COLUMNS };
+enum {
+	START,
+	DURATION,
+	CLASS,
+	CAUSE,
+	WORKER,
+	SLEPT,
+	COST,
+	COLLECTED,
+	PID,
+	STACK,
+	REASON,
+	TTSP,
+	COLUMNS
+};
 
-static int value_of(struct html_page *page, const struct html_pause *pause, int column, uint64_t *ret)
+static int value_of(struct html_page *page, const struct html_pause *pause, int column,
+	uint64_t *ret)
 {
 	const bool safepoint = of_kind(pause, pause_is_safepoint);
 	const int64_t ttsp_ns = safepoint ? pause->safepoint.ttsp_ns : UNKNOWN;
@@ -61,7 +76,8 @@ static int value_of(struct html_page *page, const struct html_pause *pause, int 
 		[START] = start_us(page, pause),
 		[DURATION] = html_us(html_pause_ns(pause)),
 		[CLASS] = html_class(pause->generation),
-		[CAUSE] = !safepoint && pause->cause < SUMMARY_CAUSES ? pause->cause : CAUSE_UNKNOWN,
+		[CAUSE] =
+			!safepoint && pause->cause < SUMMARY_CAUSES ? pause->cause : CAUSE_UNKNOWN,
 		[WORKER] = pause->worker,
 		[SLEPT] = !!(pause->flags & PAUSE_SLEPT),
 		[COST] = html_us(pause->cost_ns),
@@ -190,7 +206,8 @@ static void put_facts(struct html_page *page, const struct html_pause *kept)
 		if (meaning->facts[i].unit > FACT_COUNT || kept->facts[i] < 0)
 			continue;
 		fprintf(page->out, "%s{\"name\":\"%c%s\"", first ? "" : ",",
-			toupper((unsigned char)*meaning->facts[i].name), meaning->facts[i].name + 1);
+			toupper((unsigned char)*meaning->facts[i].name),
+			meaning->facts[i].name + 1);
 		fprintf(page->out, ",\"unit\":\"%s\"", fact_unit(meaning->facts[i].unit));
 		html_known(page->out, "value", kept->facts[i]);
 		putc_unlocked('}', page->out);
@@ -208,8 +225,10 @@ static int put_long(struct html_page *page, const struct html_pause *pause)
 		(int64_t)pause->start_ns - (int64_t)page->input->recording->start_ns);
 	html_uint(out, "duration_ns", html_pause_ns(pause));
 	html_uint(out, "class", html_class(pause->generation));
-	html_uint(out, "cause", of_kind(pause, pause_is_safepoint) || pause->cause >= SUMMARY_CAUSES
-		? CAUSE_UNKNOWN : pause->cause);
+	html_uint(out, "cause",
+		of_kind(pause, pause_is_safepoint) || pause->cause >= SUMMARY_CAUSES
+			? CAUSE_UNKNOWN
+			: pause->cause);
 	r = put_string(page, "reason", reason_of(pause));
 	html_known(out, "collected", pause->collected);
 	html_known(out, "rss_start", pause->rss_start);

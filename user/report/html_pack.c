@@ -9,8 +9,8 @@ static void put_group(struct html_pack *pack)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	uint32_t bits = (uint32_t)pack->group[0] << 16 | (uint32_t)pack->group[1] << 8 |
-		pack->group[2];
+	uint32_t bits =
+		(uint32_t)pack->group[0] << 16 | (uint32_t)pack->group[1] << 8 | pack->group[2];
 
 	for (unsigned int i = 0; i < 4; i++)
 		putc_unlocked(i <= pack->waiting ? digits[bits >> (18 - 6 * i) & 63] : '=',
@@ -98,8 +98,8 @@ static bool runs_are_shorter(enum html_packing packing, const uint64_t *values, 
 	return runs < plain;
 }
 
-void html_column(FILE *out, bool first, const char *name, enum html_packing packing, const uint64_t *values,
-	size_t count)
+void html_column(FILE *out, bool first, const char *name, enum html_packing packing,
+	const uint64_t *values, size_t count)
 {
 	bool runs = runs_are_shorter(packing, values, count);
 	struct html_pack pack;

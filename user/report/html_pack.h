@@ -32,8 +32,8 @@ void html_pack_end(struct html_pack *pack);
  * rise); "known": they are one more than what they stand for, and 0 stands for what is not known.
  */
 enum html_packing { HTML_PLAIN, HTML_RISING, HTML_KNOWN };
-void html_column(FILE *out, bool first, const char *name, enum html_packing packing, const uint64_t *values,
-	size_t count);
+void html_column(FILE *out, bool first, const char *name, enum html_packing packing,
+	const uint64_t *values, size_t count);
 
 /* Nearest microsecond. */
 static inline uint64_t html_us(uint64_t ns)
@@ -43,9 +43,9 @@ static inline uint64_t html_us(uint64_t ns)
 
 /* "name":, after a comma unless it is the first of its object. */
 void html_key(FILE *out, bool first, const char *name);
-void html_uint(FILE *out, const char *name, uint64_t value);  /* ,"name":value */
-void html_known(FILE *out, const char *name, int64_t value);  /* null when negative */
-void html_real(FILE *out, const char *name, double value);    /* null when it is no number */
+void html_uint(FILE *out, const char *name, uint64_t value); /* ,"name":value */
+void html_known(FILE *out, const char *name, int64_t value); /* null when negative */
+void html_real(FILE *out, const char *name, double value);   /* null when it is no number */
 void html_bool(FILE *out, const char *name, bool value);
 
 /* A JSON string of @text, which flame_text_clean() and its like have made showable. */

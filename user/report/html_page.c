@@ -50,7 +50,8 @@ static void put_head(struct html_page *page)
 		html_script_hash, flame_script_hash, html_style_hash, flame_style_hash);
 	fputs("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	      "<meta name=\"color-scheme\" content=\"light dark\">\n"
-	      "<meta name=\"referrer\" content=\"no-referrer\">\n<title>GC report", out);
+	      "<meta name=\"referrer\" content=\"no-referrer\">\n<title>GC report",
+		out);
 	if (*title) {
 		fputs(" · ", out);
 		put_field(page, title, HTML_WHOLE);
@@ -66,7 +67,8 @@ static void put_time(FILE *out, const struct recording *recording)
 	struct tm tm;
 	char text[64];
 
-	if (wall_ns >= 0 && gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &tm))
+	if (wall_ns >= 0 && gmtime_r(&seconds, &tm) &&
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &tm))
 		fprintf(out, "<span class=\"when\">%s</span>", text);
 }
 
@@ -77,7 +79,8 @@ static void put_banner_top(struct html_page *page)
 	FILE *out = page->out;
 
 	fputs("<header class=\"top\">\n<h1><span class=\"brand\">gctrace</span> "
-	      "<span class=\"run\">", out);
+	      "<span class=\"run\">",
+		out);
 	put_field(page, title && *title ? title : "recording", HTML_WHOLE);
 	fputs("</span></h1>\n<p class=\"where\">", out);
 	if (*recording->host) {
@@ -150,7 +153,8 @@ static void put_incomplete(struct html_page *page)
 	if (verdict_complete(recording) && !*page->damage.text)
 		return;
 	fputs("<div class=\"banner\" role=\"alert\"><h2>INCOMPLETE</h2>"
-	      "<p>The figures on this page are lower bounds.</p><ul>\n", out);
+	      "<p>The figures on this page are lower bounds.</p><ul>\n",
+		out);
 	if (recording->cut_off)
 		fprintf(out,
 			"<li>The recording was cut off, after %s at the earliest: gctrace was "
@@ -197,8 +201,7 @@ static void put_part(struct html_page *page, const char *before, const char *tex
 
 static void put_advice(struct html_page *page, const struct advice *advice, bool several)
 {
-	const struct process *process =
-		recording_process(page->input->recording, advice->process);
+	const struct process *process = recording_process(page->input->recording, advice->process);
 	FILE *out = page->out;
 
 	fprintf(out, "<article class=\"card%s\">", advice->kind == &advice_nothing ? " calm" : "");
@@ -230,7 +233,8 @@ static void put_advices(struct html_page *page)
 		return;
 	fputs("<section id=\"advice\" aria-labelledby=\"advice-title\">\n"
 	      "<h2 id=\"advice-title\">What would help</h2>\n<p class=\"lead\">Computed on this very recording.</p>\n"
-	      "<div class=\"cards\">\n", page->out);
+	      "<div class=\"cards\">\n",
+		page->out);
 	for (size_t i = 0; i < advices->items.count; i++)
 		put_advice(page, &advices->items.items[i], html_tracks(page) > 1);
 	fputs("</div>\n</section>\n", page->out);
@@ -266,7 +270,8 @@ static void put_flame(struct html_page *page)
 			r = -ENOMEM;
 	}
 	fputs("<section id=\"flame\" aria-labelledby=\"flame-title\">\n"
-	      "<h2 id=\"flame-title\">Where the pauses come from</h2>\n", page->out);
+	      "<h2 id=\"flame-title\">Where the pauses come from</h2>\n",
+		page->out);
 	if (r) {
 		put_part(page, "<p class=\"note\">There is no flame graph: ",
 			*err.text ? err.text : strerror(-r), HTML_WHOLE, "</p>\n</section>\n");
@@ -275,7 +280,8 @@ static void put_flame(struct html_page *page)
 	fputs("<iframe id=\"flame-graph\" title=\"Flame graph of pause time\" "
 	      "srcdoc='<!DOCTYPE html><title>Flame graph</title>"
 	      "<meta name=\"color-scheme\" content=\"light dark\">"
-	      "<body topmargin=0 leftmargin=0 marginwidth=0 marginheight=0>", page->out);
+	      "<body topmargin=0 leftmargin=0 marginwidth=0 marginheight=0>",
+		page->out);
 	put_attribute(page->out, svg, size);
 	fputs("'></iframe>\n</section>\n", page->out);
 }
@@ -293,10 +299,12 @@ int html_page_write(struct html_page *page, struct err *err)
 	fputs("<noscript><p class=\"note\">The timeline and the tables are drawn by the script in "
 	      "this page, which is not allowed to run here. <code>gctrace report FILE</code> has "
 	      "the same figures as text.</p></noscript>\n"
-	      "<div id=\"tracks\"></div>\n<div id=\"tables\"></div>\n", out);
+	      "<div id=\"tracks\"></div>\n<div id=\"tables\"></div>\n",
+		out);
 	put_flame(page);
 	fputs("<section id=\"recorded\"></section>\n</main>\n"
-	      "<script type=\"application/json\" id=\"data\">", out);
+	      "<script type=\"application/json\" id=\"data\">",
+		out);
 	r = html_data_write(page, err);
 	fprintf(out, "</script>\n<script>\n%s</script>\n</body>\n</html>\n", html_script);
 	return r;

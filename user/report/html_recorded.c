@@ -34,7 +34,8 @@ static void put_process(struct html_page *page, const struct process *process,
 		put_field(page, "version", runtime->version, sizeof(runtime->version));
 		put_field(page, "tier", runtime->tier, sizeof(runtime->tier));
 		if (*runtime->collector)
-			put_field(page, "collector", runtime->collector, sizeof(runtime->collector));
+			put_field(page, "collector", runtime->collector,
+				sizeof(runtime->collector));
 		put_field(page, "path", runtime->path, HTML_WHOLE);
 		put_field(page, "detail", runtime->detail, HTML_WHOLE);
 		html_uint(out, "missed", runtime->missed);

@@ -7,7 +7,7 @@
 #include "html_pack.h"
 #include "html_stacks.h"
 
-#define NAME_MOST 240 /* characters of a function or a path */
+#define NAME_MOST 240  /* characters of a function or a path */
 #define DEEPEST	  4096 /* frames; a longer chain of parents is damage */
 #define VAIN_MOST 100  /* times the limit of nodes: so many are walked for stacks that do not fit */
 

@@ -14,12 +14,12 @@
 
 struct html_stacks {
 	const struct stack_table *table;
-	size_t nodes_most, text_most; /* limits: nodes, bytes of names */
+	size_t nodes_most, text_most;		       /* limits: nodes, bytes of names */
 	struct u64map node_ids, frame_ids, string_ids; /* of the table → of the page, both from 1 */
 	VEC(uint32_t) nodes, frames, strings;	       /* of the table, by id of the page − 1 */
 	VEC(uint32_t) path;			       /* scratch */
 	size_t text_bytes;
-	size_t walked; /* nodes of stacks that were refused */
+	size_t walked;	  /* nodes of stacks that were refused */
 	uint64_t refused; /* stacks that were left out because a limit was reached */
 };
 

@@ -66,8 +66,8 @@ static void split_charge(struct split *splits, const struct step_track *track,
 	}
 	for (size_t i = charge->step; i < track->steps.count && left_ns; i++) {
 		const struct step *step = &track->steps.items[i];
-		uint64_t from = step->start_ns > charge->start_ns ? step->start_ns :
-								    charge->start_ns;
+		uint64_t from =
+			step->start_ns > charge->start_ns ? step->start_ns : charge->start_ns;
 		uint64_t to = step->end_ns < charge->end_ns ? step->end_ns : charge->end_ns;
 		uint64_t ns = to > from ? to - from : 0;
 
@@ -127,9 +127,8 @@ static void put_pauses(struct writer *w, const struct bin *bin, const struct spl
 	unsigned int present)
 {
 	static const struct step_cost none = {.generation = UNKNOWN, .worst = ATTRIB_NONE};
-	const struct step_cost *worst = bin->max_at < w->cost->steps.count ?
-		&w->cost->steps.items[bin->max_at] :
-		&none;
+	const struct step_cost *worst =
+		bin->max_at < w->cost->steps.count ? &w->cost->steps.items[bin->max_at] : &none;
 
 	html_pack_uint(&w->pack, html_us(bin->overlap_ns));
 	html_pack_int(&w->pack, (int64_t)html_us(bin->overlap_ns) - (int64_t)html_us(bin->cost_ns));
@@ -149,9 +148,9 @@ static void put_pauses(struct writer *w, const struct bin *bin, const struct spl
 static void put_bin(struct writer *w, const struct bin *bin, size_t first,
 	const struct split *split)
 {
-	int64_t start_us = bin->start_ns >= w->origin_ns ?
-		(int64_t)html_us(bin->start_ns - w->origin_ns) :
-		-(int64_t)html_us(w->origin_ns - bin->start_ns);
+	int64_t start_us = bin->start_ns >= w->origin_ns
+				   ? (int64_t)html_us(bin->start_ns - w->origin_ns)
+				   : -(int64_t)html_us(w->origin_ns - bin->start_ns);
 	uint64_t extent_ns = bin->end_ns > bin->start_ns ? bin->end_ns - bin->start_ns : 0;
 	int64_t sum_us = (int64_t)html_us(bin->sum_ns);
 	int64_t extent_us = w->per_bin == 1 ? sum_us : (int64_t)html_us(extent_ns);
@@ -192,7 +191,8 @@ int html_steps_write(FILE *out, const struct attribution *attribution,
 		.per_bin = per_bin,
 	};
 	size_t count = w.track->steps.count, bins = (count + per_bin - 1) / per_bin;
-	_cleanup_free_ struct split *splits = split_overlap(attribution, classes, track, bins, per_bin);
+	_cleanup_free_ struct split *splits =
+		split_overlap(attribution, classes, track, bins, per_bin);
 
 	if (!splits)
 		return -ENOMEM;
@@ -218,7 +218,7 @@ static size_t class_of(uint64_t ns, double low, double width)
 {
 	double class = ns ? (log((double)ns) - low) / width : 0;
 
-	return class <= 0 ? 0 : class >= CLASSES - 1 ? CLASSES - 1 : (size_t)class;
+	return class <= 0 ? 0 : class >= CLASSES - 1 ? CLASSES - 1 : (size_t) class;
 }
 
 static void put_counts(FILE *out, const char *name, const uint64_t *counts)
@@ -289,7 +289,8 @@ static int by_index(const void *one, const void *other)
 }
 
 static int put_step(FILE *out, const struct attribution *attribution,
-	const struct html_classes *classes, uint32_t track, size_t index, struct html_stacks *stacks)
+	const struct html_classes *classes, uint32_t track, size_t index,
+	struct html_stacks *stacks)
 {
 	const struct step *step = &attribution->steps->tracks.items[track].steps.items[index];
 	const struct track_cost *costs = &attribution->tracks.items[track];

@@ -13,7 +13,7 @@
 /*
  * What colour a pause has: 0 to 2 by generation, or if it is a safepoint by its kind; 3 for the others.
  */
-#define HTML_CLASSES 4
+#define HTML_CLASSES	     4
 #define HTML_CLASS_SAFEPOINT 128 /* beside the class: it is one */
 static inline uint8_t html_class(int generation)
 {

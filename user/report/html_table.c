@@ -11,9 +11,17 @@
 static const char *unit_name(enum model_unit unit)
 {
 	static const char *const names[] = {
-		[UNIT_COUNT] = "count", [UNIT_ID] = "id", [UNIT_NS] = "ns", [UNIT_BYTES] = "bytes",
-		[UNIT_SHARE] = "share", [UNIT_TIMES] = "times", [UNIT_BOOL] = "bool", [UNIT_TEXT] = "text",
-		[UNIT_FRAME] = "frame", [UNIT_STACK] = "stack", [UNIT_CLASS] = "class",
+		[UNIT_COUNT] = "count",
+		[UNIT_ID] = "id",
+		[UNIT_NS] = "ns",
+		[UNIT_BYTES] = "bytes",
+		[UNIT_SHARE] = "share",
+		[UNIT_TIMES] = "times",
+		[UNIT_BOOL] = "bool",
+		[UNIT_TEXT] = "text",
+		[UNIT_FRAME] = "frame",
+		[UNIT_STACK] = "stack",
+		[UNIT_CLASS] = "class",
 	};
 
 	return names[unit];
@@ -171,7 +179,8 @@ int html_tables_write(struct html_page *page, const char *name, const struct mod
 		const struct model_table *table = model->tables.items[i];
 		uint8_t columns[MODEL_COLUMNS];
 
-		if ((!table->rows || !model_view(table, IN_PAGE, columns)) && !model_has_notes(table, IN_PAGE))
+		if ((!table->rows || !model_view(table, IN_PAGE, columns)) &&
+			!model_has_notes(table, IN_PAGE))
 			continue;
 		if (!first)
 			putc_unlocked(',', page->out);

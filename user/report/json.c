@@ -130,7 +130,8 @@ static void put_collection(FILE *out, const struct stack_table *stacks, const st
 }
 
 void json_pause(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct pause *pause, const struct report_input *input, uint64_t index, struct report_room *room)
+	const struct pause *pause, const struct report_input *input, uint64_t index,
+	struct report_room *room)
 {
 	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
 	const struct process *process =
@@ -248,7 +249,8 @@ static int cannot_write(FILE *out, int r, struct err *err)
  * attrib_next_fn returns.
  */
 static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
-	struct json_steps *steps, struct summary *summary, struct report_room *room, struct err *err)
+	struct json_steps *steps, struct summary *summary, struct report_room *room,
+	struct err *err)
 {
 	const struct recording *recording = input->recording;
 	struct json_jvm jvm = {0};
@@ -264,7 +266,8 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 			r = json_steps_until(steps, out, input, pause.end_ns);
 			json_jvm_until(&jvm, out, input, pause.end_ns, room);
 			if (!input->filter || pause_passes(&pause, input->filter))
-				json_pause(out, recording, input->stacks, &pause, input, index, room);
+				json_pause(out, recording, input->stacks, &pause, input, index,
+					room);
 		}
 		if (r || ferror_unlocked(out))
 			break;
@@ -294,8 +297,8 @@ static int put_sums(FILE *out, const struct report_input *input, struct summary 
 	return r;
 }
 
-static int put_report(const struct report_input *input, FILE *out, bool quiet, struct report_room *room,
-	struct err *err)
+static int put_report(const struct report_input *input, FILE *out, bool quiet,
+	struct report_room *room, struct err *err)
 {
 	struct json_steps steps = {0};
 	struct summary summary = {0};
@@ -326,8 +329,9 @@ static int write_json(const struct report_input *input, FILE *out, struct err *e
 
 const struct report_ops report_json = {
 	.name = "json",
-	.summary = "one JSON object a line: recording, processes, pauses, steps, drops, advice, summary "
-		   "(gctrace schema)",
+	.summary =
+		"one JSON object a line: recording, processes, pauses, steps, drops, advice, summary "
+		"(gctrace schema)",
 	.steps = true,
 	.write = write_json,
 };

@@ -20,7 +20,8 @@ void json_runtime(FILE *out, const struct recording *recording, const struct run
  * report; NULL: of a live session.
  */
 void json_pause(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct pause *pause, const struct report_input *input, uint64_t index, struct report_room *room);
+	const struct pause *pause, const struct report_input *input, uint64_t index,
+	struct report_room *room);
 void json_drop(FILE *out, const struct drop *drop);
 
 /*

@@ -4,8 +4,8 @@
 #include "json_stack.h"
 #include "meaning.h"
 
-static void put_fact(FILE *out, const struct stack_table *stacks, const struct pause_fact *fact, int64_t value,
-	struct report_room *room)
+static void put_fact(FILE *out, const struct stack_table *stacks, const struct pause_fact *fact,
+	int64_t value, struct report_room *room)
 {
 	const char *key = fact->json ? fact->json : fact->key;
 
@@ -21,7 +21,8 @@ static void put_fact(FILE *out, const struct stack_table *stacks, const struct p
 	}
 }
 
-void json_facts(FILE *out, const struct stack_table *stacks, const struct pause *pause, struct report_room *room)
+void json_facts(FILE *out, const struct stack_table *stacks, const struct pause *pause,
+	struct report_room *room)
 {
 	const struct runtime_meaning *meaning = pause->class->of;
 

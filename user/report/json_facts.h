@@ -8,4 +8,5 @@
 #include "stack_table.h"
 
 /* The keys class, gc, and one for each fact of @pause's runtime. @room: as json_pause() has it. */
-void json_facts(FILE *out, const struct stack_table *stacks, const struct pause *pause, struct report_room *room);
+void json_facts(FILE *out, const struct stack_table *stacks, const struct pause *pause,
+	struct report_room *room);

@@ -54,7 +54,8 @@ void json_stall(FILE *out, const struct recording *recording, const struct stack
 	line_unsigned(out, "id", stall->id);
 	put_origin(out, recording, stall->runtime, stall->tid, stall->start_ns, stall->end_ns);
 	line_text(out, "kind", stall_kind_name(stall->kind));
-	line_known(out, "collections", stall->kind == STALL_EXPLICIT ? stall->collections : UNKNOWN);
+	line_known(out, "collections",
+		stall->kind == STALL_EXPLICIT ? stall->collections : UNKNOWN);
 	json_stack(out, "stack", stacks, stall->stack, room);
 	line_end(out);
 }
@@ -76,11 +77,14 @@ void json_jvm_until(struct json_jvm *jvm, FILE *out, const struct report_input *
 
 	for (;;) {
 		const struct stall *stall = jvm->stall < recording->stalls.count
-			? &recording->stalls.items[jvm->stall] : NULL;
+						    ? &recording->stalls.items[jvm->stall]
+						    : NULL;
 		const struct phase *phase = jvm->phase < recording->phases.count
-			? &recording->phases.items[jvm->phase] : NULL;
+						    ? &recording->phases.items[jvm->phase]
+						    : NULL;
 
-		if (stall && stall->end_ns <= time_ns && (!phase || stall->end_ns <= phase->end_ns)) {
+		if (stall && stall->end_ns <= time_ns &&
+			(!phase || stall->end_ns <= phase->end_ns)) {
 			json_stall(out, recording, input->stacks, stall, room);
 			jvm->stall++;
 		} else if (phase && phase->end_ns <= time_ns) {

@@ -30,10 +30,11 @@ static size_t frame_bytes(const struct stack_table *stacks, uint32_t frame)
 	const struct strtab *strings = stacks->strings;
 
 	return 64 + line_bytes(strtab_get(strings, f->function), strtab_len(strings, f->function)) +
-		line_bytes(strtab_get(strings, f->file), strtab_len(strings, f->file));
+	       line_bytes(strtab_get(strings, f->file), strtab_len(strings, f->file));
 }
 
-void json_stack_value(FILE *out, const struct stack_table *stacks, uint32_t node, struct report_room *room)
+void json_stack_value(FILE *out, const struct stack_table *stacks, uint32_t node,
+	struct report_room *room)
 {
 	size_t most = report_room_left(room), left, bytes;
 
@@ -49,7 +50,8 @@ void json_stack_value(FILE *out, const struct stack_table *stacks, uint32_t node
 			if (room)
 				room->cut += most < STACK_BYTES;
 			fputs_unlocked("{\"function\":\"[truncated]\",\"file\":null,\"line\":null,"
-				       "\"lang\":\"mark\"}", out);
+				       "\"lang\":\"mark\"}",
+				out);
 			break;
 		}
 		left -= bytes;

@@ -10,7 +10,8 @@
 void json_stack(FILE *out, const char *key, const struct stack_table *stacks, uint32_t node,
 	struct report_room *room);
 /* The same without the key; and frame @frame as an object, or null. */
-void json_stack_value(FILE *out, const struct stack_table *stacks, uint32_t node, struct report_room *room);
+void json_stack_value(FILE *out, const struct stack_table *stacks, uint32_t node,
+	struct report_room *room);
 void json_frame_value(FILE *out, const struct stack_table *stacks, uint32_t frame);
 
 /* The key @key with string @id, the name of an operation, a cause or a phase: no longer than a real one. */

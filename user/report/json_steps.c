@@ -81,10 +81,12 @@ void json_charge(FILE *out, const struct report_input *input, uint64_t index)
 {
 	const struct attribution *attribution = input ? input->attribution : NULL;
 	const struct charge *charge = attribution && index < attribution->charges.count
-		? &attribution->charges.items[index] : NULL;
+					      ? &attribution->charges.items[index]
+					      : NULL;
 	bool charged = charge && charge->track != ATTRIB_NONE;
 
-	line_known(out, "step", charged && charge->step != ATTRIB_NONE ? (int64_t)charge->step : UNKNOWN);
+	line_known(out, "step",
+		charged && charge->step != ATTRIB_NONE ? (int64_t)charge->step : UNKNOWN);
 	line_known(out, "overlap_ns", charged ? (int64_t)charge->overlap_ns : UNKNOWN);
 	line_known(out, "cost_ns", charged ? (int64_t)charge->cost_ns : UNKNOWN);
 }
@@ -128,8 +130,9 @@ static void put_changes(FILE *out, const struct step_track *track)
 
 static void put_track(FILE *out, const struct report_input *input, size_t at)
 {
-	static const char *const bases[] = {
-		[BASE_LIGHT_STEPS] = "light-steps", [BASE_REMAINDER] = "remainder", [BASE_NONE] = NULL};
+	static const char *const bases[] = {[BASE_LIGHT_STEPS] = "light-steps",
+		[BASE_REMAINDER] = "remainder",
+		[BASE_NONE] = NULL};
 	const struct step_track *track = &input->attribution->steps->tracks.items[at];
 	const struct track_cost *cost = &input->attribution->tracks.items[at];
 	bool estimated = cost->base != BASE_NONE;

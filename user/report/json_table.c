@@ -41,7 +41,8 @@ static void put_value(FILE *out, const struct stack_table *stacks, enum model_un
 }
 
 /* The members of row @row, without braces. */
-static void put_members(FILE *out, const struct stack_table *stacks, const struct model_table *table, size_t row)
+static void put_members(FILE *out, const struct stack_table *stacks,
+	const struct model_table *table, size_t row)
 {
 	uint8_t columns[MODEL_COLUMNS];
 	size_t count = model_view(table, IN_JSON, columns);
@@ -73,14 +74,16 @@ static bool is_written(const struct model *model, size_t at)
 	const struct model_layout *layout = model->tables.items[at]->layout;
 
 	for (size_t i = 0; i < at; i++)
-		if (is_listed(model->tables.items[i]) && same(model->tables.items[i]->layout->key, layout->key) &&
+		if (is_listed(model->tables.items[i]) &&
+			same(model->tables.items[i]->layout->key, layout->key) &&
 			same(model->tables.items[i]->layout->group, layout->group))
 			return true;
 	return false;
 }
 
 /* Table @at, and the rows of those after it that have its key. */
-static void put_array(FILE *out, const struct stack_table *stacks, const struct model *model, size_t at)
+static void put_array(FILE *out, const struct stack_table *stacks, const struct model *model,
+	size_t at)
 {
 	const struct model_layout *layout = model->tables.items[at]->layout;
 	char before = '[';

@@ -8,7 +8,8 @@ static bool is_shown(struct live_lines *lines, uint64_t end_ns, uint64_t duratio
 	lines->last_ns = end_ns;
 	if (duration_ns < lines->min_ns)
 		return false;
-	if (!lines->shown || (end_ns > lines->second_ns && end_ns - lines->second_ns >= 1000000000)) {
+	if (!lines->shown ||
+		(end_ns > lines->second_ns && end_ns - lines->second_ns >= 1000000000)) {
 		lines->second_ns = end_ns;
 		lines->longest_ns = 0;
 		lines->shown = 0;
@@ -51,8 +52,8 @@ bool live_lines_take_stall(struct live_lines *lines, uint64_t end_ns, uint64_t d
 bool live_lines_due(const struct live_lines *lines, uint64_t now_ns)
 {
 	return (lines->left_out.count || lines->left_out.stalls) &&
-		now_ns > lines->left_out.first_ns &&
-		now_ns - lines->left_out.first_ns >= LIVE_EVERY_NS;
+	       now_ns > lines->left_out.first_ns &&
+	       now_ns - lines->left_out.first_ns >= LIVE_EVERY_NS;
 }
 
 void live_lines_tell(struct live_lines *lines, FILE *out, const struct recording *recording)
@@ -64,11 +65,12 @@ void live_lines_tell(struct live_lines *lines, FILE *out, const struct recording
 	cell_time(out, recording, lines->last_ns);
 	fputs("       … ", out);
 	if (count)
-		fprintf(out, "%llu more pause%s, %s in all, longest %s", count, count == 1 ? "" : "s",
-			FORMAT_DURATION(lines->left_out.total_ns),
+		fprintf(out, "%llu more pause%s, %s in all, longest %s", count,
+			count == 1 ? "" : "s", FORMAT_DURATION(lines->left_out.total_ns),
 			FORMAT_DURATION(lines->left_out.longest_ns));
 	if (stalls)
-		fprintf(out, "%s%llu more stall%s", count ? "; " : "", stalls, stalls == 1 ? "" : "s");
+		fprintf(out, "%s%llu more stall%s", count ? "; " : "", stalls,
+			stalls == 1 ? "" : "s");
 	if (!lines->told)
 		fputs(" (--min-duration 0 shows each)", out);
 	fputc('\n', out);

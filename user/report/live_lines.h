@@ -10,15 +10,16 @@
 
 #include "pause.h"
 
-#define LIVE_MIN_NS   1000000ull    /* shorter ones get no line, unless the user says otherwise */
-#define LIVE_LINES    20	    /* in a second; further ones only if they are longer than all these */
+#define LIVE_MIN_NS   1000000ull /* shorter ones get no line, unless the user says otherwise */
+#define LIVE_LINES    20 /* in a second; further ones only if they are longer than all these */
 #define LIVE_EVERY_NS 1000000000ull /* at most so often comes the line of sums */
 
 struct live_lines {
 	uint64_t min_ns;
-	unsigned int most; /* lines in a second; 0: no limit */
+	unsigned int most;		/* lines in a second; 0: no limit */
 	uint64_t second_ns, longest_ns; /* when the second began, and the longest that it showed */
-	uint64_t last_ns; /* when the last pause ended, shown or not: the time of the line of sums */
+	uint64_t
+		last_ns; /* when the last pause ended, shown or not: the time of the line of sums */
 	unsigned int shown;
 	struct {
 		uint64_t count, total_ns, longest_ns, stalls;

@@ -136,14 +136,16 @@ struct model_cell model_text(const char *text)
 
 struct model_cell model_string(const struct strtab *strings, uint32_t id)
 {
-	return id ? model_bytes(strtab_get(strings, id), strtab_len(strings, id)) : model_text(NULL);
+	return id ? model_bytes(strtab_get(strings, id), strtab_len(strings, id))
+		  : model_text(NULL);
 }
 
 static size_t find_column(const struct model_table *table, const char *key, size_t len)
 {
 	size_t i = 0;
 
-	while (i < table->column_count && (strncmp(table->columns[i].key, key, len) || table->columns[i].key[len]))
+	while (i < table->column_count &&
+		(strncmp(table->columns[i].key, key, len) || table->columns[i].key[len]))
 		i++;
 	return i;
 }
@@ -151,7 +153,9 @@ static size_t find_column(const struct model_table *table, const char *key, size
 size_t model_view(const struct model_table *table, int in, uint8_t ret[MODEL_COLUMNS])
 {
 	const struct model_layout *layout = table->layout;
-	const char *keys = in == IN_TEXT ? layout->text : in == IN_JSON ? layout->json : layout->page;
+	const char *keys = in == IN_TEXT   ? layout->text
+			   : in == IN_JSON ? layout->json
+					   : layout->page;
 	size_t count = 0;
 
 	for (size_t i = 0; !keys && i < table->column_count; i++)

@@ -32,16 +32,17 @@ enum model_unit {
 
 /* Static, or owned by the model. */
 struct model_column {
-	const char *key;     /* names it in JSON, in the page's rows, and in a layout's views */
-	const char *title;   /* above it in the page; in text too, in capitals, unless ->heading says other */
+	const char *key; /* names it in JSON, in the page's rows, and in a layout's views */
+	const char *
+		title; /* above it in the page; in text too, in capitals, unless ->heading says other */
 	enum model_unit unit;
 	const char *heading;
-	int8_t width;	     /* in text; left-aligned if negative; 0: what the unit usually needs */
-	uint8_t gap;	     /* blanks before a left-aligned one that is not the first; 0: two */
-	bool below;	     /* text has it in a line of its own below the row, after ->heading */
-	bool wide, spare;    /* page: takes the room that is left; goes first where there is little */
-	const char *help;    /* page: says more about the title */
-	const char *none;    /* stands for what is not known; NULL: "-" */
+	int8_t width;	  /* in text; left-aligned if negative; 0: what the unit usually needs */
+	uint8_t gap;	  /* blanks before a left-aligned one that is not the first; 0: two */
+	bool below;	  /* text has it in a line of its own below the row, after ->heading */
+	bool wide, spare; /* page: takes the room that is left; goes first where there is little */
+	const char *help; /* page: says more about the title */
+	const char *none; /* stands for what is not known; NULL: "-" */
 	const char *none_in_page; /* of a frame, if the page says it in other words */
 };
 
@@ -59,19 +60,20 @@ struct model_layout {
 	const struct model_column *columns;
 	size_t column_count;
 	const char *text, *json, *page; /* views */
-	bool object;	     /* JSON has its one row as an object, not an array */
-	bool json_last;	     /* JSON has it after the others */
-	bool flush;	     /* text: the headings begin at the margin, as there is no title */
-	uint16_t text_rows;  /* at most; the others are counted */
-	const char *more;    /* "… and 3 more lines": what one is called; NULL: nothing */
-	uint8_t page_rows;   /* that the page shows before it is asked for more; 0: as many as usual */
-	const char *sort;    /* page: the column it is sorted by, greatest first unless ->ascending */
+	bool object;			/* JSON has its one row as an object, not an array */
+	bool json_last;			/* JSON has it after the others */
+	bool flush;	    /* text: the headings begin at the margin, as there is no title */
+	uint16_t text_rows; /* at most; the others are counted */
+	const char *more;   /* "… and 3 more lines": what one is called; NULL: nothing */
+	uint8_t page_rows; /* that the page shows before it is asked for more; 0: as many as usual */
+	const char *sort;  /* page: the column it is sorted by, greatest first unless ->ascending */
 	bool ascending;
 };
 
 struct model_cell {
 	uint64_t value;
-	uint64_t of;	  /* of a share: the whole; of a text: its bytes; of a class: the place of its colour */
+	uint64_t
+		of; /* of a share: the whole; of a text: its bytes; of a class: the place of its colour */
 	/*
 	 * Static, or lives as long as the model: not safe to show as it is. Of a number: the words that text and page
 	 * have for it, if not those of its unit. Of a frame or a stack: why there is none.
@@ -94,10 +96,10 @@ struct model_table {
 	const char *title, *caption, *sort; /* the layout's, unless the builder knows better */
 	const struct model_column *columns;
 	size_t column_count, rows;
-	VEC(struct model_cell) cells;	  /* row by row */
+	VEC(struct model_cell) cells; /* row by row */
 	bool totalled;
 	struct model_cell total[MODEL_COLUMNS]; /* text: a last row */
-	VEC(struct model_note) notes;	  /* below the table */
+	VEC(struct model_note) notes;		/* below the table */
 };
 
 /* A zeroed one is empty and ready. ->failed: memory ran out, and what was added since is lacking. */
@@ -116,7 +118,11 @@ struct model_table *model_add_with(struct model *model, const struct model_layou
 	const struct model_column *columns, size_t count);
 /* Appends a row, its cells in the order of the columns. */
 void model_row(struct model_table *table, const struct model_cell *cells, size_t count);
-#define MODEL_CELLS(...) (const struct model_cell[]){__VA_ARGS__}
+#define MODEL_CELLS(...)                                                                           \
+	(const struct model_cell[])                                                                \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
 #define MODEL_ROW(table, ...)                                                                      \
 	model_row((table), MODEL_CELLS(__VA_ARGS__),                                               \
 		sizeof(MODEL_CELLS(__VA_ARGS__)) / sizeof(struct model_cell))
@@ -172,7 +178,8 @@ struct model_cell model_string(const struct strtab *strings, uint32_t id);
 /* @order: among the classes, for sorting; @place: of its colour; @name is static. */
 static inline struct model_cell model_class(uint32_t order, uint32_t place, const char *name)
 {
-	return (struct model_cell){.value = (uint64_t)order, .of = place, .text = name, .state = CELL_KNOWN};
+	return (struct model_cell){
+		.value = (uint64_t)order, .of = place, .text = name, .state = CELL_KNOWN};
 }
 
 /* A frame or a stack; 0: none, of which @none says why, if it is not NULL. */

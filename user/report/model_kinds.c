@@ -31,7 +31,8 @@ static const char *capital(struct model *model, const char *name)
 	return model_format(model, "%c%s", toupper((unsigned char)*name), *name ? name + 1 : "");
 }
 
-void model_facts(struct model *model, const struct summary_facts *facts, uint64_t total_ns, const char *caption)
+void model_facts(struct model *model, const struct summary_facts *facts, uint64_t total_ns,
+	const char *caption)
 {
 	const struct runtime_meaning *meaning = facts->meaning;
 	struct model_table *table = model_add(model, &fact_layout);
@@ -42,9 +43,9 @@ void model_facts(struct model *model, const struct summary_facts *facts, uint64_
 
 		if (meaning->facts[i].part && sum->count)
 			MODEL_ROW(table, model_text(meaning->facts[i].name),
-				model_text(capital(model, meaning->facts[i].name)), model_number(sum->count),
-				model_number(sum->total_ns), model_share(sum->total_ns, total_ns),
-				model_number(sum->max_ns));
+				model_text(capital(model, meaning->facts[i].name)),
+				model_number(sum->count), model_number(sum->total_ns),
+				model_share(sum->total_ns, total_ns), model_number(sum->max_ns));
 	}
 	if (facts->unsplit_ns)
 		MODEL_TOTAL(table, model_text("not told apart"), model_blank(), model_blank(),
@@ -84,16 +85,18 @@ static void add_classes(struct model *model, const struct summary_kind *kind, ui
 
 		if (class->count)
 			MODEL_ROW(table, model_text(meaning->kind),
-				model_class(i, meaning->classes[i].colour, meaning->classes[i].name),
+				model_class(i, meaning->classes[i].colour,
+					meaning->classes[i].name),
 				model_number(class->count), model_number(class->total_ns),
 				model_share(class->total_ns, traced_ns),
 				model_number(summary_quantile(class, 0.5)),
-				model_number(summary_quantile(class, 0.99)), model_number(class->max_ns));
+				model_number(summary_quantile(class, 0.99)),
+				model_number(class->max_ns));
 	}
 	MODEL_TOTAL(table, model_blank(), model_class(0, 0, "all"), model_number(kind->sum.count),
 		model_number(kind->sum.total_ns), model_share(kind->sum.total_ns, traced_ns),
-		model_number(summary_quantile_kind(kind, 0.5)), model_number(summary_quantile_kind(kind, 0.99)),
-		model_number(kind->sum.max_ns));
+		model_number(summary_quantile_kind(kind, 0.5)),
+		model_number(summary_quantile_kind(kind, 0.99)), model_number(kind->sum.max_ns));
 }
 
 /* JSON's totals of the facts, by their keys. */
@@ -120,13 +123,15 @@ static void add_sums(struct model *model, const struct summary_kind *kind)
 
 	for (size_t i = 0; i < meaning->fact_count; i++)
 		if (meaning->facts[i].unit == FACT_NS)
-			MODEL_ROW(table, model_text(meaning->kind), model_text(meaning->facts[i].key),
+			MODEL_ROW(table, model_text(meaning->kind),
+				model_text(meaning->facts[i].key),
 				model_number(kind->facts.sums[i].count),
 				model_number(kind->facts.sums[i].total_ns),
 				model_number(kind->facts.sums[i].max_ns));
 }
 
-void model_kinds(struct model *model, const struct report_input *input, const struct summary *summary)
+void model_kinds(struct model *model, const struct report_input *input,
+	const struct summary *summary)
 {
 	uint64_t traced_ns = verdict_traced_ns(input->recording, summary);
 

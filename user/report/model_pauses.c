@@ -85,9 +85,9 @@ static void add_causes(struct model *model, const struct summary *summary, uint6
 
 		if (!sum->count)
 			continue;
-		MODEL_ROW(table, cause ? name : model_not_in(IN_JSON, name), model_number(sum->count),
-			model_number(sum->total_ns), model_share(sum->total_ns, traced_ns),
-			model_number(sum->max_ns));
+		MODEL_ROW(table, cause ? name : model_not_in(IN_JSON, name),
+			model_number(sum->count), model_number(sum->total_ns),
+			model_share(sum->total_ns, traced_ns), model_number(sum->max_ns));
 	}
 	if (!table->rows)
 		return;
@@ -101,7 +101,8 @@ static void add_causes(struct model *model, const struct summary *summary, uint6
 			(unsigned long long)summary->open);
 }
 
-void model_pauses(struct model *model, const struct report_input *input, const struct summary *summary)
+void model_pauses(struct model *model, const struct report_input *input,
+	const struct summary *summary)
 {
 	uint64_t traced_ns = verdict_traced_ns(input->recording, summary);
 

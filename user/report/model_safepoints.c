@@ -22,7 +22,8 @@ static const struct model_column operation_columns[] = {
 static const struct model_layout operations = {
 	.key = "operations",
 	.group = "safepoints",
-	.title = "Safepoints by operation (REACH: the part that went by before all threads stood still)",
+	.title =
+		"Safepoints by operation (REACH: the part that went by before all threads stood still)",
 	.caption = "Safepoints by operation",
 	.columns = operation_columns,
 	.column_count = ARRAY_SIZE(operation_columns),
@@ -45,7 +46,8 @@ static void add_all(struct model_table *table, const struct summary *summary, ui
 		model_number(safepoints->total_ns), model_share(safepoints->total_ns, traced_ns),
 		model_number(summary_quantile_safepoints(summary, 0.5)),
 		model_number(summary_quantile_safepoints(summary, 0.99)),
-		model_number(safepoints->max_ns), model_blank(), model_share(reach_ns, reach_of_ns));
+		model_number(safepoints->max_ns), model_blank(),
+		model_share(reach_ns, reach_of_ns));
 }
 
 static void add_operations(struct model *model, const struct report_input *input,
@@ -72,10 +74,14 @@ static void add_operations(struct model *model, const struct report_input *input
 	add_all(table, summary, traced_ns);
 	if (!inexact)
 		return;
-	model_note(table, IN_TEXT, "Of %" PRIu64 " of them begin or length are those of gctrace's probes, "
-		"not HotSpot's own: some microseconds off.", inexact);
-	model_note(table, IN_PAGE, "Of %" PRIu64 " safepoint%s begin or length are those of probes, "
-		"not HotSpot's own: some microseconds off.", inexact, inexact == 1 ? "" : "s");
+	model_note(table, IN_TEXT,
+		"Of %" PRIu64 " of them begin or length are those of gctrace's probes, "
+		"not HotSpot's own: some microseconds off.",
+		inexact);
+	model_note(table, IN_PAGE,
+		"Of %" PRIu64 " safepoint%s begin or length are those of probes, "
+		"not HotSpot's own: some microseconds off.",
+		inexact, inexact == 1 ? "" : "s");
 }
 
 /* JSON has what safepoints come to as an object, and in it the tables that name it as their group. */
@@ -90,12 +96,16 @@ static void add_sums(struct model *model, const struct safepoints *safepoints)
 {
 	const struct runtime_meaning *meaning = safepoints->facts.meaning;
 	struct model_column columns[5 + PAUSE_FACTS] = {
-		{"pauses", NULL, UNIT_COUNT}, {"pause_ns", NULL, UNIT_NS},
-		{"gc_pauses", NULL, UNIT_COUNT}, {"gc_pause_ns", NULL, UNIT_NS},
+		{"pauses", NULL, UNIT_COUNT},
+		{"pause_ns", NULL, UNIT_NS},
+		{"gc_pauses", NULL, UNIT_COUNT},
+		{"gc_pause_ns", NULL, UNIT_NS},
 	};
 	struct model_cell cells[5 + PAUSE_FACTS] = {
-		model_number(safepoints->count), model_number(safepoints->total_ns),
-		model_number(safepoints->collecting), model_number(safepoints->collecting_ns),
+		model_number(safepoints->count),
+		model_number(safepoints->total_ns),
+		model_number(safepoints->collecting),
+		model_number(safepoints->collecting_ns),
 	};
 	size_t count = 4;
 
@@ -183,7 +193,8 @@ static void add_causes(struct model *model, const struct report_input *input,
 
 		MODEL_ROW(table, model_string(input->stacks->strings, cause->name),
 			model_number(cause->sum.count), model_number(cause->sum.total_ns),
-			model_share(cause->sum.total_ns, traced_ns), model_number(cause->sum.max_ns));
+			model_share(cause->sum.total_ns, traced_ns),
+			model_number(cause->sum.max_ns));
 	}
 }
 
@@ -230,9 +241,10 @@ static void add_heaps(struct model *model, const struct recording *recording,
 
 		MODEL_ROW(table, model_text(model_format(model, "%s", VERDICT_NAME(process))),
 			model_number(process ? (uint64_t)process->pid : 0),
-			model_text(safepoints->facts.meaning->classes[heap->kind].name), model_number(heap->bytes.count),
-			model_number(heap->first), model_number(summary_quantile(&heap->bytes, 0.5)),
-			model_number(heap->last), model_number(heap->bytes.max_ns));
+			model_text(safepoints->facts.meaning->classes[heap->kind].name),
+			model_number(heap->bytes.count), model_number(heap->first),
+			model_number(summary_quantile(&heap->bytes, 0.5)), model_number(heap->last),
+			model_number(heap->bytes.max_ns));
 	}
 }
 
@@ -247,7 +259,8 @@ static const struct model_column late_columns[] = {
 
 static const struct model_layout late_layout = {
 	.key = "late",
-	.title = "Threads that safepoints had to wait for (REACH: the times to safepoint that they made long)",
+	.title =
+		"Threads that safepoints had to wait for (REACH: the times to safepoint that they made long)",
 	.caption = "Threads that safepoints had to wait for",
 	.columns = late_columns,
 	.column_count = ARRAY_SIZE(late_columns),
@@ -280,7 +293,8 @@ bool model_stops(const struct report_input *input, const struct summary *summary
 	return recording_kinds(input->recording) & RUNTIMES_JVM || summary->safepoints.count;
 }
 
-void model_safepoints(struct model *model, const struct report_input *input, struct summary *summary)
+void model_safepoints(struct model *model, const struct report_input *input,
+	struct summary *summary)
 {
 	uint64_t traced_ns = verdict_traced_ns(input->recording, summary);
 	struct safepoints *safepoints = &summary->safepoints;
@@ -290,11 +304,14 @@ void model_safepoints(struct model *model, const struct report_input *input, str
 	if (!safepoints->facts.meaning) /* none paused: the words are needed all the same */
 		safepoints->facts.meaning = meaning_with_safepoints(input->recording);
 	if (input->left_out)
-		model_note(model_add(model, &left_out), IN_PAGE, "Left out everywhere (--gc-only): %" PRIu64
-			" safepoint%s in which nothing was collected.", without, without == 1 ? "" : "s");
+		model_note(model_add(model, &left_out), IN_PAGE,
+			"Left out everywhere (--gc-only): %" PRIu64
+			" safepoint%s in which nothing was collected.",
+			without, without == 1 ? "" : "s");
 	add_sums(model, safepoints);
 	add_operations(model, input, summary, traced_ns);
-	model_facts(model, &safepoints->facts, safepoints->total_ns, "Where the time at safepoints went");
+	model_facts(model, &safepoints->facts, safepoints->total_ns,
+		"Where the time at safepoints went");
 	add_kinds(model, safepoints, traced_ns);
 	add_causes(model, input, safepoints, traced_ns);
 	add_heaps(model, input->recording, safepoints);

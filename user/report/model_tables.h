@@ -14,15 +14,20 @@ int model_build(struct model *model, const struct report_input *input, struct su
 /* What each line cost the steps: no rows without steps. */
 void model_costs(struct model *model, const struct report_input *input);
 /* What pauses each line triggered, for a recording without steps: no rows without stacks. */
-void model_lines(struct model *model, const struct stack_table *stacks, const struct summary *summary);
+void model_lines(struct model *model, const struct stack_table *stacks,
+	const struct summary *summary);
 
 /* Whether it has tables of safepoints. */
 bool model_stops(const struct report_input *input, const struct summary *summary);
 
 /* The builders, for model_build(). */
-void model_pauses(struct model *model, const struct report_input *input, const struct summary *summary);
-void model_kinds(struct model *model, const struct report_input *input, const struct summary *summary);
+void model_pauses(struct model *model, const struct report_input *input,
+	const struct summary *summary);
+void model_kinds(struct model *model, const struct report_input *input,
+	const struct summary *summary);
 /* The parts of pauses that took @total_ns; @caption: of the page. */
-void model_facts(struct model *model, const struct summary_facts *facts, uint64_t total_ns, const char *caption);
-void model_safepoints(struct model *model, const struct report_input *input, struct summary *summary);
+void model_facts(struct model *model, const struct summary_facts *facts, uint64_t total_ns,
+	const char *caption);
+void model_safepoints(struct model *model, const struct report_input *input,
+	struct summary *summary);
 void model_waits(struct model *model, const struct report_input *input);

@@ -46,7 +46,8 @@ static const char *no_stack(enum runtime_kinds kinds, bool own)
 static bool has_own_classes(const struct recording *recording)
 {
 	for (size_t i = 0; i < recording->runtimes.count; i++) {
-		const struct runtime_meaning *meaning = meaning_of(recording->runtimes.items[i].kind);
+		const struct runtime_meaning *meaning =
+			meaning_of(recording->runtimes.items[i].kind);
 
 		if (!meaning->generations && !meaning->fact_table)
 			return true;
@@ -73,16 +74,18 @@ void model_costs(struct model *model, const struct report_input *input)
 	bool only = kinds == RUNTIMES_JVM, cost = false;
 	const char *none = no_stack(kinds, has_own_classes(input->recording));
 
-	table->title = only ? "Cost by the line that asked for the safepoints (innermost outside installed libraries)"
-		: "Cost by the line that triggered the collections (innermost outside installed libraries)";
+	table->title =
+		only ? "Cost by the line that asked for the safepoints (innermost outside installed libraries)"
+		     : "Cost by the line that triggered the collections (innermost outside installed libraries)";
 	table->caption = only ? "Cost by the line that asked for the safepoint"
-		: "Cost by the line that triggered the collection";
+			      : "Cost by the line that triggered the collection";
 	for (size_t i = 0; attribution && i < attribution->triggers.count; i++) {
 		const struct trigger_cost *trigger = &attribution->triggers.items[i];
 
-		MODEL_ROW(table, model_number(trigger->cost_ns), model_share(trigger->cost_ns, whole_ns),
-			model_number(trigger->pause_ns), model_number(trigger->pauses),
-			model_known(trigger->collected), model_frame(trigger->frame, none));
+		MODEL_ROW(table, model_number(trigger->cost_ns),
+			model_share(trigger->cost_ns, whole_ns), model_number(trigger->pause_ns),
+			model_number(trigger->pauses), model_known(trigger->collected),
+			model_frame(trigger->frame, none));
 		cost |= trigger->cost_ns;
 	}
 	if (!cost)
@@ -114,7 +117,8 @@ struct line {
 };
 
 /* By frame, zeroed where no pause was triggered. The caller frees it; NULL: no memory. */
-static struct line *add_up(const struct stack_table *stacks, const struct summary *summary, size_t count)
+static struct line *add_up(const struct stack_table *stacks, const struct summary *summary,
+	size_t count)
 {
 	_cleanup_free_ uint32_t *triggers = attrib_triggers(stacks);
 	struct line *sums = calloc(stacks->frame_count, sizeof(*sums));
@@ -149,9 +153,11 @@ static int costliest_first(const void *a, const void *b)
 	return (one->frame > other->frame) - (one->frame < other->frame);
 }
 
-void model_lines(struct model *model, const struct stack_table *stacks, const struct summary *summary)
+void model_lines(struct model *model, const struct stack_table *stacks,
+	const struct summary *summary)
 {
-	size_t count = stacks->node_count < summary->stacks.count ? stacks->node_count : summary->stacks.count;
+	size_t count = stacks->node_count < summary->stacks.count ? stacks->node_count
+								  : summary->stacks.count;
 	_cleanup_free_ struct line *sums = count > 1 ? add_up(stacks, summary, count) : NULL;
 	struct model_table *table = model_add(model, &lines);
 	size_t found = 0;

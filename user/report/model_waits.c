@@ -38,7 +38,8 @@ static const struct model_column caller_columns[] = {
 
 static const struct model_layout callers_layout = {
 	.key = "explicit_gc",
-	.title = "Who called System.gc() (BLOCKED: the caller, until it returned; PAUSED: everybody)",
+	.title =
+		"Who called System.gc() (BLOCKED: the caller, until it returned; PAUSED: everybody)",
 	.caption = "Who called System.gc()",
 	.columns = caller_columns,
 	.column_count = ARRAY_SIZE(caller_columns),
@@ -61,7 +62,9 @@ static const char *process_text(struct model *model, const struct recording *rec
 	return model_format(model, "%s%s%s%s",
 		VERDICT_NAME(recording_process(recording, caller->process)),
 		caller->training ? ", a training thread" : "",
-		!caller->period_ns ? "" : caller->regular ? ", every " : ", irregularly, median distance ",
+		!caller->period_ns ? ""
+		: caller->regular  ? ", every "
+				   : ", irregularly, median distance ",
 		caller->period_ns ? FORMAT_DURATION(caller->period_ns) : "");
 }
 
@@ -92,8 +95,9 @@ static struct model_cell period_of(struct model *model, const struct explicit_ca
 	struct model_cell period = model_unless_zero(caller->period_ns);
 
 	if (caller->period_ns)
-		period.text = model_format(model, "%s%s", caller->regular ? "every " : "about every ",
-			FORMAT_DURATION(caller->period_ns));
+		period.text =
+			model_format(model, "%s%s", caller->regular ? "every " : "about every ",
+				FORMAT_DURATION(caller->period_ns));
 	return period;
 }
 
@@ -113,16 +117,18 @@ static void add_caller(struct model_table *table, const struct report_input *inp
 
 	if (caller->who == caller->caller)
 		who = model_not_in(IN_TEXT, who);
-	MODEL_ROW(table, model_known(process ? process->pid : UNKNOWN), model_number(caller->tid), thread,
-		model_number(caller->training), frame_of(input->stacks, caller->caller), who,
-		model_number(caller->calls), model_number(caller->collected), model_number(caller->idle),
-		model_number(caller->unknown), model_number(caller->blocked_ns),
-		model_number(caller->blocked_median_ns), model_number(caller->blocked_max_ns),
-		model_number(caller->pauses), model_number(caller->pause_ns),
-		model_number(caller->pause_max_ns), model_number(caller->overlap_ns),
-		model_known(caller->freed_bytes), period_of(model, caller),
+	MODEL_ROW(table, model_known(process ? process->pid : UNKNOWN), model_number(caller->tid),
+		thread, model_number(caller->training), frame_of(input->stacks, caller->caller),
+		who, model_number(caller->calls), model_number(caller->collected),
+		model_number(caller->idle), model_number(caller->unknown),
+		model_number(caller->blocked_ns), model_number(caller->blocked_median_ns),
+		model_number(caller->blocked_max_ns), model_number(caller->pauses),
+		model_number(caller->pause_ns), model_number(caller->pause_max_ns),
+		model_number(caller->overlap_ns), model_known(caller->freed_bytes),
+		period_of(model, caller),
 		model_known(caller->period_ns ? caller->regular : UNKNOWN),
-		model_text(caller->training ? model_format(model, "%s, trains", named) : caller->thread),
+		model_text(caller->training ? model_format(model, "%s, trains", named)
+					    : caller->thread),
 		model_text(process_text(model, input->recording, caller)),
 		model_text(outcome_text(model, caller)));
 }
@@ -135,8 +141,10 @@ static void add_callers(struct model *model, const struct report_input *input)
 	for (size_t i = 0; i < calls->callers.count; i++)
 		add_caller(table, input, &calls->callers.items[i]);
 	if (calls->stray)
-		model_note(table, IN_TEXT, "%" PRIu64 " pause%s with the cause System.gc() (%s) outside of any "
-			"call that was seen", calls->stray, calls->stray == 1 ? "" : "s",
+		model_note(table, IN_TEXT,
+			"%" PRIu64 " pause%s with the cause System.gc() (%s) outside of any "
+			"call that was seen",
+			calls->stray, calls->stray == 1 ? "" : "s",
 			FORMAT_DURATION(calls->stray_ns));
 }
 
@@ -151,8 +159,10 @@ static const struct model_column stall_columns[] = {
 
 static const struct model_layout stalls_layout = {
 	.key = "stalls",
-	.title = "Stalls: one thread waited for the collector (not stop-the-world, not in the totals above)",
-	.caption = "Stalls: one thread waited for the collector; not stop-the-world, in no total above",
+	.title =
+		"Stalls: one thread waited for the collector (not stop-the-world, not in the totals above)",
+	.caption =
+		"Stalls: one thread waited for the collector; not stop-the-world, in no total above",
 	.columns = stall_columns,
 	.column_count = ARRAY_SIZE(stall_columns),
 	.json = "kind count stall_ns max_ns",
@@ -173,7 +183,8 @@ static void add_stalls(struct model *model, const struct recording *recording)
 
 		if (class->count)
 			MODEL_ROW(table, model_text(stall_kind_name(i)), model_number(class->count),
-				model_number(class->total_ns), model_number(summary_quantile(class, 0.5)),
+				model_number(class->total_ns),
+				model_number(summary_quantile(class, 0.5)),
 				model_number(summary_quantile(class, 0.99)),
 				model_number(class->max_ns));
 	}

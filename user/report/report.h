@@ -19,7 +19,8 @@ struct report_input {
 	int (*rewind)(void *source);
 	void *source;
 	const char *title; /* of the recording, for a picture's heading */
-	const struct pause_filter *filter; /* of what is listed or drawn; totals cover all; or NULL */
+	const struct pause_filter
+		*filter; /* of what is listed or drawn; totals cover all; or NULL */
 	/* Of the same pauses in the same order; NULL: not asked for (a picture of stacks needs none). */
 	const struct attribution *attribution;
 	const struct advices *advices;

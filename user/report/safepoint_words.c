@@ -22,7 +22,8 @@ bool safepoint_reach_matters(const struct pause *pause)
 {
 	int64_t ttsp_ns = pause_safepoint(pause)->ttsp_ns;
 
-	return ttsp_ns >= 1000000 || (ttsp_ns > 0 && (uint64_t)ttsp_ns >= pause_duration(pause) / 10);
+	return ttsp_ns >= 1000000 ||
+	       (ttsp_ns > 0 && (uint64_t)ttsp_ns >= pause_duration(pause) / 10);
 }
 
 const char *safepoint_bytes(int64_t bytes, char *text, size_t size)
@@ -81,7 +82,8 @@ enum runtime_kinds recording_kinds(const struct recording *recording)
 	enum runtime_kinds kinds = RUNTIMES_NONE;
 
 	for (size_t i = 0; i < recording->runtimes.count && kinds != RUNTIMES_BOTH; i++)
-		kinds |= runtime_is_jvm(&recording->runtimes.items[i]) ? RUNTIMES_JVM : RUNTIMES_OTHER;
+		kinds |= runtime_is_jvm(&recording->runtimes.items[i]) ? RUNTIMES_JVM
+								       : RUNTIMES_OTHER;
 	return kinds;
 }
 
@@ -102,9 +104,10 @@ bool process_is_jvm(const struct recording *recording, uint32_t process)
 const char *runtime_thread(const struct recording *recording, uint32_t id, int64_t tid)
 {
 	const struct runtime *runtime = recording_runtime(recording, id);
-	const struct thread *thread = runtime && tid > 0 && tid <= UINT32_MAX
-		? recording_thread(recording, runtime->process, (uint32_t)tid)
-		: NULL;
+	const struct thread *thread =
+		runtime && tid > 0 && tid <= UINT32_MAX
+			? recording_thread(recording, runtime->process, (uint32_t)tid)
+			: NULL;
 
 	return thread && *thread->name ? thread->name : NULL;
 }

@@ -14,30 +14,31 @@
  * where all of them are known. Strings are ids in stack_table.strings (and .gct's table string).
  */
 struct safepoint {
-	int64_t operation; /* "G1CollectForAllocation": as -Xlog:safepoint calls it */
-	int64_t cause;	   /* "G1 Evacuation Pause": HotSpot's own words; 0 without a collection */
+	int64_t operation;  /* "G1CollectForAllocation": as -Xlog:safepoint calls it */
+	int64_t cause;	    /* "G1 Evacuation Pause": HotSpot's own words; 0 without a collection */
 	int64_t ttsp_ns;    /* from the request until all threads stood still */
 	int64_t cleanup_ns; /* JDK 17 to 22 */
 	int64_t core_ns;    /* "At safepoint": the operation itself */
 	int64_t leave_ns;   /* "Leaving": threads run again one by one; JDK 25+, 21.0.8+ */
 	int64_t heap_before, heap_after; /* bytes used, around the collections within */
-	int64_t young, full; /* collections within; UNKNOWN: not counted */
-	int64_t late_tid;    /* the thread that reached the safepoint last, host's number; only after a long ttsp */
-	int64_t late_stack;  /* node of the stack table: where it was; STACK_NONE if not taken */
+	int64_t young, full;		 /* collections within; UNKNOWN: not counted */
+	int64_t late_tid; /* the thread that reached the safepoint last, host's number; only after a long ttsp */
+	int64_t late_stack; /* node of the stack table: where it was; STACK_NONE if not taken */
 };
 
 /* The facts of a pause that is one, by these names. */
 static inline const struct safepoint *pause_safepoint(const struct pause *pause)
 {
-	_Static_assert(sizeof(struct safepoint) == PAUSE_FACTS * sizeof(int64_t), "a place for each");
+	_Static_assert(sizeof(struct safepoint) == PAUSE_FACTS * sizeof(int64_t),
+		"a place for each");
 	return (const struct safepoint *)pause->facts;
 }
 
 /* The order of a safepoint's class. The first four are the places of HTML's colours. */
 enum safepoint_kind {
 	SAFEPOINT_YOUNG,
-	SAFEPOINT_STEP, /* of a concurrent cycle */
-	SAFEPOINT_FULL, /* at least one collection in it was */
+	SAFEPOINT_STEP,	 /* of a concurrent cycle */
+	SAFEPOINT_FULL,	 /* at least one collection in it was */
 	SAFEPOINT_OTHER, /* nothing was collected */
 	SAFEPOINT_UNKNOWN,
 	SAFEPOINT_KINDS
@@ -55,7 +56,8 @@ static inline enum safepoint_kind safepoint_kind(const struct pause *pause)
 	return pause->class->order;
 }
 
-const char *safepoint_kind_name(enum safepoint_kind kind); /* "young": of whichever runtime has safepoints */
+const char *
+safepoint_kind_name(enum safepoint_kind kind); /* "young": of whichever runtime has safepoints */
 
 /* Bytes; UNKNOWN also where the heap had grown: what was freed then cannot be told. */
 int64_t safepoint_freed(const struct safepoint *safepoint);
@@ -81,7 +83,8 @@ const char *stall_words(const struct stall *stall, char *text, size_t size);
 
 /* Which kinds of runtimes a recording has. */
 enum runtime_kinds { RUNTIMES_NONE = 0, RUNTIMES_OTHER = 1, RUNTIMES_JVM = 2, RUNTIMES_BOTH = 3 };
-bool runtime_is_jvm(const struct runtime *runtime); /* whether its pauses are safepoints; NULL: no */
+bool runtime_is_jvm(const struct runtime
+		*runtime); /* whether its pauses are safepoints; NULL: no */
 /* The entry of a runtime of @recording whose pauses are safepoints; that of an unknown one if there is none. */
 const struct runtime_meaning *meaning_with_safepoints(const struct recording *recording);
 enum runtime_kinds recording_kinds(const struct recording *recording);

@@ -57,7 +57,8 @@ static int cause_add(struct safepoints *safepoints, const struct pause *pause)
 
 	if (!pause_safepoint(pause)->cause)
 		return 0;
-	cause = FIND(&safepoints->causes, &safepoints->cause_index, pause_safepoint(pause)->cause, &fresh);
+	cause = FIND(&safepoints->causes, &safepoints->cause_index, pause_safepoint(pause)->cause,
+		&fresh);
 	if (!cause)
 		return -ENOMEM;
 	cause->name = pause_safepoint(pause)->cause;
@@ -88,7 +89,8 @@ static int late_add(struct safepoints *safepoints, const struct pause *pause)
 	return 0;
 }
 
-static int heap_add(struct safepoints *safepoints, const struct pause *pause, enum safepoint_kind kind)
+static int heap_add(struct safepoints *safepoints, const struct pause *pause,
+	enum safepoint_kind kind)
 {
 	int64_t after = pause_safepoint(pause)->heap_after;
 	struct safepoint_heap *heap;
@@ -107,7 +109,8 @@ static int heap_add(struct safepoints *safepoints, const struct pause *pause, en
 	return summary_class_add(&heap->bytes, (uint64_t)after);
 }
 
-static void kind_add(struct safepoints *safepoints, const struct pause *pause, enum safepoint_kind kind)
+static void kind_add(struct safepoints *safepoints, const struct pause *pause,
+	enum safepoint_kind kind)
 {
 	const struct safepoint *facts = pause_safepoint(pause);
 	struct safepoint_class *class = &safepoints->kinds[kind];
@@ -171,7 +174,8 @@ static int by_late(const void *a, const void *b)
 	const struct safepoint_late *one = a, *other = b;
 
 	return compare(one->sum.total_ns, other->sum.total_ns,
-		(uint64_t)one->runtime << 32 | one->tid, (uint64_t)other->runtime << 32 | other->tid);
+		(uint64_t)one->runtime << 32 | one->tid,
+		(uint64_t)other->runtime << 32 | other->tid);
 }
 
 static int by_heap(const void *a, const void *b)

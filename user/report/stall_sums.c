@@ -69,7 +69,8 @@ int phase_sums_make(struct phase_sums *sums, const struct recording *recording)
 		r = phase_add(sums, &index, &recording->phases.items[i]);
 	u64map_release(&index);
 	if (!r && sums->items.count)
-		qsort(sums->items.items, sums->items.count, sizeof(*sums->items.items), dearest_first);
+		qsort(sums->items.items, sums->items.count, sizeof(*sums->items.items),
+			dearest_first);
 	return r;
 }
 

@@ -147,7 +147,8 @@ static struct summary_group classes_of(const struct summary_kind *kind)
 
 uint64_t summary_quantile_all(const struct summary *summary, double q)
 {
-	struct summary_group groups[2 + KINDS_MOST] = {generations_of(summary), safepoints_of(summary)};
+	struct summary_group groups[2 + KINDS_MOST] = {
+		generations_of(summary), safepoints_of(summary)};
 	size_t count = 2;
 
 	for (size_t i = 0; i < summary->kinds.items.count && i < KINDS_MOST; i++)

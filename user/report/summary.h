@@ -24,8 +24,9 @@ struct summary {
 	struct summary_class generations[SUMMARY_GENERATIONS];
 	struct summary_sum
 		causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
-	struct safepoints safepoints; /* and of those that are */
-	struct summary_kinds kinds;   /* and of runtimes that have neither generations nor safepoints */
+	struct safepoints safepoints;	/* and of those that are */
+	struct summary_kinds
+		kinds; /* and of runtimes that have neither generations nor safepoints */
 	uint64_t histogram[SUMMARY_BUCKETS];
 	uint64_t slept; /* pauses in which the thread did */
 	uint64_t open;	/* of which no begin or no end was seen: their lengths are lower bounds */
@@ -35,7 +36,8 @@ struct summary {
 	VEC(struct summary_runtime {
 		uint32_t runtime;
 		struct summary_sum sum;
-	}) runtimes; /* those that paused, in order of their first pause */
+	})
+	runtimes;		     /* those that paused, in order of their first pause */
 	struct u64map runtime_index; /* runtime id → index in runtimes */
 };
 

@@ -67,8 +67,8 @@ static void count_groups(const struct summary_group *groups, size_t count, uint6
 }
 
 /* The value with @rank (from 0), if none exceeds @max. */
-static uint64_t select_rank(
-	const struct summary_group *groups, size_t count, uint64_t rank, uint64_t max)
+static uint64_t select_rank(const struct summary_group *groups, size_t count, uint64_t rank,
+	uint64_t max)
 {
 	unsigned bits = max ? 64 - __builtin_clzll(max) : 1;
 	unsigned shift = (bits + DIGIT_BITS - 1) / DIGIT_BITS * DIGIT_BITS;

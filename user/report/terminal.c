@@ -7,8 +7,8 @@
 
 #include "terminal.h"
 
-#define NARROWEST 40
-#define ROW_INDENT 6 /* of what follows a row on a line of its own */
+#define NARROWEST  40
+#define ROW_INDENT 6  /* of what follows a row on a line of its own */
 #define KEPT_TAIL  12 /* columns that the end of a path is given at least */
 
 /* The one terminal that is written to. */
@@ -63,8 +63,8 @@ static void emit(size_t indent, const char *text, size_t len, const char *mark, 
 	};
 	bool styled = terminal.colour && terminal.style != TERMINAL_PLAIN;
 
-	fprintf(terminal.out, "%s%*s%.*s%s%.*s%s\n", styled ? begins[terminal.style] : "", (int)indent,
-		"", (int)len, text, mark, (int)end_len, end, styled ? "\033[0m" : "");
+	fprintf(terminal.out, "%s%*s%.*s%s%.*s%s\n", styled ? begins[terminal.style] : "",
+		(int)indent, "", (int)len, text, mark, (int)end_len, end, styled ? "\033[0m" : "");
 }
 
 /* Where the last column of a table's row begins; 0 for prose. A path makes two columns a row. */
@@ -115,8 +115,11 @@ static bool put_path(size_t indent, const char *text, size_t len, size_t path, s
 		return false;
 	if (columns > room)
 		cut = bytes_of(text + path, len - path, columns - room + 1);
-	emit(indent, text, left, cut ? left ? "  …" : "…" : left ? "  " : "", text + path + cut,
-		len - path - cut);
+	emit(indent, text, left,
+		cut    ? left ? "  …" : "…"
+		: left ? "  "
+		       : "",
+		text + path + cut, len - path - cut);
 	return true;
 }
 
@@ -172,7 +175,8 @@ static void put_row(const char *text, size_t len, size_t last, size_t width)
 		return;
 	split = first_beyond(text, len, width);
 	emit(0, text, without_blanks(text, split), "", "", 0);
-	if (!put_path(ROW_INDENT, text + split, len - split, last > split ? last - split : 0, width))
+	if (!put_path(ROW_INDENT, text + split, len - split, last > split ? last - split : 0,
+		    width))
 		put_path(ROW_INDENT, text + last, len - last, 0, width);
 }
 

@@ -29,20 +29,21 @@ static int write_text(const struct report_input *input, FILE *out, struct err *e
 	while ((r = input->next(input->source, &pause, err)) > 0 &&
 		!(r = summary_add(&summary, &pause)))
 		;
-	if (r == -ENOMEM || put_summary(shown, input, &summary)) /* of a damaged file, what could be read is reported */
+	if (r == -ENOMEM ||
+		put_summary(shown, input,
+			&summary)) /* of a damaged file, what could be read is reported */
 		r = err_set(err, ENOMEM, "out of memory while adding up the pauses");
 	terminal_close(shown, out);
 	summary_release(&summary);
 	if (!r && (fflush(out) || ferror(out)))
-		r = err_set(
-			err, errno ? errno : EIO, "cannot write the report: %s", strerror(errno));
+		r = err_set(err, errno ? errno : EIO, "cannot write the report: %s",
+			strerror(errno));
 	return r;
 }
 
 const struct report_ops report_text = {
 	.name = "text",
-	.summary =
-		"verdict, steps, advice, processes, tables, histogram, longest pauses",
+	.summary = "verdict, steps, advice, processes, tables, histogram, longest pauses",
 	.steps = true,
 	.write = write_text,
 };

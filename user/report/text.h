@@ -24,11 +24,11 @@ void text_live_header(FILE *out, const struct recording *recording, const struct
  * time, pid/comm, what it collected, duration, time to safepoint where that matters, heap before and
  * after, reason, innermost own frame, who was late.
  */
-void text_pause_line(FILE *out, const struct recording *recording,
-	const struct stack_table *stacks, const struct pause *pause);
+void text_pause_line(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct pause *pause);
 /* Under the header of safepoints: a thread waited for the collector. */
-void text_stall_line(FILE *out, const struct recording *recording,
-	const struct stack_table *stacks, const struct stall *stall);
+void text_stall_line(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct stall *stall);
 /* Whether a stall is worth a line: System.gc() is, and what is not over within a millisecond. */
 bool text_stall_shown(const struct stall *stall);
 /*

@@ -19,8 +19,10 @@ void cell_bytes(FILE *out, const char *text, size_t len, int width);
 void cell_count(FILE *out, uint64_t count, int width);
 void cell_known(FILE *out, int64_t count, int width); /* "-" when it is UNKNOWN */
 void cell_duration(FILE *out, uint64_t ns, int width);
-void cell_pause(FILE *out, const struct pause *pause, int width); /* its length, "≥12.0 s" if no less */
-void cell_string(FILE *out, const struct strtab *strings, uint32_t id, int width); /* "-" for id 0 */
+void cell_pause(FILE *out, const struct pause *pause,
+	int width); /* its length, "≥12.0 s" if no less */
+void cell_string(FILE *out, const struct strtab *strings, uint32_t id,
+	int width); /* "-" for id 0 */
 
 /* "HH:MM:SS.mmm" of CLOCK_MONOTONIC @ns, in local time: 12 columns. */
 void cell_time(FILE *out, const struct recording *recording, uint64_t ns);

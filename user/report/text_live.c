@@ -27,17 +27,17 @@ void text_safepoint_header(FILE *out)
 
 static void put_class_header(FILE *out)
 {
-	fprintf(out, "%-12s %7s %-15s %-5s %-9s %10s  %s\n", "TIME", "PID", "COMM", "CLASS", "REASON",
-		"DURATION", "FRAME");
+	fprintf(out, "%-12s %7s %-15s %-5s %-9s %10s  %s\n", "TIME", "PID", "COMM", "CLASS",
+		"REASON", "DURATION", "FRAME");
 }
 
 enum { LINES_OF_GENERATIONS = 1, LINES_OF_SAFEPOINTS = 2, LINES_OF_CLASSES = 4 };
 
 static unsigned int lines_of(const struct runtime_meaning *meaning)
 {
-	return meaning->generations ? LINES_OF_GENERATIONS
-		: meaning->fact_table ? LINES_OF_SAFEPOINTS
-				      : LINES_OF_CLASSES;
+	return meaning->generations  ? LINES_OF_GENERATIONS
+	       : meaning->fact_table ? LINES_OF_SAFEPOINTS
+				     : LINES_OF_CLASSES;
 }
 
 void text_live_header(FILE *out, const struct recording *recording, const struct pause *pause,
@@ -97,7 +97,8 @@ static void put_heap(FILE *out, const struct safepoint *safepoint, int width)
 {
 	char text[40];
 	int columns = snprintf(text, sizeof(text), "%s→%s", SAFEPOINT_BYTES(safepoint->heap_before),
-		SAFEPOINT_BYTES(safepoint->heap_after)) - 2; /* the arrow is one column of 3 bytes */
+			      SAFEPOINT_BYTES(safepoint->heap_after)) -
+		      2; /* the arrow is one column of 3 bytes */
 
 	if (safepoint->heap_before < 0 && safepoint->heap_after < 0)
 		cell_text(out, "", width);
@@ -132,8 +133,8 @@ static void put_safepoint(FILE *out, const struct recording *recording,
 	fputc('\n', out);
 }
 
-void text_pause_line(FILE *out, const struct recording *recording,
-	const struct stack_table *stacks, const struct pause *pause)
+void text_pause_line(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct pause *pause)
 {
 	bool by_class = summary_by_class(pause);
 
@@ -164,11 +165,12 @@ void text_pause_line(FILE *out, const struct recording *recording,
 bool text_stall_shown(const struct stall *stall)
 {
 	return stall->kind == STALL_EXPLICIT ||
-		(stall->end_ns > stall->start_ns && stall->end_ns - stall->start_ns >= STALL_SHOWN_NS);
+	       (stall->end_ns > stall->start_ns &&
+		       stall->end_ns - stall->start_ns >= STALL_SHOWN_NS);
 }
 
-void text_stall_line(FILE *out, const struct recording *recording,
-	const struct stack_table *stacks, const struct stall *stall)
+void text_stall_line(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct stall *stall)
 {
 	uint32_t frame = explicit_asked(stacks, stall->stack);
 
@@ -176,7 +178,8 @@ void text_stall_line(FILE *out, const struct recording *recording,
 		frame = attrib_trigger(stacks, stall->stack);
 	put_origin(out, recording, stall->start_ns, stall->runtime, 8);
 	fputs(" stall", out);
-	cell_duration(out, stall->end_ns > stall->start_ns ? stall->end_ns - stall->start_ns : 0, 10);
+	cell_duration(out, stall->end_ns > stall->start_ns ? stall->end_ns - stall->start_ns : 0,
+		10);
 	cell_text(out, "", 23);
 	fputs("  ", out);
 	cell_text(out, STALL_WORDS(stall), -REASON_COLUMNS);

@@ -46,7 +46,7 @@ static int show_function(const struct stack_table *stacks, uint32_t index,
 	start = tail_of(name, len, FUNCTION_COLUMNS - 1);
 	memcpy(text, "…", 3);
 	return 1 + (int)utf8_show(text + 3, 4 * FUNCTION_COLUMNS + 1 - 3, name + start, len - start,
-		FUNCTION_COLUMNS - 1);
+			   FUNCTION_COLUMNS - 1);
 }
 
 void text_frame(FILE *out, const struct stack_table *stacks, uint32_t index, int width)

@@ -11,8 +11,8 @@
 #include "utf8.h"
 #include "verdict.h"
 
-#define TRACKS_SHOWN	8
-#define WORST_SHOWN	8
+#define TRACKS_SHOWN	 8
+#define WORST_SHOWN	 8
 #define FUNCTION_COLUMNS 36
 
 static void put_shown(FILE *out, const char *text, size_t columns)
@@ -29,15 +29,18 @@ static void put_seen(FILE *out, const struct report_input *input, const struct s
 	uint64_t start_ns = input->recording->start_ns;
 
 	if (track->seen_ns)
-		fprintf(out, "  steps are seen from %s on, and the first began at %s: what ran before is not "
-			     "known\n", FORMAT_DURATION(track->seen_ns - start_ns),
+		fprintf(out,
+			"  steps are seen from %s on, and the first began at %s: what ran before is not "
+			"known\n",
+			FORMAT_DURATION(track->seen_ns - start_ns),
 			FORMAT_DURATION(track->steps.items[0].start_ns - start_ns));
 }
 
 static void put_signal(FILE *out, const struct step_track *track)
 {
 	if (!track->measured) {
-		fprintf(out, "  windows of %s, not steps: inferred\n", FORMAT_DURATION(track->period_ns));
+		fprintf(out, "  windows of %s, not steps: inferred\n",
+			FORMAT_DURATION(track->period_ns));
 		return;
 	}
 	fputs("  signal ", out);
@@ -56,8 +59,10 @@ static void put_signal(FILE *out, const struct step_track *track)
 		fputc('\n', out);
 	}
 	if (track->confidence < STEP_CONFIDENT)
-		fprintf(out, "  below confidence %.1f these steps are a guess: gctrace doctor --steps "
-			     "shows the candidates\n", STEP_CONFIDENT);
+		fprintf(out,
+			"  below confidence %.1f these steps are a guess: gctrace doctor --steps "
+			"shows the candidates\n",
+			STEP_CONFIDENT);
 }
 
 static void put_distribution(FILE *out, const char *name, const struct step_distribution *steps)
@@ -76,17 +81,19 @@ static void put_cost(FILE *out, const struct step_track *track, const struct tra
 {
 	static const char *const bases[] = {
 		[BASE_LIGHT_STEPS] = "against neighbouring steps with next to no pause",
-		[BASE_REMAINDER] = "every step has pauses: against the lighter half of them, less their pauses",
+		[BASE_REMAINDER] =
+			"every step has pauses: against the lighter half of them, less their pauses",
 		[BASE_NONE] = "too few steps for a counterfactual",
 	};
 
-	fprintf(out, "  pauses in steps %s (%s, the upper bound of their cost)", FORMAT_DURATION(cost->overlap_ns),
-		VERDICT_SHARE(cost->overlap_ns, cost->time_ns));
+	fprintf(out, "  pauses in steps %s (%s, the upper bound of their cost)",
+		FORMAT_DURATION(cost->overlap_ns), VERDICT_SHARE(cost->overlap_ns, cost->time_ns));
 	if (cost->base != BASE_NONE)
 		fprintf(out, "; counterfactual %s (%s), 95 %% interval %s … %s",
 			FORMAT_DURATION(cost->cost.ns), VERDICT_SHARE(cost->cost.ns, cost->time_ns),
 			FORMAT_DURATION(cost->cost.low_ns), FORMAT_DURATION(cost->cost.high_ns));
-	fprintf(out, ": %s\n", track->measured ? bases[cost->base] : "windows of time show no counterfactual");
+	fprintf(out, ": %s\n",
+		track->measured ? bases[cost->base] : "windows of time show no counterfactual");
 	if (cost->unseen)
 		fprintf(out, "  before steps could be seen: %llu pause%s, %s, in a step or not\n",
 			(unsigned long long)cost->unseen, cost->unseen == 1 ? "" : "s",
@@ -97,12 +104,15 @@ static void put_cost(FILE *out, const struct step_track *track, const struct tra
 			cost->outside - cost->unseen == 1 ? "" : "s",
 			FORMAT_DURATION(cost->outside_ns - cost->unseen_ns));
 	if (cost->worker_pauses)
-		fprintf(out, "  in its worker processes: %llu pause%s, %s, of which it waited for %s\n",
-			(unsigned long long)cost->worker_pauses, cost->worker_pauses == 1 ? "" : "s",
-			FORMAT_DURATION(cost->worker_ns), FORMAT_DURATION(cost->worker_waited_ns));
+		fprintf(out,
+			"  in its worker processes: %llu pause%s, %s, of which it waited for %s\n",
+			(unsigned long long)cost->worker_pauses,
+			cost->worker_pauses == 1 ? "" : "s", FORMAT_DURATION(cost->worker_ns),
+			FORMAT_DURATION(cost->worker_waited_ns));
 	if (cost->stalls)
-		fprintf(out, "  its own threads waited for the collector: %llu stall%s, %s in steps, %s of it beside "
-			     "pauses and in none of these figures\n",
+		fprintf(out,
+			"  its own threads waited for the collector: %llu stall%s, %s in steps, %s of it beside "
+			"pauses and in none of these figures\n",
 			(unsigned long long)cost->stalls, cost->stalls == 1 ? "" : "s",
 			FORMAT_DURATION(cost->stall_ns), FORMAT_DURATION(cost->stall_alone_ns));
 }
@@ -122,7 +132,8 @@ static void put_memory(FILE *out, const struct step_track *track)
 		most = rss > most ? rss : most;
 	}
 	if (first >= 0)
-		fprintf(out, "  resident memory %.1f MiB at the first step, %.1f MiB at the last, %.1f MiB at most\n",
+		fprintf(out,
+			"  resident memory %.1f MiB at the first step, %.1f MiB at the last, %.1f MiB at most\n",
 			(double)first / 0x1p20, (double)last / 0x1p20, (double)most / 0x1p20);
 }
 
@@ -163,8 +174,8 @@ static void put_worst_step(FILE *out, const struct report_input *input,
 	const struct step *step = &track->steps.items[index];
 	const struct step_cost *paid = &cost->steps.items[index];
 	uint64_t duration_ns = step->end_ns - step->start_ns;
-	const struct charge *charge = paid->worst == ATTRIB_NONE
-		? NULL : &input->attribution->charges.items[paid->worst];
+	const struct charge *charge =
+		paid->worst == ATTRIB_NONE ? NULL : &input->attribution->charges.items[paid->worst];
 	uint32_t frame = charge ? attrib_trigger(input->stacks, charge->stack) : 0;
 	char text[24];
 
@@ -178,8 +189,11 @@ static void put_worst_step(FILE *out, const struct report_input *input,
 	cell_duration(out, paid->overlap_ns, 11);
 	cell_duration(out, paid->cost_ns, 11);
 	if (process_is_jvm(input->recording, track->process))
-		cell_text(out, paid->pauses && paid->generation >= 0
-			? safepoint_generation(paid->generation) : "-", 7);
+		cell_text(out,
+			paid->pauses && paid->generation >= 0
+				? safepoint_generation(paid->generation)
+				: "-",
+			7);
 	else
 		cell_known(out, paid->pauses ? paid->generation : UNKNOWN, 5);
 	fputs("  ", out);
@@ -196,8 +210,9 @@ static void put_worst(FILE *out, const struct report_input *input, const struct 
 	struct worst worst[WORST_SHOWN];
 	size_t count = find_worst(track, worst, WORST_SHOWN);
 
-	fprintf(out, "\n  Worst steps\n"
-		     "        STEP   DURATION   MEDIAN  PAUSES     PAUSED       COST  %sTRIGGERED IN\n",
+	fprintf(out,
+		"\n  Worst steps\n"
+		"        STEP   DURATION   MEDIAN  PAUSES     PAUSED       COST  %sTRIGGERED IN\n",
 		process_is_jvm(input->recording, track->process) ? "   GC  " : "GEN  ");
 	for (size_t i = 0; i < count; i++)
 		put_worst_step(out, input, track, cost, worst[i].index);
@@ -215,7 +230,8 @@ static void put_track(FILE *out, const struct report_input *input, size_t index)
 	put_seen(out, input, track);
 	put_cost(out, track, cost);
 	put_memory(out, track);
-	fprintf(out, "\n                             MEAN     MEDIAN        P95        P99      WORST\n");
+	fprintf(out,
+		"\n                             MEAN     MEDIAN        P95        P99      WORST\n");
 	put_distribution(out, "with pauses", &cost->with);
 	put_distribution(out, "without their cost", &cost->without);
 	put_worst(out, input, track, cost);
@@ -232,7 +248,8 @@ void text_steps(FILE *out, const struct report_input *input)
 		fprintf(out, "\n… and %zu more process%s with steps (-f json has them all)\n",
 			count - TRACKS_SHOWN, count - TRACKS_SHOWN == 1 ? "" : "es");
 	if (count && attribution->elsewhere)
-		fprintf(out, "\nIn processes that run no steps: %llu pause%s, %s, charged to no step\n",
+		fprintf(out,
+			"\nIn processes that run no steps: %llu pause%s, %s, charged to no step\n",
 			(unsigned long long)attribution->elsewhere,
 			attribution->elsewhere == 1 ? "" : "s",
 			FORMAT_DURATION(attribution->elsewhere_ns));

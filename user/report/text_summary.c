@@ -85,7 +85,7 @@ struct row {
 	const struct process *process;
 	const struct runtime *runtime;
 	struct summary_sum sum;
-	uint32_t order; /* as recorded */
+	uint32_t order;	    /* as recorded */
 	uint32_t namesakes; /* further processes of that name, likewise without a runtime */
 };
 
@@ -280,7 +280,8 @@ void text_summary(FILE *out, const struct report_input *input, const struct summ
 	put_incomplete(out, recording, summary);
 	terminal_style(out, TERMINAL_PLAIN);
 	if (input->left_out)
-		fprintf(out, "Left out everywhere (--gc-only): %llu safepoint%s in which nothing was collected.\n",
+		fprintf(out,
+			"Left out everywhere (--gc-only): %llu safepoint%s in which nothing was collected.\n",
 			(unsigned long long)*input->left_out, *input->left_out == 1 ? "" : "s");
 	text_steps(out, input);
 	if (stepped)

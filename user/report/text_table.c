@@ -11,9 +11,9 @@
 #include "utf8.h"
 #include "verdict.h"
 
-#define ROWS_SHOWN	 16
-#define LAST_COLUMNS	 160 /* of a text that nothing follows */
-#define HEADING_BYTES	 64
+#define ROWS_SHOWN    16
+#define LAST_COLUMNS  160 /* of a text that nothing follows */
+#define HEADING_BYTES 64
 
 /* A table as text has it. */
 struct view {
@@ -28,9 +28,17 @@ struct view {
 static int width_of(const struct model_column *column)
 {
 	static const int8_t widths[] = {
-		[UNIT_COUNT] = 8, [UNIT_ID] = 8, [UNIT_NS] = 11, [UNIT_BYTES] = 9, [UNIT_SHARE] = 8,
-		[UNIT_TIMES] = 9, [UNIT_BOOL] = 6, [UNIT_TEXT] = -30, [UNIT_FRAME] = -1,
-		[UNIT_STACK] = -1, [UNIT_CLASS] = -16,
+		[UNIT_COUNT] = 8,
+		[UNIT_ID] = 8,
+		[UNIT_NS] = 11,
+		[UNIT_BYTES] = 9,
+		[UNIT_SHARE] = 8,
+		[UNIT_TIMES] = 9,
+		[UNIT_BOOL] = 6,
+		[UNIT_TEXT] = -30,
+		[UNIT_FRAME] = -1,
+		[UNIT_STACK] = -1,
+		[UNIT_CLASS] = -16,
 	};
 
 	return column->width ? column->width : widths[column->unit];
@@ -110,7 +118,9 @@ static int function_width(const struct view *view, const struct model_column *co
 	if (column->width)
 		return -column->width;
 	for (size_t i = 0; i < view->shown; i++) {
-		const struct model_cell *cell = &table->cells.items[i * table->column_count + (size_t)(column - table->columns)];
+		const struct model_cell *cell =
+			&table->cells.items[i * table->column_count +
+					    (size_t)(column - table->columns)];
 		uint32_t frame = frame_of(view, column, cell);
 
 		width = frame ? text_frame_widen(view->stacks, frame, width) : width;
@@ -209,7 +219,8 @@ static void put_headings(const struct view *view)
 }
 
 /* Columns below the row come after those beside each other. */
-static struct view view_of(FILE *out, const struct stack_table *stacks, const struct model_table *table)
+static struct view view_of(FILE *out, const struct stack_table *stacks,
+	const struct model_table *table)
 {
 	struct view view = {.out = out, .stacks = stacks, .table = table};
 	size_t most = table->layout->text_rows ? table->layout->text_rows : ROWS_SHOWN;

@@ -46,8 +46,9 @@ static void put_facts(FILE *out, const struct pause *pause)
 		if (fact->unit == FACT_COUNT)
 			fprintf(out, "%s%s %" PRId64, before, fact->name, pause->facts[i]);
 		else
-			fprintf(out, "%s%s %s", before, fact->name, fact->unit == FACT_NS
-				? FORMAT_DURATION((uint64_t)pause->facts[i]) : SAFEPOINT_BYTES(pause->facts[i]));
+			fprintf(out, "%s%s %s", before, fact->name,
+				fact->unit == FACT_NS ? FORMAT_DURATION((uint64_t)pause->facts[i])
+						      : SAFEPOINT_BYTES(pause->facts[i]));
 		before = ", ";
 	}
 	if (*before == ',')
@@ -69,8 +70,10 @@ static void put_end(FILE *out, const struct recording *recording, const struct p
 static void worst_of(FILE *out, const struct recording *recording, const struct stack_table *stacks,
 	const struct summary *summary, const struct runtime_meaning *meaning)
 {
-	fprintf(out, "\nLongest %s of %s (stacks innermost first)\n"
-		     "    DURATION  CLASS  CAUSE      AT\n", meaning->pauses, meaning->label);
+	fprintf(out,
+		"\nLongest %s of %s (stacks innermost first)\n"
+		"    DURATION  CLASS  CAUSE      AT\n",
+		meaning->pauses, meaning->label);
 	for (uint32_t i = 0; i < summary->worst_count; i++) {
 		const struct pause *pause = &summary->worst[i];
 
@@ -137,8 +140,8 @@ static void put_thread(FILE *out, const struct recording *recording, uint32_t ru
 		fprintf(out, "thread %" PRId64, tid);
 }
 
-static void put_safepoint(FILE *out, const struct recording *recording, const struct stack_table *stacks,
-	const struct pause *pause)
+static void put_safepoint(FILE *out, const struct recording *recording,
+	const struct stack_table *stacks, const struct pause *pause)
 {
 	const struct safepoint *facts = pause_safepoint(pause);
 
@@ -173,8 +176,10 @@ static void put_safepoint(FILE *out, const struct recording *recording, const st
 static void worst_safepoints(FILE *out, const struct recording *recording,
 	const struct stack_table *stacks, const struct summary *summary)
 {
-	fprintf(out, "\nLongest safepoints (stacks innermost first)\n"
-		     "    DURATION  GC          REACH BEFORE  AFTER  %-26s  AT\n", "REASON");
+	fprintf(out,
+		"\nLongest safepoints (stacks innermost first)\n"
+		"    DURATION  GC          REACH BEFORE  AFTER  %-26s  AT\n",
+		"REASON");
 	for (uint32_t i = 0; i < summary->worst_count; i++)
 		if (pause_is_safepoint(&summary->worst[i]))
 			put_safepoint(out, recording, stacks, &summary->worst[i]);

@@ -32,7 +32,8 @@ uint64_t verdict_span_ns(const struct recording *recording, const struct summary
 }
 
 /* How long @process was traced in a recording that ends at @end_ns. */
-static uint64_t process_span_ns(const struct recording *recording, const struct process *process, uint64_t end_ns)
+static uint64_t process_span_ns(const struct recording *recording, const struct process *process,
+	uint64_t end_ns)
 {
 	uint64_t start_ns = recording_traced_from(recording, process);
 
@@ -88,12 +89,13 @@ uint64_t verdict_traced_ns(const struct recording *recording, const struct summa
 bool verdict_complete(const struct recording *recording)
 {
 	return recording->complete && !recording->cut_off && !*recording->damage &&
-		!recording->drops.count && !recording_missed_total(recording);
+	       !recording->drops.count && !recording_missed_total(recording);
 }
 
 void verdict_missing(const struct recording *recording, char *text, size_t size)
 {
-	uint64_t drops = recording_drop_total(recording), missed = recording_missed_total(recording);
+	uint64_t drops = recording_drop_total(recording),
+		 missed = recording_missed_total(recording);
 	char shown[sizeof(recording->damage) * 3];
 
 	utf8_show(shown, sizeof(shown), recording->damage,
@@ -106,8 +108,8 @@ void verdict_missing(const struct recording *recording, char *text, size_t size)
 		snprintf(text, size, "%llu event%s lost", (unsigned long long)drops,
 			drops == 1 ? " was" : "s were");
 	else if (missed)
-		snprintf(text, size, "%llu collection%s seen by no probe", (unsigned long long)missed,
-			missed == 1 ? " was" : "s were");
+		snprintf(text, size, "%llu collection%s seen by no probe",
+			(unsigned long long)missed, missed == 1 ? " was" : "s were");
 	else
 		snprintf(text, size, "the recording was not closed as complete");
 }
@@ -164,7 +166,8 @@ static const struct runtime_meaning *sole_meaning(const struct recording *record
 	const struct runtime_meaning *sole = NULL;
 
 	for (size_t i = 0; i < recording->runtimes.count; i++) {
-		const struct runtime_meaning *meaning = meaning_of(recording->runtimes.items[i].kind);
+		const struct runtime_meaning *meaning =
+			meaning_of(recording->runtimes.items[i].kind);
 
 		if (sole && sole != meaning)
 			return NULL;
@@ -189,7 +192,8 @@ const char *verdict_subject(const struct recording *recording)
 	}
 }
 
-const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, char *text, size_t size)
+const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, char *text,
+	size_t size)
 {
 	struct stall_sums sums = {0};
 
@@ -213,8 +217,8 @@ static const char *no_pause(const struct recording *recording, const char *who, 
 	bool jvm = recording_kinds(recording) == RUNTIMES_JVM;
 
 	if (!verdict_complete(recording))
-		snprintf(
-			text, size, "No %s of %s was seen in %s, but the recording is incomplete: that "
+		snprintf(text, size,
+			"No %s of %s was seen in %s, but the recording is incomplete: that "
 			"proves nothing.",
 			jvm ? "safepoint" : "pause", who, span);
 	else if (jvm)
@@ -227,7 +231,8 @@ static const char *no_pause(const struct recording *recording, const char *who, 
 }
 
 /* "generation 2, automatic", "full, System.gc()" of the longest pause. */
-static void say_worst(const struct stack_table *stacks, const struct pause *worst, char *text, size_t size)
+static void say_worst(const struct stack_table *stacks, const struct pause *worst, char *text,
+	size_t size)
 {
 	char reason[128] = "";
 	uint32_t string = safepoint_reason(worst);
@@ -240,8 +245,7 @@ static void say_worst(const struct stack_table *stacks, const struct pause *wors
 	if (stacks && string)
 		utf8_show(reason, sizeof(reason), strtab_get(stacks->strings, string),
 			strtab_len(stacks->strings, string), 40);
-	snprintf(text, size, "%s%s%s", worst->class->words, *reason ? ", " : "",
-		reason);
+	snprintf(text, size, "%s%s%s", worst->class->words, *reason ? ", " : "", reason);
 }
 
 /* ", 93.1 % of it to collect", of the safepoints. */
@@ -255,7 +259,8 @@ static void say_collecting(const struct safepoints *safepoints, char *text, size
 	else if (!safepoints->collecting && !safepoints->unsure)
 		snprintf(text, size, ", none of it to collect");
 	else
-		snprintf(text, size, ", %s%s of it to collect", safepoints->unsure ? "at least " : "",
+		snprintf(text, size, ", %s%s of it to collect",
+			safepoints->unsure ? "at least " : "",
 			VERDICT_SHARE(safepoints->collecting_ns, safepoints->total_ns));
 }
 
@@ -274,11 +279,12 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 	struct traced traced = find_traced(recording, summary);
 	uint64_t traced_ns = traced.total_ns;
 	const struct runtime_meaning *sole = sole_meaning(recording);
-	bool complete = verdict_complete(recording), jvm = recording_kinds(recording) == RUNTIMES_JVM;
+	bool complete = verdict_complete(recording),
+	     jvm = recording_kinds(recording) == RUNTIMES_JVM;
 	char who[112], share[40] = "", collecting[64] = "", worst[160];
 	char stalls[VERDICT_STALLS_BYTES];
 	bool harmless = complete && traced_ns && summary->max_ns < HARMLESS_PAUSE_NS &&
-		(double)summary->total_ns < ATTRIB_HARMLESS * (double)traced_ns;
+			(double)summary->total_ns < ATTRIB_HARMLESS * (double)traced_ns;
 
 	if (traced.count == 1)
 		verdict_process_name(traced.one, who, sizeof(who));
@@ -291,7 +297,8 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 	verdict_stalls(recording, traced_ns, stalls, sizeof(stalls));
 	if (!summary->count)
 		return no_pause(recording, who, FORMAT_DURATION(span_ns), stalls, text, size);
-	if (traced.count == 1 && traced_ns) /* as for the share: it may have begun later, ended sooner */
+	if (traced.count == 1 &&
+		traced_ns) /* as for the share: it may have begun later, ended sooner */
 		span_ns = traced_ns;
 	if (traced_ns)
 		snprintf(share, sizeof(share), " (%s%s)",
@@ -302,10 +309,13 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 	say_worst(stacks, &summary->worst[0], worst, sizeof(worst));
 	snprintf(text, size, "%s %s %s for %s%s %s %s%s%s: %llu %s, longest %s%s (%s)%s%s",
 		verdict_subject(recording),
-		sole ? sole->verb : recording_kinds(recording) & RUNTIMES_JVM ? "stopped" : "paused", who,
-		complete && !summary->open ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
-		traced.count > 1 ? "in all within" : "of", FORMAT_DURATION(span_ns), share, collecting,
-		(unsigned long long)summary->count, pauses_of(sole, summary->count),
+		sole					    ? sole->verb
+		: recording_kinds(recording) & RUNTIMES_JVM ? "stopped"
+							    : "paused",
+		who, complete && !summary->open ? "" : "at least ",
+		FORMAT_DURATION(summary->total_ns), traced.count > 1 ? "in all within" : "of",
+		FORMAT_DURATION(span_ns), share, collecting, (unsigned long long)summary->count,
+		pauses_of(sole, summary->count),
 		pause_is_open(&summary->worst[0]) ? "at least " : "",
 		FORMAT_DURATION(summary->max_ns), worst,
 		harmless && !*stalls ? ": look elsewhere." : ".", stalls);

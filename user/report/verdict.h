@@ -34,7 +34,8 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
  * What stalls of single threads add to the answer, a sentence after a blank; "" without stalls that
  * matter: none is longer than what a pause may harmlessly be, and all of them are a thousandth of @time_ns.
  */
-const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, char *text, size_t size);
+const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, char *text,
+	size_t size);
 #define VERDICT_STALLS_BYTES 192
 
 /* "Safepoints", "GC", "GC and safepoints": what stops the processes of @recording. */

@@ -16,8 +16,8 @@ struct paragraph {
 	size_t size, used;
 };
 
-static void __attribute__((format(printf, 2, 3)))
-say(struct paragraph *paragraph, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) say(struct paragraph *paragraph,
+	const char *format, ...)
 {
 	size_t room = paragraph->size - paragraph->used;
 	va_list args;
@@ -73,7 +73,8 @@ static void say_ordinal(struct paragraph *paragraph, uint64_t n)
 static const char *name_of(const struct report_input *input, const struct step_track *track,
 	char *text, size_t size)
 {
-	return verdict_process_name(recording_process(input->recording, track->process), text, size);
+	return verdict_process_name(recording_process(input->recording, track->process), text,
+		size);
 }
 #define NAME_OF(input, track) name_of((input), (track), (char[96]){0}, 96)
 
@@ -116,12 +117,15 @@ static void say_cost(struct paragraph *paragraph, const struct track_cost *cost)
 	say(paragraph, " (counterfactual %s, 95 %% interval ",
 		VERDICT_SHARE(cost->cost.ns, cost->time_ns));
 	if (cost->time_ns)
-		say(paragraph, "%.*f–%.*f", 100.0 * (double)cost->cost.high_ns < (double)cost->time_ns ? 2 : 1,
+		say(paragraph, "%.*f–%.*f",
+			100.0 * (double)cost->cost.high_ns < (double)cost->time_ns ? 2 : 1,
 			100.0 * (double)cost->cost.low_ns / (double)cost->time_ns,
 			100.0 * (double)cost->cost.high_ns < (double)cost->time_ns ? 2 : 1,
 			100.0 * (double)cost->cost.high_ns / (double)cost->time_ns);
-	say(paragraph, "%s)", cost->base == BASE_REMAINDER
-		? "; every step has pauses, so against the lighter ones less their pauses" : "");
+	say(paragraph, "%s)",
+		cost->base == BASE_REMAINDER
+			? "; every step has pauses, so against the lighter ones less their pauses"
+			: "");
 }
 
 /* "generation-2 collections", "full collections", "collections", "safepoints" */
@@ -148,7 +152,8 @@ static void say_slow(struct paragraph *paragraph, const struct report_input *inp
 		say_ordinal(paragraph, (uint64_t)(slow->every + 0.5));
 		say(paragraph, " step is");
 	} else {
-		say(paragraph, "%" PRIu64 " step%s", slow->chief, slow->chief == 1 ? " is" : "s are");
+		say(paragraph, "%" PRIu64 " step%s", slow->chief,
+			slow->chief == 1 ? " is" : "s are");
 	}
 	say(paragraph, " %.1f × the median because of ", slow->ratio);
 	say_kind(paragraph, slow->generation, jvm);
@@ -183,13 +188,17 @@ static void say_steps(struct paragraph *paragraph, const struct report_input *in
 static void say_exonerated(struct paragraph *paragraph, const struct track_cost *cost, bool jvm)
 {
 	if (cost->slow.other)
-		say(paragraph, " %" PRIu64 " step%s %.1f × the median or slower for another reason than %s.",
+		say(paragraph,
+			" %" PRIu64
+			" step%s %.1f × the median or slower for another reason than %s.",
 			cost->slow.other, cost->slow.other == 1 ? " was" : "s were", SLOW_RATIO,
 			jvm ? "safepoints" : "GC");
 	if (cost->slow.stalled)
-		say(paragraph, " %" PRIu64 " of them %s: the thread that makes the steps waited for the "
-			       "collector by itself.",
-			cost->slow.stalled, cost->slow.stalled == 1 ? "was a stall" : "were stalls");
+		say(paragraph,
+			" %" PRIu64 " of them %s: the thread that makes the steps waited for the "
+			"collector by itself.",
+			cost->slow.stalled,
+			cost->slow.stalled == 1 ? "was a stall" : "were stalls");
 }
 
 /* Of a JVM, what part of its safepoints was to collect, and what they do not show. */
@@ -204,8 +213,9 @@ static void say_jvm(struct paragraph *paragraph, const struct report_input *inpu
 		say(paragraph, " Of the time at safepoints %s%s was to collect.",
 			safepoints->unsure ? "at least " : "",
 			VERDICT_SHARE(safepoints->collecting_ns, safepoints->total_ns));
-	say(paragraph, "%s", verdict_stalls(input->recording, verdict_traced_ns(input->recording, summary),
-		stalls, sizeof(stalls)));
+	say(paragraph, "%s",
+		verdict_stalls(input->recording, verdict_traced_ns(input->recording, summary),
+			stalls, sizeof(stalls)));
 }
 
 /* Where the share above is not the one that budgets and comparisons go by. */
@@ -219,9 +229,10 @@ static void say_pause_share(struct paragraph *paragraph, const struct attributio
 	describe_share(attrib_pause_share(attribution, &process), share, sizeof(share));
 	if (attribution->recording->runtimes.count > 1 && process)
 		say(paragraph, " Of its own time %s paused most: %s (pause.share%s).",
-			verdict_process_name(recording_process(attribution->recording, process), name,
-				sizeof(name)),
-			share, exits ? ", which leaves out collections at an interpreter's exit" : "");
+			verdict_process_name(recording_process(attribution->recording, process),
+				name, sizeof(name)),
+			share,
+			exits ? ", which leaves out collections at an interpreter's exit" : "");
 	else if (exits && summary->count)
 		say(paragraph, " Without the %s at the interpreter's exit: %s (pause.share).",
 			exits == 1 ? "collection" : "collections", share);
@@ -263,8 +274,8 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 	cost = &attribution->tracks.items[dearest(attribution)];
 	jvm = process_is_jvm(input->recording, track->process);
 	harmless = complete && is_harmless(attribution) &&
-		!*verdict_stalls(input->recording, verdict_traced_ns(input->recording, summary), stalls,
-			sizeof(stalls));
+		   !*verdict_stalls(input->recording, verdict_traced_ns(input->recording, summary),
+			   stalls, sizeof(stalls));
 	say(&paragraph, "%s cost %s", jvm ? "Safepoints" : "GC", complete ? "" : "at least ");
 	say_cost(&paragraph, cost);
 	if (attribution->tracks.count > 1)

@@ -21,8 +21,8 @@ struct id_set {
 };
 
 struct stack_index {
-	struct id_set frames, siblings; /* siblings: nodes that are not a first child */
-	VEC(uint32_t) first;		/* by parent: its first child, or 0 */
+	struct id_set frames, siblings;		/* siblings: nodes that are not a first child */
+	VEC(uint32_t) first;			/* by parent: its first child, or 0 */
 	uint32_t frames_indexed, nodes_indexed; /* ids from here on are not in the sets yet */
 	size_t frame_capacity, node_capacity;
 };
@@ -92,7 +92,7 @@ static uint64_t node_hash_at(const struct stack_table *table, uint32_t id)
 static bool same_frame(const struct frame *a, const struct frame *b)
 {
 	return a->function == b->function && a->file == b->file && a->line == b->line &&
-		a->lang == b->lang;
+	       a->lang == b->lang;
 }
 
 static uint32_t find_frame(const struct stack_table *table, const struct frame *frame)
@@ -206,8 +206,8 @@ void stack_table_release(struct stack_table *table)
 bool stack_table_is_large(const struct stack_table *table)
 {
 	return table->frame_count > ENTRIES_MOST || table->node_count > ENTRIES_MOST ||
-		strtab_count(table->strings) > ENTRIES_MOST ||
-		strtab_bytes(table->strings) > BYTES_MOST;
+	       strtab_count(table->strings) > ENTRIES_MOST ||
+	       strtab_bytes(table->strings) > BYTES_MOST;
 }
 
 uint32_t stack_table_append_frame(struct stack_table *table, const struct frame *frame)

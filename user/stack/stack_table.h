@@ -29,7 +29,8 @@ struct stack_table {
 	struct stack_node *nodes; /* node 0 is the root: the empty stack */
 	uint32_t frame_count, node_count;
 	struct stack_index *index; /* private */
-	uint32_t generation; /* how often it was emptied: ids of another generation mean other things */
+	uint32_t
+		generation; /* how often it was emptied: ids of another generation mean other things */
 };
 
 #define STACK_NONE 0u

@@ -24,8 +24,8 @@ void choices_release(choices *list)
 	vec_free(list);
 }
 
-static int try_chooser(
-	struct study *study, const struct strand *strand, chooser choose, struct choice *ret)
+static int try_chooser(struct study *study, const struct strand *strand, chooser choose,
+	struct choice *ret)
 {
 	int r;
 
@@ -156,8 +156,8 @@ static void mark_chosen(struct study *study, const struct strand *strand)
 }
 
 /* Joins, or names in a note, the other threads that show steps by the same sort of signal. */
-static int other_threads(
-	struct study *study, const struct choice *list, size_t count, struct step_track *track)
+static int other_threads(struct study *study, const struct choice *list, size_t count,
+	struct step_track *track)
 {
 	const struct choice *joined[MAX_JOINED] = {&list[0]};
 	size_t joins = 1, at_once = 0, used = 0;
@@ -194,8 +194,8 @@ static int other_threads(
 	return r;
 }
 
-static int add_track(
-	struct study *study, const struct choice *list, size_t count, struct steps *ret)
+static int add_track(struct study *study, const struct choice *list, size_t count,
+	struct steps *ret)
 {
 	struct step_track track;
 	struct step_track *slot;

@@ -43,7 +43,8 @@ static int against_steps(const struct study *study, const struct strand *strand,
 			step++;
 		if (step < steps && strand->events[i].symbol == id &&
 			time_ns >= track->steps.items[step].start_ns)
-			counts[step] = count_up(counts[step], event_calls(study, &strand->events[i]));
+			counts[step] =
+				count_up(counts[step], event_calls(study, &strand->events[i]));
 	}
 	for (size_t i = 0; i < steps; i++)
 		values[i] = counts[i];
@@ -95,8 +96,8 @@ static void say_why(const struct symbol *symbol, const struct step_track *track,
 		snprintf(why, size, "no regular pattern");
 }
 
-static int describe(
-	struct study *study, const struct steps *steps, uint32_t id, struct step_candidate *ret)
+static int describe(struct study *study, const struct steps *steps, uint32_t id,
+	struct step_candidate *ret)
 {
 	const struct symbol *symbol = &study->symbols.items[id];
 	const struct strand *strand = &study->strands.items[symbol->strand];

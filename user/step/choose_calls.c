@@ -34,8 +34,8 @@ static int ascending(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-static int read_sequence(
-	const struct study *study, const struct strand *strand, struct sequence *ret)
+static int read_sequence(const struct study *study, const struct strand *strand,
+	struct sequence *ret)
 {
 	int r = anchors_collect(study, strand, &ret->at);
 
@@ -119,8 +119,8 @@ static bool alike(const uint32_t *one, const uint32_t *other, size_t count, uint
  * Drops what begins like a step but is part of a warm-up or an evaluation. A step has the calls that steps
  * have, or is preceded by one that has them.
  */
-static void drop_others(
-	const struct sequence *sequence, size_t from, size_t to, uint32_t period, indices *begins)
+static void drop_others(const struct sequence *sequence, size_t from, size_t to, uint32_t period,
+	indices *begins)
 {
 	const uint32_t *symbols = sequence->symbols.items;
 	size_t model = find_model(begins, period), kept = 0;
@@ -144,8 +144,8 @@ static void drop_others(
  * uncovered are put on the list. Other shapes with the same period are the same loop with another
  * batch; another period is something else, an evaluation.
  */
-static int take_stretch(
-	struct sequence *sequence, size_t from, size_t to, const uint32_t *weight, indices *todo)
+static int take_stretch(struct sequence *sequence, size_t from, size_t to, const uint32_t *weight,
+	indices *todo)
 {
 	uint32_t known = sequence->period.length;
 	const uint32_t *symbols = sequence->symbols.items + from;
@@ -214,8 +214,8 @@ static double share_regular(const struct sequence *sequence)
 	return count ? (double)regular / (double)count : 0;
 }
 
-static void name_sequence(
-	const struct study *study, const struct sequence *sequence, struct choice *ret)
+static void name_sequence(const struct study *study, const struct sequence *sequence,
+	struct choice *ret)
 {
 	const struct symbol *first =
 		&study->symbols.items[sequence->symbols.items[sequence->begins.items[0]]];
@@ -263,8 +263,8 @@ int choose_sequence(struct study *study, const struct strand *strand, const uint
 	return r;
 }
 
-static int choose_class(
-	struct study *study, const struct strand *strand, enum step_class class, struct choice *ret)
+static int choose_class(struct study *study, const struct strand *strand, enum step_class class,
+	struct choice *ret)
 {
 	if (anchors_set(study, strand, CLASS_BIT(class)) < 6)
 		return 0;

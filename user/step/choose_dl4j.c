@@ -47,15 +47,15 @@ bool dl4j_updates(const struct study *study, const struct strand *strand)
 
 /* In how many of the intervals between updates the loss was reduced; the open last one is left out.
  */
-static size_t losses_between(
-	const struct study *study, const struct strand *strand, const indices *at)
+static size_t losses_between(const struct study *study, const struct strand *strand,
+	const indices *at)
 {
 	size_t with = 0;
 
 	for (size_t i = 0; i + 1 < at->count; i++)
 		for (size_t j = at->items[i]; j < at->items[i + 1]; j++)
-			if (is_signal(
-				    &study->symbols.items[strand->events[j].symbol], "dl4j:loss")) {
+			if (is_signal(&study->symbols.items[strand->events[j].symbol],
+				    "dl4j:loss")) {
 				with++;
 				break;
 			}
@@ -66,8 +66,8 @@ static size_t losses_between(
 static int group_by_pattern(struct study *study, const struct strand *strand, struct choice *ret)
 {
 	size_t marks = ret->at.count, symbols = 0;
-	int r = group_by_kind(
-		study, strand, CLASS_BIT(CLASS_UPDATE) | CLASS_BIT(CLASS_CALL), PLENTY, &ret->at);
+	int r = group_by_kind(study, strand, CLASS_BIT(CLASS_UPDATE) | CLASS_BIT(CLASS_CALL),
+		PLENTY, &ret->at);
 
 	for (size_t i = 0; i < strand->symbol_count; i++) {
 		const struct symbol *symbol = &study->symbols.items[strand->symbols[i]];

@@ -34,8 +34,8 @@ struct programs {
 	VEC(struct unit) units;
 };
 
-static const struct symbol *symbol_at(
-	const struct study *study, const struct strand *strand, size_t i)
+static const struct symbol *symbol_at(const struct study *study, const struct strand *strand,
+	size_t i)
 {
 	return &study->symbols.items[strand->events[i].symbol];
 }
@@ -198,8 +198,8 @@ static int spread_units(struct programs *programs, const struct unit *pace)
 }
 
 /* The busiest of those with at least @least inputs. */
-static const struct unit *busiest(
-	const struct study *study, const struct programs *programs, double least)
+static const struct unit *busiest(const struct study *study, const struct programs *programs,
+	double least)
 {
 	const struct unit *best = NULL;
 
@@ -225,7 +225,8 @@ static bool recurs(const struct unit *unit, const struct unit *pace)
 
 /* Whether @one is called only now and then compared with @other, as an average of the weights or a summary is.
  * The name of an update of gradients accumulated over that many calls would say so. */
-static bool is_rare_beside(const struct study *study, const struct unit *one, const struct unit *other)
+static bool is_rare_beside(const struct study *study, const struct unit *one,
+	const struct unit *other)
 {
 	return one->marks * OFTEN < other->marks &&
 	       (name_score(study, one) < 2 || name_score(study, one) <= name_score(study, other));

@@ -88,8 +88,8 @@ static int group_by_load(struct study *study, const struct strand *strand, indic
 }
 
 /* The name of the anchor that begins most steps. */
-static void name_by_marks(
-	const struct study *study, const struct strand *strand, struct choice *choice)
+static void name_by_marks(const struct study *study, const struct strand *strand,
+	struct choice *choice)
 {
 	struct u64map counts = {};
 	uint64_t best = 0;

@@ -43,8 +43,8 @@ int anchors_collect(const struct study *study, const struct strand *strand, indi
 	return 0;
 }
 
-void group_without(
-	const struct study *study, const struct strand *strand, uint32_t mask, indices *at)
+void group_without(const struct study *study, const struct strand *strand, uint32_t mask,
+	indices *at)
 {
 	size_t kept = 0, from = 0;
 
@@ -134,8 +134,8 @@ static int normalise(struct kinds *kinds, size_t count)
 }
 
 /* Whether marks differ within a step, after which pattern. */
-static bool has_pattern(
-	const struct kinds *kinds, size_t count, uint32_t longest, struct period *period)
+static bool has_pattern(const struct kinds *kinds, size_t count, uint32_t longest,
+	struct period *period)
 {
 	size_t same = 0;
 

@@ -94,8 +94,8 @@ int kinds_build(struct study *study, const struct strand *strand, const indices 
 
 	*ret = (struct kinds){};
 	assign_columns(study, strand, mask, merged, ret);
-	r = vec_reserve(
-		(void **)&ret->of.items, &ret->of.capacity, at->count + 1, sizeof(*ret->of.items));
+	r = vec_reserve((void **)&ret->of.items, &ret->of.capacity, at->count + 1,
+		sizeof(*ret->of.items));
 	if (!r)
 		r = read_intervals(study, strand, at, &index, ret);
 	u64map_release(&index);

@@ -20,7 +20,8 @@ static int grow(struct step_line *line)
 
 static uint32_t pack_rss(int64_t bytes)
 {
-	return bytes >= 0 && bytes / 1024 < STEP_RSS_UNKNOWN ? (uint32_t)(bytes / 1024) : STEP_RSS_UNKNOWN;
+	return bytes >= 0 && bytes / 1024 < STEP_RSS_UNKNOWN ? (uint32_t)(bytes / 1024)
+							     : STEP_RSS_UNKNOWN;
 }
 
 int step_marks_add(struct step_marks *marks, const struct mark *mark)

@@ -85,8 +85,8 @@ static int compare_by_marks(const void *a, const void *b, void *arg)
 
 /* The names of the busiest symbols that it fits, nearest to the one asked for first, as a list within
  * @text. */
-static int list_names(struct study *study, const struct step_spec *spec, enum fit least, size_t most,
-	char *text, size_t size)
+static int list_names(struct study *study, const struct step_spec *spec, enum fit least,
+	size_t most, char *text, size_t size)
 {
 	uint32_t *order = malloc((study->symbols.count + 1) * sizeof(*order));
 	nears list = {};
@@ -108,8 +108,8 @@ static int list_names(struct study *study, const struct step_spec *spec, enum fi
 		qsort(list.items, list.count, sizeof(*list.items), compare_nears);
 	*text = '\0';
 	for (size_t i = 0; i < list.count && i < most && used + 164 < size; i++)
-		used += (size_t)snprintf(
-			text + used, size - used, "%s%s", i ? ", " : "", list.items[i].name);
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+			list.items[i].name);
 	vec_free(&list);
 	free(order);
 	return r;
@@ -123,10 +123,10 @@ static int not_found(struct study *study, const struct step_spec *spec, struct e
 		return err_set(err, ENOENT,
 			"no mark of \"%.80s\": the recording has no step marks at all", spec->name);
 	if (list_names(study, spec, FIT_NONE, 6, names, sizeof(names)))
-		return err_set(
-			err, ENOMEM, "out of memory while looking for \"%.80s\"", spec->name);
-	return err_set(
-		err, ENOENT, "no mark of \"%.80s\" in the recording; it has %s", spec->name, names);
+		return err_set(err, ENOMEM, "out of memory while looking for \"%.80s\"",
+			spec->name);
+	return err_set(err, ENOENT, "no mark of \"%.80s\" in the recording; it has %s", spec->name,
+		names);
 }
 
 static int ambiguous(struct study *study, const struct step_spec *spec, struct err *err)
@@ -134,10 +134,10 @@ static int ambiguous(struct study *study, const struct step_spec *spec, struct e
 	char names[560];
 
 	if (list_names(study, spec, FIT_PREFIX, 6, names, sizeof(names)))
-		return err_set(
-			err, ENOMEM, "out of memory while looking for \"%.80s\"", spec->name);
-	return err_set(
-		err, ENOENT, "\"%.80s\" may be any of %s: write one in full", spec->name, names);
+		return err_set(err, ENOMEM, "out of memory while looking for \"%.80s\"",
+			spec->name);
+	return err_set(err, ENOENT, "\"%.80s\" may be any of %s: write one in full", spec->name,
+		names);
 }
 
 /* Whether all symbols that fit as a prefix have one name. */
@@ -157,8 +157,8 @@ static bool one_name(const struct study *study, const struct step_spec *spec)
 }
 
 /* Every mark, or every N-th, is a step. */
-static int take_every(
-	struct study *study, const struct strand *strand, uint32_t every, struct choice *ret)
+static int take_every(struct study *study, const struct strand *strand, uint32_t every,
+	struct choice *ret)
 {
 	size_t kept = 0;
 	int r = anchors_collect(study, strand, &ret->at);
@@ -169,8 +169,8 @@ static int take_every(
 	return r ? r : 1;
 }
 
-static int take_pattern(
-	struct study *study, const struct strand *strand, size_t symbols, struct choice *ret)
+static int take_pattern(struct study *study, const struct strand *strand, size_t symbols,
+	struct choice *ret)
 {
 	int r = symbols > 1 ? choose_sequence(study, strand, NULL, ret) : 0;
 
@@ -210,8 +210,8 @@ static int choose_named(struct study *study, const struct strand *strand,
 }
 
 /* Sets the anchors of @strand: its symbols that fit that well. Returns how many. */
-static size_t anchors_named(struct study *study, const struct strand *strand, const struct step_spec *spec,
-	enum fit fit, struct symbol **ret)
+static size_t anchors_named(struct study *study, const struct strand *strand,
+	const struct step_spec *spec, enum fit fit, struct symbol **ret)
 {
 	size_t count = 0;
 
@@ -259,8 +259,8 @@ static int choose_strand(struct study *study, const struct strand *strand,
 	return r < 0 ? r : r && choice.at.count && !slot ? -ENOMEM : 0;
 }
 
-int steps_named(
-	struct study *study, const struct step_spec *spec, struct steps *ret, struct err *err)
+int steps_named(struct study *study, const struct step_spec *spec, struct steps *ret,
+	struct err *err)
 {
 	enum fit fit = FIT_NONE;
 	choices list = {};

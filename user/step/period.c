@@ -166,8 +166,8 @@ static void tally_overall(struct grams *grams, const uint32_t *sequence, size_t 
 	}
 }
 
-static const struct tally *pick(
-	const struct grams *grams, const struct period *period, double least)
+static const struct tally *pick(const struct grams *grams, const struct period *period,
+	double least)
 {
 	const struct tally *best = NULL;
 

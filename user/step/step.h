@@ -23,8 +23,10 @@ struct step_marks {
 			uint64_t time_ns;
 			uint32_t rss;	  /* in KiB; STEP_RSS_UNKNOWN */
 			uint32_t skipped; /* struct mark.skipped */
-		}) marks; /* by time, once steps_find() has run */
-	}) lines;
+		})
+		marks; /* by time, once steps_find() has run */
+	})
+	lines;
 	struct u64map index; /* series id → index in lines */
 };
 
@@ -52,28 +54,28 @@ struct step_track {
 	uint32_t process; /* struct process.id */
 	uint32_t tid;
 	VEC(struct step) steps;
-	char signal[160]; /* "torch:record:Optimizer.step#Adam.step": what --step would take */
+	char signal[160];  /* "torch:record:Optimizer.step#Adam.step": what --step would take */
 	uint32_t per_step; /* marks a step; the latest, where it changed */
 	VEC(struct step_change) changes;
 	/* From when on its marks could be seen, if that was after the process's pauses could; else 0. */
 	uint64_t seen_ns;
-	uint64_t period_ns;  /* median duration */
-	double variation;    /* of the durations, robust: 1.4826·MAD / median */
-	double confidence;   /* 0 … 1: how sure it is that these are the steps */
-	bool measured;	     /* by marks; else windows: inferred */
-	char note[256];	     /* a sentence that a reader must know ("2 threads …"), or "" */
+	uint64_t period_ns; /* median duration */
+	double variation;   /* of the durations, robust: 1.4826·MAD / median */
+	double confidence;  /* 0 … 1: how sure it is that these are the steps */
+	bool measured;	    /* by marks; else windows: inferred */
+	char note[256];	    /* a sentence that a reader must know ("2 threads …"), or "" */
 };
 
 /* One series or group of them that was considered, for doctor --steps and for explaining. */
 struct step_candidate {
 	uint32_t process, tid;
 	char signal[160];
-	uint64_t marks;	    /* calls, those too that are no marks of their own */
-	double per_second;  /* while it was active */
-	uint32_t per_step;  /* marks a step if this were the signal; 0: no period found */
+	uint64_t marks;	   /* calls, those too that are no marks of their own */
+	double per_second; /* while it was active */
+	uint32_t per_step; /* marks a step if this were the signal; 0: no period found */
 	double variation, confidence;
 	bool chosen;
-	char why[160];	    /* a clause: "chosen", "let go at 12,000/s", "no regular pattern" */
+	char why[160]; /* a clause: "chosen", "let go at 12,000/s", "no regular pattern" */
 };
 
 /* Below this, no claim per step is made, and no per-step budget is judged. */

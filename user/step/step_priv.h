@@ -47,7 +47,7 @@ struct symbol {
 	uint64_t attached_ns, let_go_ns; /* of the signal; let_go_ns 0: it stayed cheap */
 	bool used;			 /* its marks are among the strand's events */
 	bool thinned; /* some of its marks stand for several calls: only its count tells */
-	bool anchor;			 /* counts as a mark of the step under consideration */
+	bool anchor;  /* counts as a mark of the step under consideration */
 	bool chosen;
 };
 
@@ -212,8 +212,8 @@ void anchors_clear(struct study *study, const struct strand *strand);
 uint64_t anchors_set(struct study *study, const struct strand *strand, uint32_t mask);
 int anchors_collect(const struct study *study, const struct strand *strand, indices *at);
 /* Joins marks between which nothing of @mask happened to the one before. */
-void group_without(
-	const struct study *study, const struct strand *strand, uint32_t mask, indices *at);
+void group_without(const struct study *study, const struct strand *strand, uint32_t mask,
+	indices *at);
 /* Joins the marks of one period of the intervals' kinds, where they differ from mark to mark. */
 int group_by_kind(struct study *study, const struct strand *strand, uint32_t mask, uint32_t longest,
 	indices *at);
@@ -246,11 +246,11 @@ int runs_find(const uint32_t *counts, size_t count, runs *ret, double *ret_share
 
 /* ── the rest ── */
 
-int steps_named(
-	struct study *study, const struct step_spec *spec, struct steps *ret, struct err *err);
+int steps_named(struct study *study, const struct step_spec *spec, struct steps *ret,
+	struct err *err);
 int steps_auto(struct study *study, struct steps *ret);
-int steps_windows(
-	const struct study *study, uint64_t window_ns, struct steps *ret, struct err *err);
+int steps_windows(const struct study *study, uint64_t window_ns, struct steps *ret,
+	struct err *err);
 /* Choices of strands of one or several processes. */
 typedef VEC(struct choice) choices;
 void choices_release(choices *list);

@@ -22,7 +22,8 @@ static const char *signal_named(const struct recording *recording, const struct 
 		size_t len = strlen(name);
 
 		for (size_t j = 0; j < ARRAY_SIZE(asked); j++)
-			if (!strncmp(asked[j], name, len) && (!asked[j][len] || asked[j][len] == ':') &&
+			if (!strncmp(asked[j], name, len) &&
+				(!asked[j][len] || asked[j][len] == ':') &&
 				(!best || len > strlen(best)))
 				best = name;
 	}
@@ -120,12 +121,13 @@ static void say_silent(const struct recording *recording, struct steps *ret)
 	if (probed)
 		snprintf(ret->note, sizeof(ret->note),
 			"no step signal: %zu place%s probed and none was called%s; name one with --step "
-			"lib:symbol, or use --step window:5s", probed, probed == 1 ? " was" : "s were",
-			since);
+			"lib:symbol, or use --step window:5s",
+			probed, probed == 1 ? " was" : "s were", since);
 	else
 		snprintf(ret->note, sizeof(ret->note),
 			"no step signal: %zu place%s found, but could not be probed (gctrace doctor says "
-			"why); use --step window:5s", all, all == 1 ? " was" : "s were");
+			"why); use --step window:5s",
+			all, all == 1 ? " was" : "s were");
 }
 
 /* Why there are no steps. */
@@ -165,8 +167,8 @@ static void say_none(const struct study *study, struct steps *ret)
 	}
 }
 
-static int find(
-	struct study *study, const struct step_spec *spec, struct steps *ret, struct err *err)
+static int find(struct study *study, const struct step_spec *spec, struct steps *ret,
+	struct err *err)
 {
 	int r = 0;
 

@@ -64,8 +64,8 @@ static size_t label_length(const struct series *series, enum step_class class)
 }
 
 /* The index of the symbol of @series, new or known; SKIPPED when memory is out. */
-static uint32_t symbol_of(
-	struct gathering *g, const struct series *series, const struct signal *signal)
+static uint32_t symbol_of(struct gathering *g, const struct series *series,
+	const struct signal *signal)
 {
 	const char *label = series->label && *series->label ? series->label : NULL;
 	enum step_class class = classify(signal->name, label);
@@ -101,8 +101,8 @@ static uint32_t symbol_of(
 }
 
 /* Counts @line for its symbol. Lines of unknown series or signals are skipped. */
-static int take_line(
-	struct gathering *g, size_t index, const struct step_line *line, const char *keep)
+static int take_line(struct gathering *g, size_t index, const struct step_line *line,
+	const char *keep)
 {
 	const struct series *series = recording_series(g->study->recording, line->series);
 	const struct signal *signal =
@@ -180,8 +180,9 @@ static int lay_events(struct gathering *g, const struct step_marks *marks)
 			strand->events[strand->count++] = (struct strand_event){
 				.time_ns = line->marks.items[j].time_ns,
 				.symbol = id,
-				.rss = study->symbols.items[id].thinned ? line->marks.items[j].skipped
-									: line->marks.items[j].rss,
+				.rss = study->symbols.items[id].thinned
+					       ? line->marks.items[j].skipped
+					       : line->marks.items[j].rss,
 			};
 	}
 	for (size_t i = 0; i < study->strands.count; i++)

@@ -79,8 +79,8 @@ static uint32_t surplus_columns(const struct kinds *kinds, size_t i, size_t coun
 }
 
 /* The longest time in interval @i without a call of @columns. */
-static uint64_t longest_gap(
-	const struct study *study, const struct choice *choice, size_t i, uint32_t columns)
+static uint64_t longest_gap(const struct study *study, const struct choice *choice, size_t i,
+	uint32_t columns)
 {
 	const struct strand_event *events = choice->strand->events;
 	uint64_t last = start_of(choice, i), longest = 0;
@@ -97,8 +97,8 @@ static uint64_t longest_gap(
 	return longest;
 }
 
-bool surplus_let_go(
-	const struct study *study, const struct strand *strand, const indices *at, size_t i)
+bool surplus_let_go(const struct study *study, const struct strand *strand, const indices *at,
+	size_t i)
 {
 	const struct strand_event *events = strand->events;
 	size_t from = at->items[i], to = i + 1 < at->count ? at->items[i + 1] : strand->count;
@@ -149,8 +149,8 @@ static uint64_t end_of(const struct study *study, const struct choice *choice,
 	return start + typical;
 }
 
-int surplus_ends(
-	struct study *study, const struct choice *choice, uint64_t *ret, size_t *ret_let_go)
+int surplus_ends(struct study *study, const struct choice *choice, uint64_t *ret,
+	size_t *ret_let_go)
 {
 	const uint32_t merged = CLASS_BIT(CLASS_CALL) | CLASS_BIT(CLASS_COLLECTIVE) |
 				CLASS_BIT(CLASS_UPDATE) | CLASS_BIT(CLASS_ZERO);

@@ -85,8 +85,8 @@ static int make_steps(struct study *study, const struct choice *choice, struct s
 }
 
 /* Under PyTorch only losses show an evaluation. */
-static void note_blind(
-	const struct study *study, const struct choice *choice, struct step_track *track)
+static void note_blind(const struct study *study, const struct choice *choice,
+	struct step_track *track)
 {
 	for (size_t i = 0; i < choice->strand->symbol_count; i++) {
 		const struct symbol *symbol = &study->symbols.items[choice->strand->symbols[i]];
@@ -204,8 +204,8 @@ static int note_companion(const struct study *study, const struct choice *choice
 		with += counts[i] > 0;
 	*ret_with = with * 2 > count ? (double)with / (double)count : 1;
 	if (!r && with && share >= 0.7 && (found.count > 1 || found.items[0].value != 1)) {
-		used = (size_t)snprintf(
-			text, sizeof(text), "%u torch:backward per step", found.items[0].value);
+		used = (size_t)snprintf(text, sizeof(text), "%u torch:backward per step",
+			found.items[0].value);
 		for (size_t i = 1; i < found.count && used < sizeof(text) - 40; i++)
 			used += (size_t)snprintf(text + used, sizeof(text) - used,
 				", %u from step %zu on", found.items[i].value,
@@ -268,7 +268,8 @@ static void note_few(struct step_track *track)
 			track->steps.count);
 }
 
-#define LATE_NS 10000000ull /* sooner after the collector's than this, the probes were attached together */
+#define LATE_NS                                                                                    \
+	10000000ull /* sooner after the collector's than this, the probes were attached together */
 
 bool seen_late(const struct recording *recording, uint32_t process, uint64_t seen_ns)
 {

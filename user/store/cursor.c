@@ -13,8 +13,8 @@ static int seek(struct cursor *cursor, int64_t after)
 	return sqlite3_bind_int64(cursor->rows, 1, after);
 }
 
-int cursor_begin(
-	struct store_reader *reader, struct cursor *cursor, const char *sql, struct err *err)
+int cursor_begin(struct store_reader *reader, struct cursor *cursor, const char *sql,
+	struct err *err)
 {
 	int rc = sqlite3_prepare_v2(reader->db, sql, -1, &cursor->rows, NULL);
 
@@ -24,9 +24,8 @@ int cursor_begin(
 		return 0;
 	sqlite3_finalize(cursor->rows);
 	cursor->rows = NULL;
-	return err_set(err, rc == SQLITE_NOMEM ? ENOMEM : EBADMSG,
-		"cannot read the %s of %s: %s", cursor->things, reader->path,
-		sqlite3_errmsg(reader->db));
+	return err_set(err, rc == SQLITE_NOMEM ? ENOMEM : EBADMSG, "cannot read the %s of %s: %s",
+		cursor->things, reader->path, sqlite3_errmsg(reader->db));
 }
 
 void cursor_rewind(struct cursor *cursor)

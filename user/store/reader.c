@@ -19,23 +19,25 @@ static int inspect(const char *path, struct store_file *ret, struct err *err)
 	int r = fd < 0 || fstat(fd, &st) ? -errno : 0;
 
 	if (!r && !S_ISREG(st.st_mode))
-		return err_set(
-			err, EBADMSG, "%s is not a gctrace recording: it is no regular file", path);
+		return err_set(err, EBADMSG, "%s is not a gctrace recording: it is no regular file",
+			path);
 	r = r ? r : store_file_inspect(fd, ret);
 	if (r == -ENOENT)
 		return err_set(err, ENOENT, "there is no file %s", path);
 	if (r)
 		return err_set(err, -r, "cannot read %s: %s%s", path, strerror(-r),
-			r == -EACCES ? "; recordings are made for their owner alone: have it chmod the file, or "
-				       "use sudo" : "");
+			r == -EACCES
+				? "; recordings are made for their owner alone: have it chmod the file, or "
+				  "use sudo"
+				: "");
 	switch (ret->kind) {
 	case STORE_EMPTY:
 		return err_set(err, EBADMSG, "%s is empty: nothing was recorded into it", path);
 	case STORE_FOREIGN:
 		return err_set(err, EBADMSG, "%s is not a gctrace recording", path);
 	case STORE_OTHER:
-		return err_set(err, EBADMSG,
-			"%s is a SQLite database but not a gctrace recording", path);
+		return err_set(err, EBADMSG, "%s is a SQLite database but not a gctrace recording",
+			path);
 	case STORE_GCT:
 		break;
 	}
@@ -62,7 +64,8 @@ static int trust_little(sqlite3 *db)
 	/* Lets SQLite open a file that is shorter than its header says, to read what is there. */
 	sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
 	return sqlite3_exec(db,
-		"PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = -1024;", NULL, NULL, NULL);
+		"PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = -1024;",
+		NULL, NULL, NULL);
 }
 
 /*
@@ -95,8 +98,8 @@ static uint64_t bytes_of(struct store_reader *reader, int which)
 	sqlite3_file *file = NULL;
 	sqlite3_int64 bytes = 0;
 
-	if (sqlite3_file_control(reader->db, "main", which, &file) == SQLITE_OK && file && file->pMethods &&
-		file->pMethods->xFileSize(file, &bytes) == SQLITE_OK && bytes > 0)
+	if (sqlite3_file_control(reader->db, "main", which, &file) == SQLITE_OK && file &&
+		file->pMethods && file->pMethods->xFileSize(file, &bytes) == SQLITE_OK && bytes > 0)
 		return (uint64_t)bytes;
 	return 0;
 }
@@ -115,7 +118,7 @@ static int begin_reading(struct store_reader *reader, struct store_reader **ret,
 	reader->marks = (struct cursor){.table = "step_mark", .things = "step marks"};
 	reader_begin_facts(reader);
 	reader->recording.bytes = bytes_of(reader, SQLITE_FCNTL_FILE_POINTER) +
-		bytes_of(reader, SQLITE_FCNTL_JOURNAL_POINTER);
+				  bytes_of(reader, SQLITE_FCNTL_JOURNAL_POINTER);
 	*ret = reader;
 	return 0;
 }

@@ -54,13 +54,13 @@ struct store_reader {
 	 * same is one here.
 	 */
 	VEC(uint32_t) strings, frames, nodes;
-	uint64_t clocks; /* rows of that table read */
-	struct u64map runtimes; /* process → how many */
+	uint64_t clocks;	      /* rows of that table read */
+	struct u64map runtimes;	      /* process → how many */
 	VEC(struct stack_size) sizes; /* by node, while stacks are loaded */
 	struct cursor pauses, marks;
 	struct own_facts own[OWN_TABLES];
 	struct general_facts general;
-	uint32_t met; /* the runtime of the last pause; 0: none */
+	uint32_t met;			       /* the runtime of the last pause; 0: none */
 	const struct runtime_meaning *meaning; /* its */
 	struct own_facts *met_own; /* likewise; NULL: its facts are in the general table */
 };
@@ -89,11 +89,11 @@ int reader_scan(struct store_reader *reader, const char *table, const char *sql,
 	int (*row)(struct store_reader *, sqlite3_stmt *));
 
 /* No recorder writes longer ones: a small file could else make any number of pauses carry megabytes. */
-#define TEXT_MOST    4096	/* bytes of a name, path or label */
-#define CMDLINE_MOST 16384	/* of a command line */
-#define DEPTH_MOST   16384	/* frames of a stack: 96 compiled ones with 128 inlined each are 12,384 */
-#define STACK_MOST   (1u << 20) /* bytes of the names of a stack's frames */
-#define RUNTIMES_MOST 64	/* of one process: GC_MAX_IMAGES */
+#define TEXT_MOST     4096  /* bytes of a name, path or label */
+#define CMDLINE_MOST  16384 /* of a command line */
+#define DEPTH_MOST    16384 /* frames of a stack: 96 compiled ones with 128 inlined each are 12,384 */
+#define STACK_MOST    (1u << 20) /* bytes of the names of a stack's frames */
+#define RUNTIMES_MOST 64	 /* of one process: GC_MAX_IMAGES */
 
 /* How many of a text's @len bytes to take; that it was longer than @most is noted as damage. */
 size_t reader_cut(struct store_reader *reader, size_t len, size_t most);
@@ -128,8 +128,8 @@ uint32_t reader_string_id(struct store_reader *reader, const struct cursor *curs
 uint32_t reader_stack_id(struct store_reader *reader, const struct cursor *cursor, int at);
 
 /* Makes @cursor stand before the first row of @sql, whose parameter is the id to begin after. */
-int cursor_begin(
-	struct store_reader *reader, struct cursor *cursor, const char *sql, struct err *err);
+int cursor_begin(struct store_reader *reader, struct cursor *cursor, const char *sql,
+	struct err *err);
 
 /*
  * Gives the next readable row to @read, which says whether it can have been, until one is good. 1:

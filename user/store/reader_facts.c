@@ -37,7 +37,7 @@ static bool read_moment(sqlite3_stmt *row, int at, uint64_t *ret)
 {
 	*ret = 0;
 	return sqlite3_column_type(row, at) == SQLITE_NULL ||
-		reader_unsigned(row, at, INT64_MAX, ret);
+	       reader_unsigned(row, at, INT64_MAX, ret);
 }
 
 static int read_meta(struct store_reader *reader, sqlite3_stmt *row)
@@ -85,7 +85,8 @@ static int read_clock(struct store_reader *reader, sqlite3_stmt *row)
 	if (!reader->clocks++)
 		reader->recording.realtime_offset_ns = (int64_t)(realtime - monotonic);
 	else
-		recording_note_offset(&reader->recording, monotonic, (int64_t)(realtime - monotonic));
+		recording_note_offset(&reader->recording, monotonic,
+			(int64_t)(realtime - monotonic));
 	return 0;
 }
 
@@ -141,7 +142,8 @@ static void note_attached(struct recording *recording, const struct runtime *run
 {
 	struct process *process = (struct process *)recording_process(recording, runtime->process);
 
-	if (runtime->attached_ns && (!process->attached_ns || runtime->attached_ns < process->attached_ns))
+	if (runtime->attached_ns &&
+		(!process->attached_ns || runtime->attached_ns < process->attached_ns))
 		process->attached_ns = runtime->attached_ns;
 }
 
@@ -173,9 +175,9 @@ static int read_runtime(struct store_reader *reader, sqlite3_stmt *row)
 	read_field(row, 4, runtime->tier, sizeof(runtime->tier));
 	read_field(row, 9, runtime->collector, sizeof(runtime->collector));
 	return read_text(reader, row, 5, &runtime->path) ||
-			read_text(reader, row, 6, &runtime->detail)
-		? -ENOMEM
-		: 0;
+			       read_text(reader, row, 6, &runtime->detail)
+		       ? -ENOMEM
+		       : 0;
 }
 
 static int read_drop(struct store_reader *reader, sqlite3_stmt *row)
@@ -261,7 +263,8 @@ static int read_thread(struct store_reader *reader, sqlite3_stmt *row)
 	if (!reader_unsigned(row, 0, UINT32_MAX, &process) ||
 		!reader_unsigned(row, 1, UINT32_MAX, &tid) ||
 		!recording_process(recording, (uint32_t)process) ||
-		(last && (last->process > process || (last->process == process && last->tid >= tid))))
+		(last && (last->process > process ||
+				 (last->process == process && last->tid >= tid))))
 		return 1;
 	thread = vec_add(&recording->threads);
 	if (!thread)
@@ -273,7 +276,7 @@ static int read_thread(struct store_reader *reader, sqlite3_stmt *row)
 }
 
 #define RUNTIME_SQL(collector)                                                                     \
-	"SELECT id, process, kind, version, tier, path, detail, attached_ns, missed, " collector    \
+	"SELECT id, process, kind, version, tier, path, detail, attached_ns, missed, " collector   \
 	" FROM runtime ORDER BY id"
 
 int reader_read_facts(struct store_reader *reader, struct err *err)
@@ -324,6 +327,6 @@ int reader_read_facts(struct store_reader *reader, struct err *err)
 		recording->end_ns = 0;
 	recording->cut_off = !recording->end_ns;
 	recording->complete = recording->complete && !recording->cut_off && !*recording->damage &&
-		!recording->drops.count;
+			      !recording->drops.count;
 	return 0;
 }

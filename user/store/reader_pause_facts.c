@@ -30,7 +30,8 @@ uint32_t reader_stack_id(struct store_reader *reader, const struct cursor *curso
 	return STACK_NONE;
 }
 
-static int64_t read_fact(struct store_reader *reader, const struct cursor *cursor, enum fact_unit unit, int at)
+static int64_t read_fact(struct store_reader *reader, const struct cursor *cursor,
+	enum fact_unit unit, int at)
 {
 	switch (unit) {
 	case FACT_STRING:
@@ -63,20 +64,24 @@ static bool read_general(struct store_reader *reader, const struct cursor *curso
 
 	if (!reader_unsigned(cursor->rows, 1, INT64_MAX, &row->pause))
 		return false;
-	utf8_clean(row->key, sizeof(row->key), key, key ? (size_t)sqlite3_column_bytes(cursor->rows, 2) : 0);
+	utf8_clean(row->key, sizeof(row->key), key,
+		key ? (size_t)sqlite3_column_bytes(cursor->rows, 2) : 0);
 	return true;
 }
 
 /* Of a fact that an older gctrace did not know there is no column. */
-static void own_sql(const struct store_reader *reader, const struct runtime_meaning *meaning, char *sql, size_t size)
+static void own_sql(const struct store_reader *reader, const struct runtime_meaning *meaning,
+	char *sql, size_t size)
 {
 	size_t used = (size_t)snprintf(sql, size, "SELECT pause");
 
 	for (int i = 0; i < meaning->fact_count; i++)
 		used += (size_t)snprintf(sql + used, size - used, ", %s",
 			reader_has(reader, meaning->fact_table, meaning->facts[i].key)
-				? meaning->facts[i].key : "NULL");
-	snprintf(sql + used, size - used, " FROM %s WHERE pause > ? ORDER BY pause", meaning->fact_table);
+				? meaning->facts[i].key
+				: "NULL");
+	snprintf(sql + used, size - used, " FROM %s WHERE pause > ? ORDER BY pause",
+		meaning->fact_table);
 }
 
 /* Makes @cursor stand before its first row, unless it was begun or its table is not there. 0 or -ENOMEM. */
@@ -121,24 +126,31 @@ static int join_own(struct store_reader *reader, struct own_facts *own, struct p
 		memcpy(pause->facts, own->ahead.facts, sizeof(pause->facts));
 		return 0;
 	}
-	reader_damaged(reader, "a %s lacks its row in table %s", own->meaning->pause, own->cursor.table);
+	reader_damaged(reader, "a %s lacks its row in table %s", own->meaning->pause,
+		own->cursor.table);
 	meaning_forget(own->meaning, pause);
 	return 1;
 }
 
 /* Its rows in the table for all runtimes, of which there need not be any. */
-static int join_general(struct store_reader *reader, const struct runtime_meaning *meaning, struct pause *pause)
+static int join_general(struct store_reader *reader, const struct runtime_meaning *meaning,
+	struct pause *pause)
 {
 	struct general_facts *general = &reader->general;
 	struct cursor *cursor = &general->cursor;
-	int r = is_begun(reader, cursor) ? 0
-		: begin(reader, cursor, "SELECT id, pause, key, value FROM fact WHERE id > ? ORDER BY id");
+	int r = is_begun(reader, cursor)
+			? 0
+			: begin(reader, cursor,
+				  "SELECT id, pause, key, value FROM fact WHERE id > ? ORDER BY id");
 
 	while (!r && general->ahead.pause <= pause->id) {
-		int place = general->ahead.pause == pause->id ? meaning_fact(meaning, general->ahead.key) : -1;
+		int place = general->ahead.pause == pause->id
+				    ? meaning_fact(meaning, general->ahead.key)
+				    : -1;
 
 		if (place >= 0)
-			pause->facts[place] = read_fact(reader, cursor, meaning->facts[place].unit, 3);
+			pause->facts[place] =
+				read_fact(reader, cursor, meaning->facts[place].unit, 3);
 		r = cursor_next(reader, cursor, read_general, &general->ahead, NULL);
 		if (r == -ENOMEM)
 			return r;
@@ -195,7 +207,8 @@ int reader_join_facts(struct store_reader *reader, struct pause *pause)
 		meaning_forget(meaning, pause);
 	if (!has)
 		return 0;
-	r = reader->met_own ? join_own(reader, reader->met_own, pause) : join_general(reader, meaning, pause);
+	r = reader->met_own ? join_own(reader, reader->met_own, pause)
+			    : join_general(reader, meaning, pause);
 	if (r)
 		return r < 0 ? r : 0;
 	pause->flags |= PAUSE_HAS_FACTS;
@@ -211,7 +224,8 @@ void reader_begin_facts(struct store_reader *reader)
 		if (!(*at)->fact_table || own == reader->own + OWN_TABLES)
 			continue;
 		own->meaning = *at;
-		own++->cursor = (struct cursor){.table = (*at)->fact_table, .things = (*at)->pauses};
+		own++->cursor =
+			(struct cursor){.table = (*at)->fact_table, .things = (*at)->pauses};
 	}
 	reader->general.cursor = (struct cursor){.table = "fact", .things = "facts"};
 }

@@ -71,7 +71,7 @@ static bool size_up(const struct store_reader *reader, uint32_t parent, uint32_t
 
 	ret->depth = rest->depth + 1;
 	ret->bytes = rest->bytes + (uint32_t)(strtab_len(strings, added->function) +
-		strtab_len(strings, added->file));
+					      strtab_len(strings, added->file));
 	return ret->depth <= DEPTH_MOST && ret->bytes <= STACK_MOST;
 }
 
@@ -124,7 +124,8 @@ static int load_stacks(struct store_reader *reader)
 		!vec_add(&reader->sizes))
 		r = -ENOMEM;
 	if (!r)
-		r = reader_scan(reader, "string", "SELECT id, text FROM string ORDER BY id", read_string);
+		r = reader_scan(reader, "string", "SELECT id, text FROM string ORDER BY id",
+			read_string);
 	if (!r)
 		r = reader_scan(reader, "frame",
 			"SELECT id, function, file, line, lang FROM frame ORDER BY id", read_frame);

@@ -30,8 +30,8 @@ static const struct {
 /* Asks what SQLite itself resolved the name to: rows of sqlite_schema can be forged. */
 static int look_up(const struct store_reader *reader, const char *table, const char *column)
 {
-	return sqlite3_table_column_metadata(
-		reader->db, "main", table, column, NULL, NULL, NULL, NULL, NULL);
+	return sqlite3_table_column_metadata(reader->db, "main", table, column, NULL, NULL, NULL,
+		NULL, NULL);
 }
 
 bool reader_has(const struct store_reader *reader, const char *table, const char *column)
@@ -64,9 +64,8 @@ static int judge(struct store_reader *reader, const char *table, bool added, boo
 		rc = ask(reader, "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0",
 			table, &odd);
 	else if (rc == SQLITE_ERROR && added) /* there is none, or a view of that name */
-		rc = ask(reader,
-			"SELECT count(*) FROM sqlite_schema WHERE name = ? COLLATE NOCASE", table,
-			&odd);
+		rc = ask(reader, "SELECT count(*) FROM sqlite_schema WHERE name = ? COLLATE NOCASE",
+			table, &odd);
 	else if (rc == SQLITE_ERROR) {
 		odd = 1;
 		rc = SQLITE_OK;

@@ -26,8 +26,8 @@ int store_begin(const char *path, const struct recording *head, struct store_wri
 int store_settle(struct store_writer *writer, struct err *err);
 
 /* A recording in @folder that has no name and is gone with this process; store_close_to_read() reads it. */
-int store_begin_nameless(const char *folder, const struct recording *head, struct store_writer **ret,
-	struct err *err);
+int store_begin_nameless(const char *folder, const struct recording *head,
+	struct store_writer **ret, struct err *err);
 
 /* Whether the regular file open as @fd begins as a recording does, whole or not. */
 bool store_is_recording(int fd);

@@ -32,7 +32,7 @@ enum {
 static unsigned big_endian(const unsigned char *bytes)
 {
 	return (unsigned)bytes[0] << 24 | (unsigned)bytes[1] << 16 | (unsigned)bytes[2] << 8 |
-		bytes[3];
+	       bytes[3];
 }
 
 /* A recorder holds the whole file locked (locking_mode=EXCLUSIVE) until it ends or dies. */
@@ -127,7 +127,8 @@ static int check_place(const char *path, struct err *err)
 		return 0; /* making the file will tell */
 	if (errno == ELOOP)
 		return err_set(err, ELOOP,
-			"%s is a symbolic link, which is not followed: name the file itself with -o", path);
+			"%s is a symbolic link, which is not followed: name the file itself with -o",
+			path);
 	return err_set(err, errno, "cannot record to %s%s: %s; name another file with -o", path,
 		caller_note(who, sizeof(who)), strerror(errno));
 }
@@ -136,7 +137,8 @@ static int check_place(const char *path, struct err *err)
 static char *resolve_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	_cleanup_free_ char *given = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	_cleanup_free_ char *given =
+		slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	_cleanup_free_ char *folder = given ? realpath(given, NULL) : NULL;
 	char *resolved = NULL;
 
@@ -157,7 +159,8 @@ static int make_temporary(const char *target, char **ret)
 
 		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 			return -EIO;
-		if (asprintf(&path, "%.*s.%.200s.%08x", (int)(name - target), target, name, number) < 0)
+		if (asprintf(&path, "%.*s.%.200s.%08x", (int)(name - target), target, name,
+			    number) < 0)
 			return -ENOMEM;
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd >= 0) {
@@ -200,8 +203,9 @@ int store_file_claim_nameless(const char *folder, struct store_claim *ret, struc
 		target = NULL;
 	claim.fd = target ? make_temporary(target, &claim.temporary) : -errno;
 	if (claim.fd < 0)
-		return err_set(err, -claim.fd, "no temporary recording can be made in %s%s: %s; TMPDIR says where",
-			folder, caller_note(who, sizeof(who)), strerror(-claim.fd));
+		return err_set(err, -claim.fd,
+			"no temporary recording can be made in %s%s: %s; TMPDIR says where", folder,
+			caller_note(who, sizeof(who)), strerror(-claim.fd));
 	*ret = claim;
 	return 0;
 }

@@ -9,11 +9,11 @@
 #include "store_file.h"
 #include "writer.h"
 
-#define FOUR(rows)	 rows "," rows "," rows "," rows
-#define PAUSE_1	     "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-#define PAUSE_16     FOUR(FOUR(PAUSE_1))
-#define MARK_1	     "(?,?,?,?,?)"
-#define MARK_64	     FOUR(FOUR(FOUR(MARK_1)))
+#define FOUR(rows) rows "," rows "," rows "," rows
+#define PAUSE_1	   "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+#define PAUSE_16   FOUR(FOUR(PAUSE_1))
+#define MARK_1	   "(?,?,?,?,?)"
+#define MARK_64	   FOUR(FOUR(FOUR(MARK_1)))
 
 _Static_assert(sizeof(PAUSE_16) == PAUSE_BATCH * (2 * PAUSE_COLUMNS + 2), "rows and columns");
 _Static_assert(sizeof(MARK_64) == MARK_BATCH * (2 * MARK_COLUMNS + 2), "rows and columns");
@@ -76,7 +76,8 @@ int writer_prepare(struct store_writer *writer)
 
 int writer_open(struct store_writer *writer, const char *path)
 {
-	int rc = store_file_open(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL, &writer->db);
+	int rc = store_file_open(path, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL,
+		&writer->db);
 
 	return rc == SQLITE_OK ? sqlite3_exec(writer->db, setup_sql, NULL, NULL, NULL) : rc;
 }
@@ -147,11 +148,12 @@ static void put_end(struct store_writer *writer, const struct recording *recordi
 /* Reads every page that holds rows, and counts those that must be there. 0 or -errno, with the failure set. */
 static int verify(struct store_writer *writer)
 {
-	static const char sql[] = "SELECT (SELECT count(*) FROM pause), (SELECT count(*) FROM step_mark),"
-				  "(SELECT count(*) FROM stack), (SELECT count(*) FROM frame),"
-				  "(SELECT count(*) FROM string), (SELECT count(*) FROM safepoint),"
-				  "(SELECT count(*) FROM fact),"
-				  "(SELECT count(*) FROM stall), (SELECT count(*) FROM phase)";
+	static const char sql[] =
+		"SELECT (SELECT count(*) FROM pause), (SELECT count(*) FROM step_mark),"
+		"(SELECT count(*) FROM stack), (SELECT count(*) FROM frame),"
+		"(SELECT count(*) FROM string), (SELECT count(*) FROM safepoint),"
+		"(SELECT count(*) FROM fact),"
+		"(SELECT count(*) FROM stall), (SELECT count(*) FROM phase)";
 	sqlite3_stmt *counts;
 	int rc = sqlite3_prepare_v2(writer->db, sql, -1, &counts, NULL);
 
@@ -175,8 +177,8 @@ static int finish(struct store_writer *writer)
 
 	if (!writer->settled)
 		return writer->failed;
-	rc = sqlite3_exec(writer->db, "PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE;", NULL, NULL,
-		NULL);
+	rc = sqlite3_exec(writer->db, "PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE;",
+		NULL, NULL, NULL);
 	return rc == SQLITE_OK ? writer->failed : writer_fail(writer, rc);
 }
 

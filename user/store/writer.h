@@ -14,8 +14,8 @@
 
 #define OWN_TABLES 8 /* of runtimes that have one for their facts, at most */
 
-#define PAUSE_COLUMNS	  17
-#define MARK_COLUMNS	  5
+#define PAUSE_COLUMNS 17
+#define MARK_COLUMNS  5
 
 enum put {
 	META,
@@ -54,7 +54,7 @@ struct store_writer {
 	struct own_puts {
 		const struct runtime_meaning *meaning;
 		sqlite3_stmt *one, *batch; /* PAUSE_BATCH of them */
-	} own[OWN_TABLES]; /* for the facts of runtimes that have a table for theirs */
+	} own[OWN_TABLES];	/* for the facts of runtimes that have a table for theirs */
 	struct u64map runtimes; /* id → its struct runtime_meaning */
 	struct mark marks[MARK_BATCH];
 	unsigned pause_count, mark_count; /* in the batches */

@@ -8,7 +8,8 @@
 #include "writer.h"
 
 /* 4 MiB of WAL, then its pages move into the file. The first use of the file is what makes the WAL: it comes at once. */
-static const char wal_sql[] = "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 512; SELECT key FROM meta;";
+static const char wal_sql[] =
+	"PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 512; SELECT key FROM meta;";
 
 static void put_head(struct store_writer *writer, const struct recording *head)
 {
@@ -55,8 +56,8 @@ static struct store_writer *new_writer(const char *path, struct err *err)
 }
 
 /* Fills the file that was claimed with @r. 0 or -errno with a sentence, and @writer freed. */
-static int begin(struct store_writer *writer, int r, const struct recording *head, struct store_writer **ret,
-	struct err *err)
+static int begin(struct store_writer *writer, int r, const struct recording *head,
+	struct store_writer **ret, struct err *err)
 {
 	if (!r) {
 		int rc = writer_open(writer, writer->file.temporary);
@@ -77,11 +78,12 @@ int store_begin(const char *path, const struct recording *head, struct store_wri
 {
 	struct store_writer *writer = new_writer(path, err);
 
-	return writer ? begin(writer, store_file_claim(path, &writer->file, err), head, ret, err) : -ENOMEM;
+	return writer ? begin(writer, store_file_claim(path, &writer->file, err), head, ret, err)
+		      : -ENOMEM;
 }
 
-int store_begin_nameless(const char *folder, const struct recording *head, struct store_writer **ret,
-	struct err *err)
+int store_begin_nameless(const char *folder, const struct recording *head,
+	struct store_writer **ret, struct err *err)
 {
 	struct store_writer *writer;
 	char path[PATH_MAX];

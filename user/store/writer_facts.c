@@ -79,7 +79,8 @@ int store_put_runtime(struct store_writer *writer, const struct runtime *runtime
 
 	if (!put)
 		return writer->failed;
-	if (u64map_put(&writer->runtimes, runtime->id, (uint64_t)(uintptr_t)meaning_of(runtime->kind)))
+	if (u64map_put(&writer->runtimes, runtime->id,
+		    (uint64_t)(uintptr_t)meaning_of(runtime->kind)))
 		return writer_fail(writer, SQLITE_NOMEM);
 	sqlite3_bind_int64(put, 1, runtime->id);
 	sqlite3_bind_int64(put, 2, runtime->process);
@@ -185,7 +186,8 @@ static int put_frame(struct store_writer *writer, const struct frame *frame, uin
 		return writer->failed;
 	sqlite3_bind_int64(put, 1, (int64_t)id + writer->frame_base);
 	sqlite3_bind_int64(put, 2, in_file(frame->function, writer->string_base));
-	bind_known(put, 3, frame->file ? (int64_t)in_file(frame->file, writer->string_base) : UNKNOWN);
+	bind_known(put, 3,
+		frame->file ? (int64_t)in_file(frame->file, writer->string_base) : UNKNOWN);
 	bind_known(put, 4, frame->line ? (int64_t)frame->line : UNKNOWN);
 	sqlite3_bind_int64(put, 5, frame->lang);
 	return writer_step(writer, put);

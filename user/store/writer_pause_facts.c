@@ -14,14 +14,16 @@ const struct runtime_meaning *writer_meaning(const struct store_writer *writer, 
 }
 
 /* "INSERT INTO safepoint (pause,operation,…) VALUES (?,?,…),(?,?,…)" of @rows rows. */
-static int prepare(struct store_writer *writer, const struct runtime_meaning *meaning, unsigned rows,
-	sqlite3_stmt **ret)
+static int prepare(struct store_writer *writer, const struct runtime_meaning *meaning,
+	unsigned rows, sqlite3_stmt **ret)
 {
 	char sql[1024];
-	size_t used = (size_t)snprintf(sql, sizeof(sql), "INSERT INTO %s (pause", meaning->fact_table);
+	size_t used =
+		(size_t)snprintf(sql, sizeof(sql), "INSERT INTO %s (pause", meaning->fact_table);
 
 	for (int i = 0; i < meaning->fact_count; i++)
-		used += (size_t)snprintf(sql + used, sizeof(sql) - used, ",%s", meaning->facts[i].key);
+		used += (size_t)snprintf(sql + used, sizeof(sql) - used, ",%s",
+			meaning->facts[i].key);
 	used += (size_t)snprintf(sql + used, sizeof(sql) - used, ") VALUES ");
 	for (unsigned row = 0; row < rows; row++) {
 		used += (size_t)snprintf(sql + used, sizeof(sql) - used, row ? ",(?" : "(?");
@@ -37,7 +39,8 @@ int writer_prepare_facts(struct store_writer *writer)
 	struct own_puts *own = writer->own;
 	int rc = SQLITE_OK;
 
-	for (const struct runtime_meaning *const *at = runtime_meanings; *at && rc == SQLITE_OK; at++) {
+	for (const struct runtime_meaning *const *at = runtime_meanings; *at && rc == SQLITE_OK;
+		at++) {
 		if (!(*at)->fact_table || own == writer->own + OWN_TABLES)
 			continue;
 		own->meaning = *at;
@@ -66,8 +69,8 @@ static void bind_fact(sqlite3_stmt *put, int at, enum fact_unit unit, int64_t va
 }
 
 /* Binds the facts of @pause to the parameters after the first @at. */
-static void bind_own(
-	sqlite3_stmt *put, int at, const struct runtime_meaning *meaning, const struct pause *pause)
+static void bind_own(sqlite3_stmt *put, int at, const struct runtime_meaning *meaning,
+	const struct pause *pause)
 {
 	bind_unsigned(put, at + 1, pause->id);
 	for (int i = 0; i < meaning->fact_count; i++)
@@ -98,8 +101,8 @@ static int put_own(struct store_writer *writer, const struct own_puts *own, unsi
 }
 
 /* A row for each fact of @pause that is known. */
-static int put_general(
-	struct store_writer *writer, const struct runtime_meaning *meaning, const struct pause *pause)
+static int put_general(struct store_writer *writer, const struct runtime_meaning *meaning,
+	const struct pause *pause)
 {
 	sqlite3_stmt *put = writer->put[FACT];
 	int r = 0;

@@ -10,7 +10,8 @@
 
 int store_room(const struct store_writer *writer, struct store_room *ret)
 {
-	_cleanup_free_ char *wal = writer->settled ? store_file_companion(writer->file.target, "-wal") : NULL;
+	_cleanup_free_ char *wal =
+		writer->settled ? store_file_companion(writer->file.target, "-wal") : NULL;
 	struct store_room room = {};
 	struct statvfs disk;
 	struct stat st;

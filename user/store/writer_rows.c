@@ -113,8 +113,8 @@ static int put_event(struct store_writer *writer, sqlite3_stmt *put)
 }
 
 /* Ids of the stack table → those of the file. */
-static void translate(
-	const struct store_writer *writer, const struct runtime_meaning *meaning, struct pause *pause)
+static void translate(const struct store_writer *writer, const struct runtime_meaning *meaning,
+	struct pause *pause)
 {
 	pause->stack = in_file(pause->stack, writer->node_base);
 	for (int i = 0; meaning && i < meaning->fact_count; i++) {

@@ -24,13 +24,14 @@ static int fail_text(struct store_writer *writer, int code, struct err *err)
 		return err_set(err, code, "cannot write %s: out of memory", path);
 	case EBADMSG:
 		return err_set(err, code,
-			"%s is damaged: it or its -wal was cut or overwritten while it was recorded", path);
+			"%s is damaged: it or its -wal was cut or overwritten while it was recorded",
+			path);
 	case ESTALE:
 		return err_set(err, code, "%s was moved or removed while it was recorded", path);
 	}
 	return err_set(err, code,
-		"cannot write %s: %s (%s): check the disk, or record elsewhere with -o",
-		path, sqlite3_errmsg(writer->db), strerror(code));
+		"cannot write %s: %s (%s): check the disk, or record elsewhere with -o", path,
+		sqlite3_errmsg(writer->db), strerror(code));
 }
 
 int writer_fail(struct store_writer *writer, int rc)

@@ -41,8 +41,8 @@ static int put_program(const struct placing *at, const char *name, bool at_retur
 	struct err *err)
 {
 	const struct probe_site *site = at->site;
-	const struct uprobe_place place = {at->image->plan.path, site->offset, site->semaphore,
-		at->cookie, at_return};
+	const struct uprobe_place place = {
+		at->image->plan.path, site->offset, site->semaphore, at->cookie, at_return};
 	struct bpf_program *program;
 	struct uprobe probe;
 	int r = trace_find_program(at->trace, at->image->plan.ops->capture, name, &program, err);
@@ -88,14 +88,17 @@ int trace_watch(struct trace *trace, uint32_t index, const struct probe_site *si
 	};
 	struct bpf_program *program;
 	struct bpf_link *link;
-	int fd, r = trace_find_program(trace, image->plan.ops->capture, site->program, &program, err);
+	int fd, r = trace_find_program(trace, image->plan.ops->capture, site->program, &program,
+			err);
 
 	if (r)
 		return r;
 	fd = (int)syscall(__NR_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
-		return err_set(err, errno, "no hardware watchpoint can be set in process %d: %s (are "
-			"all four debug registers in use?)", image->pid, strerror(errno));
+		return err_set(err, errno,
+			"no hardware watchpoint can be set in process %d: %s (are "
+			"all four debug registers in use?)",
+			image->pid, strerror(errno));
 	link = bpf_program__attach_perf_event_opts(program, fd, &options);
 	if (!link) {
 		r = -errno;
@@ -123,9 +126,10 @@ static int attach_site(struct trace *trace, struct image *image, uint32_t index,
 	if (r || !why)
 		return r;
 	if (site->optional) {
-		log_warning("the probe at offset %#llx of %s cannot be attached: %s; the facts that it "
-			"gives will be missing", (unsigned long long)site->offset,
-			image->plan.shown_path, strerror(-why));
+		log_warning(
+			"the probe at offset %#llx of %s cannot be attached: %s; the facts that it "
+			"gives will be missing",
+			(unsigned long long)site->offset, image->plan.shown_path, strerror(-why));
 		trace->unprobed_facts++;
 		site->missing = true;
 		return 0;
@@ -159,7 +163,8 @@ int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, 
 	int r;
 
 	if (index == GC_MAX_IMAGES)
-		return err_set(err, E2BIG, "more than %d runtime files in one session", GC_MAX_IMAGES);
+		return err_set(err, E2BIG, "more than %d runtime files in one session",
+			GC_MAX_IMAGES);
 	*image = (struct image){.plan = *plan, .pid = plan->per_process ? pid : 0};
 	capture = trace_capture(trace, index);
 	r = capture->ops->image ? capture->ops->image(capture->state, index, plan, err) : 0;
@@ -202,8 +207,8 @@ static void *remove_probe(void *arg)
 static void remove_all(struct removal *removals, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		removals[i].threaded = i + 1 < count &&
-			!pthread_create(&removals[i].thread, NULL, remove_probe, &removals[i]);
+		removals[i].threaded = i + 1 < count && !pthread_create(&removals[i].thread, NULL,
+								remove_probe, &removals[i]);
 		if (!removals[i].threaded)
 			remove_probe(&removals[i]);
 	}

@@ -12,8 +12,9 @@ static uint64_t left_out(const struct bpf_program *program)
 	struct bpf_prog_info info = {};
 	uint32_t size = sizeof(info);
 
-	return bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0
-									       : info.recursion_misses;
+	return bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size)
+		       ? 0
+		       : info.recursion_misses;
 }
 
 /* Pids of the live, for what may change their table. */
@@ -79,7 +80,8 @@ void trace_list_ended(struct trace *trace)
 	list_live(trace, &all);
 	list_unknown_targets(trace, &all);
 	for (size_t i = 0; i < all.pids.count; i++) {
-		pid_t *slot = proc_has_exited(all.pids.items[i]) ? vec_add(&trace->ended.pids) : NULL;
+		pid_t *slot =
+			proc_has_exited(all.pids.items[i]) ? vec_add(&trace->ended.pids) : NULL;
 
 		if (slot)
 			*slot = all.pids.items[i];
@@ -97,7 +99,8 @@ static void note_ended(struct trace *trace)
 			continue;
 		bpf_map__delete_elem(trace->bpf->maps.targets, &pid, sizeof(pid), 0);
 		trace_process_exit(trace, (pid_t)pid, now_ns());
-		if (!proc_has_exited((pid_t)pid)) /* forked just then: it was no target for a moment */
+		if (!proc_has_exited((pid_t)
+				    pid)) /* forked just then: it was no target for a moment */
 			note_changed(trace);
 	}
 	trace->ended.pids.count = 0;

@@ -80,14 +80,17 @@ void trace_count_drops(struct trace *trace)
 		const char *cause, *remedy;
 	} kernel[GC_DROP_COUNT] = {
 		[GC_DROP_RING] = {"ring-full", "give a larger --buffer"},
-		[GC_DROP_THREAD] = {"thread-state", "the kernel had no memory for it, or was busy with it (before 6.2)"},
-		[GC_DROP_UNMATCHED_END] = {"unmatched-end", "please report this, unless thread-state stands beside it"},
+		[GC_DROP_THREAD] = {"thread-state",
+			"the kernel had no memory for it, or was busy with it (before 6.2)"},
+		[GC_DROP_UNMATCHED_END] = {"unmatched-end",
+			"please report this, unless thread-state stands beside it"},
 		[GC_DROP_TARGETS] = {"too-many-processes", "use --no-children, or several -p"},
 	};
 
 	for (int i = 0; i < GC_DROP_COUNT; i++)
 		trace_note_drop(trace, kernel[i].cause,
-			__atomic_load_n(&trace->shared->drops[i], __ATOMIC_RELAXED), kernel[i].remedy);
+			__atomic_load_n(&trace->shared->drops[i], __ATOMIC_RELAXED),
+			kernel[i].remedy);
 	trace_note_drop(trace, "unprobed-runtime", trace->unprobed,
 		"a process got a runtime that could not be probed: gctrace doctor -p PID");
 	trace_note_drop(trace, "layout-unknown", trace_misfits(trace),

@@ -2,7 +2,8 @@
 #include "mem.h"
 #include "trace_priv.h"
 
-#define SENT_NS 100000000ull /* after its end a pause's record is in the ring, even from a busy CPU */
+#define SENT_NS                                                                                    \
+	100000000ull /* after its end a pause's record is in the ring, even from a busy CPU */
 
 void trace_early_open(struct trace *trace, uint32_t process, uint32_t image,
 	const struct probe_books *books)

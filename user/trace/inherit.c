@@ -61,11 +61,12 @@ void trace_inherited_turn(struct trace *trace, uint64_t before_ns)
 {
 	for (size_t i = 0; trace->inherited.count && i < trace->inherited.capacity;) {
 		uint32_t id = (uint32_t)trace->inherited.slots[i].key;
-		const struct process *process = trace->inherited.used[i]
-			? recording_process(&trace->recording, id) : NULL;
+		const struct process *process =
+			trace->inherited.used[i] ? recording_process(&trace->recording, id) : NULL;
 
 		if (process && process->seen_ns <= before_ns)
-			trace_keep_inherited(trace, id); /* its removal may move another to slot i */
+			trace_keep_inherited(trace,
+				id); /* its removal may move another to slot i */
 		else
 			i++;
 	}

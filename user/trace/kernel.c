@@ -100,9 +100,8 @@ static void look_at_lockdown(struct kernel_check *check)
 	char line[128] = "";
 	bool told = kernel_read_line("/sys/kernel/security/lockdown", "", line, sizeof(line));
 
-	if (!strstr(line, "[confidentiality]") &&
-		(told || has_helper(BPF_FUNC_probe_read_kernel) ||
-			!has_helper(BPF_FUNC_probe_read_user))) {
+	if (!strstr(line, "[confidentiality]") && (told || has_helper(BPF_FUNC_probe_read_kernel) ||
+							  !has_helper(BPF_FUNC_probe_read_user))) {
 		kernel_answer(check, "no obstacle");
 		return;
 	}

@@ -11,7 +11,7 @@
 struct kernel_check {
 	const char *question;
 	bool good, fatal; /* fatal: it is not met, and nothing can be traced without it */
-	int error; /* what a fatal one is as an errno */
+	int error;	  /* what a fatal one is as an errno */
 	char answer[256], remedy[512]; /* remedy: "" where there is none, or none is needed */
 };
 

@@ -33,7 +33,7 @@ static bool still_mapped(const struct image *image)
 		const struct proc_map *map = &maps.maps.items[i];
 
 		found |= map->start == wanted->start && map->device == wanted->device &&
-			map->inode == wanted->inode;
+			 map->inode == wanted->inode;
 	}
 	proc_maps_release(&maps);
 	return found;
@@ -48,9 +48,11 @@ static void check(struct image *image)
 	image->checked = r != -EAGAIN;
 	image->misfit = r == -EPROTO;
 	if (image->misfit)
-		log_warning("%s says that it is %s %s, but in process %d its state is not where that "
-			"version keeps it", image->plan.shown_path, image->plan.kind,
-			image->plan.version, image->check_pid);
+		log_warning(
+			"%s says that it is %s %s, but in process %d its state is not where that "
+			"version keeps it",
+			image->plan.shown_path, image->plan.kind, image->plan.version,
+			image->check_pid);
 }
 
 /* A runtime that had not started up when it was planned. */
@@ -70,7 +72,8 @@ uint64_t trace_misfits(const struct trace *trace)
 
 		/* Until all is drained, a pause may be on its way. */
 		count += trace->images[i].misfit ||
-			(trace->ending && unmoved >= CALLS_WITHOUT_EFFECT && !trace->images[i].pauses);
+			 (trace->ending && unmoved >= CALLS_WITHOUT_EFFECT &&
+				 !trace->images[i].pauses);
 	}
 	return count;
 }

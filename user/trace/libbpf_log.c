@@ -35,8 +35,8 @@ static void log_lines(const char *text)
 	}
 }
 
-static int __attribute__((format(printf, 2, 0)))
-print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+static int __attribute__((format(printf, 2, 0))) print_libbpf(enum libbpf_print_level level,
+	const char *format, va_list args)
 {
 	_cleanup_free_ char *text = NULL;
 
@@ -58,11 +58,15 @@ int trace_explain_refusal(int r, struct err *err)
 	const char *program = refusal.program[0] ? refusal.program : "of gctrace";
 
 	if (r == -ENOMEM)
-		return err_set(err, ENOMEM, "no memory for the BPF maps: a smaller --buffer, or a larger "
+		return err_set(err, ENOMEM,
+			"no memory for the BPF maps: a smaller --buffer, or a larger "
 			"limit of the container's memory");
 	if (refusal.words[0])
-		return err_set(err, -r, "the kernel's verifier refuses the BPF program %s: \"%s\"; "
-			"please report this with what -v prints and `uname -r`", program, refusal.words);
-	return err_set(err, -r, "the kernel refuses the BPF program %s: %s; -v prints all of its words",
-		program, strerror(-r));
+		return err_set(err, -r,
+			"the kernel's verifier refuses the BPF program %s: \"%s\"; "
+			"please report this with what -v prints and `uname -r`",
+			program, refusal.words);
+	return err_set(err, -r,
+		"the kernel refuses the BPF program %s: %s; -v prints all of its words", program,
+		strerror(-r));
 }

@@ -17,7 +17,8 @@ static rlim_t raise_files(void)
 		return RLIM_INFINITY;
 	if (limit.rlim_cur >= FILES_WANTED)
 		return limit.rlim_cur;
-	wider = (struct rlimit){FILES_WANTED, limit.rlim_max < FILES_WANTED ? FILES_WANTED : limit.rlim_max};
+	wider = (struct rlimit){
+		FILES_WANTED, limit.rlim_max < FILES_WANTED ? FILES_WANTED : limit.rlim_max};
 	if (!setrlimit(RLIMIT_NOFILE, &wider)) /* above the hard one that takes CAP_SYS_RESOURCE */
 		return wider.rlim_cur;
 	wider = (struct rlimit){limit.rlim_max, limit.rlim_max};

@@ -13,7 +13,8 @@
 DEFINE_CLEANUP(struct gctrace_bpf *, gctrace_bpf__destroy);
 
 /* Those of no runtime. */
-static const char *const general[] = {"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step"};
+static const char *const general[] = {
+	"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step"};
 
 static const struct capture_program *find_program(const struct capture_ops *ops, const char *name)
 {
@@ -135,7 +136,8 @@ static int load_first(struct trace *trace)
 	const struct selection first = {};
 	int r = -ENOTSUP;
 
-	for (trace->way = uprobe_best_way(trace->refused); trace->way <= UPROBE_PERF; trace->way++) {
+	for (trace->way = uprobe_best_way(trace->refused); trace->way <= UPROBE_PERF;
+		trace->way++) {
 		r = load(&trace->options, &first, trace->way, trace->refused, &trace->bpf);
 		if (!r || r == -EPERM || r == -ENOMEM)
 			return r;
@@ -210,13 +212,14 @@ int trace_load(struct trace *trace, struct err *err)
 	shared = mmap(NULL, sizeof(struct gc_shared), PROT_READ | PROT_WRITE, MAP_SHARED,
 		bpf_map__fd(trace->bpf->maps.shared_map), 0);
 	if (shared == MAP_FAILED)
-		return err_set(err, errno, "the shared BPF map cannot be mapped: %s", strerror(errno));
+		return err_set(err, errno, "the shared BPF map cannot be mapped: %s",
+			strerror(errno));
 	trace->shared = shared;
 	r = trace_steps_open(trace, err);
 	if (r)
 		return r;
-	trace->ring = ring_buffer__new(bpf_map__fd(trace->bpf->maps.events), trace_on_ring, trace,
-		NULL);
+	trace->ring =
+		ring_buffer__new(bpf_map__fd(trace->bpf->maps.events), trace_on_ring, trace, NULL);
 	if (!trace->ring)
 		return err_set(err, errno,
 			"the ring buffer of %llu bytes cannot be mapped: %s; choose a smaller --buffer",

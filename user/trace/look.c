@@ -38,8 +38,8 @@ static int keep_target(struct trace *trace, pid_t pid, bool add, struct err *err
 		r = bpf_map__update_elem(trace->bpf->maps.targets, &key, sizeof(key), &target,
 			sizeof(target), BPF_NOEXIST);
 	if (r && r != -EEXIST)
-		return err_set(err, -r, "process %d cannot be made a target: %s%s", pid, strerror(-r),
-			r == -E2BIG ? "; there are too many" : "");
+		return err_set(err, -r, "process %d cannot be made a target: %s%s", pid,
+			strerror(-r), r == -E2BIG ? "; there are too many" : "");
 	/* What ended before it was a target tells nobody. */
 	if (add && !proc_has_exited(pid))
 		return 0;
@@ -53,7 +53,8 @@ static int tell_found(struct trace *trace, pid_t pid, uint32_t process, uint32_t
 	const struct capture *capture = trace_capture(trace, image);
 
 	return capture->ops->found
-		? capture->ops->found(capture->state, pid, process, image, map, err) : 0;
+		       ? capture->ops->found(capture->state, pid, process, image, map, err)
+		       : 0;
 }
 
 /* @add: it is no target yet, and what runtimes it has have collected before. */
@@ -78,8 +79,8 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 	trace_hook_linker(trace, pid, maps);
 	for (size_t i = 0; add && i < count; i++)
 		if (indexes[i] >= 0)
-			u64map_put(&trace->aged,
-				trace_runtime_key(process, (uint32_t)indexes[i]), 1);
+			u64map_put(&trace->aged, trace_runtime_key(process, (uint32_t)indexes[i]),
+				1);
 	for (size_t i = 0; i < count; i++)
 		if (indexes[i] >= 0) {
 			int told = tell_found(trace, pid, process, (uint32_t)indexes[i],
@@ -90,7 +91,8 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 	/* Only now that every probe is in place do its collections count. */
 	kept = keep_target(trace, pid, add, err);
 	if (kept) {
-		trace->unseen_programs += fresh && !add; /* what it did before its probes nobody can ask */
+		trace->unseen_programs +=
+			fresh && !add; /* what it did before its probes nobody can ask */
 		return kept;
 	}
 	trace_captures_targeted(trace, pid);

@@ -167,8 +167,7 @@ void trace_on_mark(struct trace *trace, const struct event *event)
 	struct mark mark;
 	int r;
 
-	if (!process || !trace->steps.on ||
-		event->mark.signal >= trace->recording.signals.count) {
+	if (!process || !trace->steps.on || event->mark.signal >= trace->recording.signals.count) {
 		trace->bad_records++;
 		return;
 	}

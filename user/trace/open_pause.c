@@ -95,7 +95,8 @@ void trace_begun_over(struct trace *trace, uint32_t process)
 			end_begun(trace, i, 0);
 }
 
-void trace_begun_next(struct trace *trace, uint32_t process, uint64_t interpreter, uint64_t start_ns)
+void trace_begun_next(struct trace *trace, uint32_t process, uint64_t interpreter,
+	uint64_t start_ns)
 {
 	for (size_t i = trace->begun.count; i--;) {
 		const struct begun_pause *begun = &trace->begun.items[i];
@@ -139,7 +140,8 @@ static bool goes_on(struct trace *trace, const struct runtime *runtime,
 	return true;
 }
 
-static void put_unfinished(struct trace *trace, const struct trace_open_pause *open, uint64_t end_ns)
+static void put_unfinished(struct trace *trace, const struct trace_open_pause *open,
+	uint64_t end_ns)
 {
 	const uint64_t *process = u64map_get(&trace->live, open->pid);
 	const struct runtime *runtime =

@@ -23,7 +23,7 @@ int trace_parse_refusals(unsigned int *ret, struct err *err)
 		size_t length = strcspn(text, ","), i = 0;
 
 		while (i < ARRAY_SIZE(features) && (strlen(features[i].name) != length ||
-				memcmp(features[i].name, text, length)))
+							   memcmp(features[i].name, text, length)))
 			i++;
 		if (i == ARRAY_SIZE(features))
 			return err_set(err, EINVAL, "GCTRACE_REFUSE: no feature is called \"%.*s\"",

@@ -8,10 +8,10 @@
 #include "mem.h"
 #include "trace_priv.h"
 
-#define RETIRE_NS  2000000000ull /* after an exit: the ring holds nothing older by then */
-#define MOST_DEAD  256		 /* unless so many have ended since */
-#define ROUND_NS   500000000ull
-#define MOST_TEXTS 65536 /* labels of marks that are known at once */
+#define RETIRE_NS    2000000000ull /* after an exit: the ring holds nothing older by then */
+#define MOST_DEAD    256	   /* unless so many have ended since */
+#define ROUND_NS     500000000ull
+#define MOST_TEXTS   65536 /* labels of marks that are known at once */
 #define MOST_THREADS 65536 /* likewise names of threads: a process may make new ones for ever */
 
 /* Keeps those elements of @vec for which @keep holds, with @item at each, in their order. */
@@ -162,7 +162,8 @@ void trace_retire_turn(struct trace *trace)
 	if (stack_table_is_large(&trace->stacks))
 		empty_stacks(trace);
 	books_turn(&trace->books);
-	if (trace->more || (trace->live.count + MOST_DEAD > count && now - trace->retired_ns < ROUND_NS))
+	if (trace->more ||
+		(trace->live.count + MOST_DEAD > count && now - trace->retired_ns < ROUND_NS))
 		return;
 	trace->retired_ns = now;
 	before = due_before(trace, now);

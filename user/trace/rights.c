@@ -96,7 +96,7 @@ static bool behind_seccomp(void)
 	char mode[8];
 
 	return kernel_read_line("/proc/self/status", "Seccomp:\t", mode, sizeof(mode)) &&
-		atoi(mode) == 2;
+	       atoi(mode) == 2;
 }
 
 static bool refused(int error)
@@ -113,7 +113,8 @@ static void explain_call(struct kernel_check *check, const char *name, int error
 	if (behind_seccomp())
 		kernel_refuse(check, code,
 			"a seccomp filter forbids it: docker run --security-opt "
-			"seccomp=unconfined, or a profile that allows %s", name);
+			"seccomp=unconfined, or a profile that allows %s",
+			name);
 	else if (error == ENOSYS)
 		kernel_refuse(check, code,
 			"this kernel is built without it, or a sandbox (gVisor) stands in its "
@@ -147,7 +148,7 @@ static int try_event(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned 
 /* A uprobe at no file, everywhere: whoever may have one is told that there is no such file. */
 static int try_uprobe(void)
 {
-	struct perf_event_attr attr = {.size = sizeof(attr), .config1 = (uintptr_t)""};
+	struct perf_event_attr attr = {.size = sizeof(attr), .config1 = (uintptr_t) ""};
 	char type[16];
 
 	if (!kernel_read_line("/sys/bus/event_source/devices/uprobe/type", "", type, sizeof(type)))
@@ -218,12 +219,13 @@ int kernel_refuse_thread(pid_t pid, struct err *err)
 
 int kernel_explain_maps(pid_t pid, int error, struct err *err)
 {
-	const char *why = error == -ESRCH ? "there is no such process"
+	const char *why =
+		error == -ESRCH ? "there is no such process"
 		: refused(-error) && has_capability(CAP_SYS_PTRACE)
-		? "a security module or a user namespace forbids it, even with CAP_SYS_PTRACE"
+			? "a security module or a user namespace forbids it, even with CAP_SYS_PTRACE"
 		: refused(-error)
-		? "it is another user's or a container's: run with sudo, or with CAP_SYS_PTRACE too"
-		: strerror(-error);
+			? "it is another user's or a container's: run with sudo, or with CAP_SYS_PTRACE too"
+			: strerror(-error);
 
 	return err_set(err, -error, "the memory map of process %d cannot be read: %s", pid, why);
 }

@@ -34,7 +34,8 @@ int trace_consume(struct trace *trace)
 
 int trace_consume_all(struct trace *trace)
 {
-	uint64_t before = trace->drained_bytes, most = bpf_map__max_entries(trace->bpf->maps.events);
+	uint64_t before = trace->drained_bytes,
+		 most = bpf_map__max_entries(trace->bpf->maps.events);
 	int r;
 
 	do

@@ -117,8 +117,10 @@ void trace_hook_linker(struct trace *trace, pid_t pid, const struct proc_maps *m
 	if (!r)
 		r = trace_attach_hook(trace, path, offset);
 	if (r) {
-		log_warning("libraries that %d and others load later will not be seen: their linker "
-			"cannot be probed: %s", pid, strerror(-r));
+		log_warning(
+			"libraries that %d and others load later will not be seen: their linker "
+			"cannot be probed: %s",
+			pid, strerror(-r));
 		trace->unprobed_linkers++;
 	}
 	for (size_t i = 0; i < maps->maps.count; i++) {
@@ -128,8 +130,8 @@ void trace_hook_linker(struct trace *trace, pid_t pid, const struct proc_maps *m
 			continue;
 		known = vec_add(&trace->hooks);
 		if (known)
-			*known = (struct known_file){maps->maps.items[i].device,
-				maps->maps.items[i].inode};
+			*known = (struct known_file){
+				maps->maps.items[i].device, maps->maps.items[i].inode};
 		return;
 	}
 }

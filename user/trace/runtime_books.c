@@ -43,8 +43,8 @@ void trace_open_books(struct trace *trace, pid_t pid, uint32_t process,
 			open_books(trace, pid, process, (uint32_t)indexes[i], &found[i].map);
 }
 
-static int ask_books(const struct trace *trace, pid_t pid, const struct proc_map *map, uint32_t image,
-	struct probe_books *ret)
+static int ask_books(const struct trace *trace, pid_t pid, const struct proc_map *map,
+	uint32_t image, struct probe_books *ret)
 {
 	const struct capture *capture = trace_capture(trace, image);
 
@@ -102,8 +102,8 @@ void trace_close_books(struct trace *trace)
 
 		if (!runtime)
 			continue;
-		runtime->missed += books_settle(&trace->books, runtime->process,
-			books->owner, &(struct books_counts){books->names, books->counts});
+		runtime->missed += books_settle(&trace->books, runtime->process, books->owner,
+			&(struct books_counts){books->names, books->counts});
 	}
 	for (size_t i = 0; i < trace->recording.runtimes.count; i++)
 		trace_tell_runtime(trace, &trace->recording.runtimes.items[i]);

@@ -137,7 +137,8 @@ void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *ma
 		const struct proc_map *map = &maps->maps.items[i];
 		uint64_t key = file_key(map);
 
-		if (!map->exec || u64map_get(&steps->files, key) || u64map_put(&steps->files, key, 1))
+		if (!map->exec || u64map_get(&steps->files, key) ||
+			u64map_put(&steps->files, key, 1))
 			continue;
 		note_searched(steps, map);
 		if ((trace->options.steps ? signal_likely(map->path, wish)

@@ -27,7 +27,8 @@ static int on_record(void *arg, void *bytes, size_t size)
 /* Probes probed() by the program for linkers, which tells of each call; calls it; looks. */
 static int hit_ourselves(struct trace *trace, struct err *err)
 {
-	const struct uprobe_place place = {.path = "/proc/self/exe", .offset = trace_own_offset(probed)};
+	const struct uprobe_place place = {
+		.path = "/proc/self/exe", .offset = trace_own_offset(probed)};
 	const struct gc_target target = {};
 	uint32_t pid = (uint32_t)getpid();
 	struct ring_buffer *ring;
@@ -36,8 +37,10 @@ static int hit_ourselves(struct trace *trace, struct err *err)
 	int r = uprobe_attach(trace->bpf->progs.on_maps_changed, &place, &probe);
 
 	if (r)
-		return err_set(err, -r, "the kernel loads the BPF programs, but no uprobe can be attached "
-			"(%s): %s", uprobe_way_name(trace->way), strerror(-r));
+		return err_set(err, -r,
+			"the kernel loads the BPF programs, but no uprobe can be attached "
+			"(%s): %s",
+			uprobe_way_name(trace->way), strerror(-r));
 	ring = ring_buffer__new(bpf_map__fd(trace->bpf->maps.events), on_record, &hit, NULL);
 	if (ring && !bpf_map__update_elem(trace->bpf->maps.targets, &pid, sizeof(pid), &target,
 			    sizeof(target), BPF_ANY)) {
@@ -47,8 +50,10 @@ static int hit_ourselves(struct trace *trace, struct err *err)
 	ring_buffer__free(ring);
 	uprobe_detach(&probe);
 	return hit ? 0
-		   : err_set(err, EIO, "a uprobe was attached to gctrace itself (%s), and calls of the "
-			"function were not seen", uprobe_way_name(trace->way));
+		   : err_set(err, EIO,
+			     "a uprobe was attached to gctrace itself (%s), and calls of the "
+			     "function were not seen",
+			     uprobe_way_name(trace->way));
 }
 
 int trace_probe_kernel(const char **ret_way, struct err *err)

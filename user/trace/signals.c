@@ -135,7 +135,8 @@ static int get_signal(struct trace *trace, const struct signal_plan *plan)
 static int attach(struct trace *trace, struct step_place *place)
 {
 	char path[32];
-	const struct uprobe_place at = {path, place->offset, place->semaphore, place->cookie, false};
+	const struct uprobe_place at = {
+		path, place->offset, place->semaphore, place->cookie, false};
 	int r;
 
 	if (trace->recording.steps_until_ns)
@@ -154,8 +155,8 @@ static void describe(struct signal *signal, const char *detail)
 
 	if (signal->probe && strlen(signal->probe) > 1024)
 		return;
-	if (asprintf(&text, "%s%s%s", signal->probe ? signal->probe : "",
-		    signal->probe ? "; " : "", detail) < 0)
+	if (asprintf(&text, "%s%s%s", signal->probe ? signal->probe : "", signal->probe ? "; " : "",
+		    detail) < 0)
 		return;
 	free(signal->probe);
 	signal->probe = text;
@@ -180,7 +181,8 @@ void trace_step_attach(struct trace *trace, int fd, const struct signal_plan *pl
 		if (!place)
 			return;
 		*place = (struct step_place){fd, site->offset, site->semaphore,
-			GC_STEP_COOKIE(index, site->variant, plan->key, plan->argument, plan->offset),
+			GC_STEP_COOKIE(index, site->variant, plan->key, plan->argument,
+				plan->offset),
 			site->label, {}};
 		if (!signal->let_go_ns && !(watch->settled && plan->key == GC_KEY_HINT))
 			r = attach(trace, place); /* else when it is tried again, or never */
@@ -206,7 +208,8 @@ static void let_go(struct trace *trace, size_t index)
 	watch->wait_ns = watch->wait_ns ? 2 * watch->wait_ns : FIRST_WAIT_NS;
 	watch->retry_ns = signal->let_go_ns + watch->wait_ns;
 	for (size_t i = 0; i < trace->recording.signals.count; i++) /* its spare is needed now */
-		if (trace->steps.signals[i].spare_of == index + 1 && trace->steps.signals[i].retry_ns)
+		if (trace->steps.signals[i].spare_of == index + 1 &&
+			trace->steps.signals[i].retry_ns)
 			trace->steps.signals[i].retry_ns = signal->let_go_ns;
 	tell(trace, index);
 }
@@ -246,7 +249,8 @@ static void warn_if_hot(struct trace *trace, size_t index, uint64_t now)
 	} else if (grown - most > GC_SIGNAL_BURST && !watch->warned) {
 		watch->warned = true;
 		log_warning("%s is called %llu times a second: each call now costs the workload "
-			"about a microsecond, and the recording a row", signal->name,
+			    "about a microsecond, and the recording a row",
+			signal->name,
 			(unsigned long long)(grown * 1000000000ull / (now - watch->level_ns + 1)));
 	}
 }
@@ -266,8 +270,8 @@ static bool is_spare(struct trace *trace, size_t index, uint64_t now)
 	grown = signal->hits - watch->rate_hits;
 	most = watch->spare_rate * (now - watch->rate_ns) / 1000000000;
 	spare = watch->rate_ns && !other->let_go_ns && other->hits > watch->other_hits &&
-		trace->steps.page->signals[watch->spare_of - 1].marked &&
-		grown > most && grown * hit_price(trace) > most * TRACE_HIT_PRICE_NS;
+		trace->steps.page->signals[watch->spare_of - 1].marked && grown > most &&
+		grown * hit_price(trace) > most * TRACE_HIT_PRICE_NS;
 	watch->rate_ns = now;
 	watch->rate_hits = signal->hits;
 	watch->other_hits = other->hits;
@@ -322,7 +326,8 @@ static void end_marks(struct trace *trace)
 	trace->steps.ended = true;
 	for (size_t i = 0; i < ARRAY_SIZE(trace->steps.signals); i++)
 		detach(&trace->steps.signals[i]);
-	log_warning("%llu calls that may mark steps are recorded, and no more are: later steps will not be known",
+	log_warning(
+		"%llu calls that may mark steps are recorded, and no more are: later steps will not be known",
 		(unsigned long long)trace->options.marks_most);
 }
 
@@ -376,7 +381,9 @@ static void list_near(const struct signal_near *near, char *text, size_t size)
 	text[0] = '\0';
 	for (size_t i = 0; i < near->count && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%s%s",
-			!i ? "; did you mean " : i + 1 < near->count ? ", " : " or ",
+			!i		      ? "; did you mean "
+			: i + 1 < near->count ? ", "
+					      : " or ",
 			near->best[i].name);
 	if (near->count && used + 2 < size)
 		snprintf(text + used, size - used, "?");
@@ -399,7 +406,8 @@ int trace_check_step(const struct trace *trace, struct err *err)
 		list_near(&steps->near_files, near, sizeof(near));
 		return err_set(err, ENOENT,
 			"no file that the process has mapped has a name that begins with \"%s\"%s (if it "
-			"will be loaded later, add --wait)", wish->library, near);
+			"will be loaded later, add --wait)",
+			wish->library, near);
 	}
 	list_near(&steps->near, near, sizeof(near));
 	return err_set(err, ENOENT,

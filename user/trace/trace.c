@@ -31,7 +31,7 @@ static void begin_recording(struct recording *recording)
 }
 
 #define CLOCKS_NS   1000000000ull /* between two looks at both clocks */
-#define TOGETHER_NS 100000	  /* that two reads of one may lie apart, with the other between them */
+#define TOGETHER_NS 100000 /* that two reads of one may lie apart, with the other between them */
 
 static void look_at_clocks(struct trace *trace)
 {
@@ -137,11 +137,14 @@ static void explain_nothing(const struct trace *trace, pid_t pid, struct err *er
 		stranger = probe_stranger(pid, &maps);
 	proc_maps_release(&maps);
 	if (stranger)
-		err_set(err, ENOENT, "process %d runs %s, which gctrace does not trace (it knows %s): %s",
-			pid, stranger->what, labels, stranger->remedy);
+		err_set(err, ENOENT,
+			"process %d runs %s, which gctrace does not trace (it knows %s): %s", pid,
+			stranger->what, labels, stranger->remedy);
 	else
-		err_set(err, ENOENT, "no runtime in process %d%s (looked for: %s); if one will be loaded "
-			"later, add --wait", pid, where, labels);
+		err_set(err, ENOENT,
+			"no runtime in process %d%s (looked for: %s); if one will be loaded "
+			"later, add --wait",
+			pid, where, labels);
 }
 
 bool trace_met_stranger(const struct trace *trace, struct err *err)
@@ -255,8 +258,8 @@ size_t trace_runtimes(const struct trace *trace)
 	return trace->runtime_ids;
 }
 
-size_t trace_open_slots(const struct trace *trace, uint64_t least_ns,
-	struct trace_open_pause *ret, size_t max)
+size_t trace_open_slots(const struct trace *trace, uint64_t least_ns, struct trace_open_pause *ret,
+	size_t max)
 {
 	uint64_t now = now_ns();
 	size_t count = 0;
@@ -269,14 +272,14 @@ size_t trace_open_slots(const struct trace *trace, uint64_t least_ns,
 		/* Not a snapshot: a slot that changed under us is looked at next time. */
 		if (start_ns && start_ns + least_ns <= now && slot->tid == tid &&
 			slot->start_ns == start_ns)
-			ret[count++] = (struct trace_open_pause){pid, tid, start_ns, slot->image,
-				slot->cause, slot->generation};
+			ret[count++] = (struct trace_open_pause){
+				pid, tid, start_ns, slot->image, slot->cause, slot->generation};
 	}
 	return count;
 }
 
-size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns,
-	struct trace_open_pause *ret, size_t max)
+size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns, struct trace_open_pause *ret,
+	size_t max)
 {
 	size_t count = trace_open_slots(trace, least_ns, ret, max);
 

@@ -16,10 +16,10 @@
 struct trace;
 
 struct trace_options {
-	bool children;		/* follow what the targets fork */
-	uint64_t min_stack_ns;	/* shorter pauses carry no stack */
-	uint64_t buffer_bytes;	/* of the ring buffer; rounded up to a power of two */
-	const char *only_tier;	/* one way to probe, for tests; NULL: the best */
+	bool children;	       /* follow what the targets fork */
+	uint64_t min_stack_ns; /* shorter pauses carry no stack */
+	uint64_t buffer_bytes; /* of the ring buffer; rounded up to a power of two */
+	const char *only_tier; /* one way to probe, for tests; NULL: the best */
 	/* Probe what may mark steps; @step_wish: also this, or NULL. It is copied by trace_open(). */
 	bool steps;
 	const struct signal_wish *step_wish;
@@ -39,10 +39,12 @@ struct trace_sink {
 	int (*process)(void *arg, const struct process *process); /* new, or changed */
 	int (*runtime)(void *arg, const struct runtime *runtime);
 	int (*pause)(void *arg, const struct pause *pause);
-	int (*signal)(void *arg, const struct signal *signal); /* new, or changed; like series, or NULL */
+	int (*signal)(void *arg,
+		const struct signal *signal); /* new, or changed; like series, or NULL */
 	int (*series)(void *arg, const struct series *series); /* new; before its first mark */
 	int (*mark)(void *arg, const struct mark *mark);
-	int (*thread)(void *arg, const struct thread *thread); /* before the first record that names it */
+	int (*thread)(void *arg,
+		const struct thread *thread); /* before the first record that names it */
 	int (*stall)(void *arg, const struct stall *stall);
 	int (*phase)(void *arg, const struct phase *phase);
 };
@@ -100,8 +102,8 @@ struct trace_open_pause {
  * Lists at most @max pauses that have been running, or watched, for @least_ns or longer. Returns
  * how many.
  */
-size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns,
-	struct trace_open_pause *ret, size_t max);
+size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns, struct trace_open_pause *ret,
+	size_t max);
 
 /* Drains for the last time, closes the books and settles end and completeness. 0 or -errno. */
 int trace_finish(struct trace *trace);

@@ -22,9 +22,9 @@
 /* A probed file, or for watchpoints a probed process. */
 struct image {
 	struct probe_plan plan;
-	pid_t pid; /* of a per-process plan */
+	pid_t pid;		   /* of a per-process plan */
 	VEC(struct uprobe) probes; /* and watchpoints, as links */
-	uint64_t pauses; /* recorded */
+	uint64_t pauses;	   /* recorded */
 	/*
 	 * Whether its layout was held against a process, which one to ask, and that it did not fit.
 	 */
@@ -50,15 +50,15 @@ struct begun_pause {
 	uint32_t process, runtime; /* struct process.id, struct runtime.id */
 	uint32_t image;
 	pid_t pid;
-	struct proc_map map; /* of the image; without its path */
-	struct probe_books books; /* as they were then */
+	struct proc_map map;	    /* of the image; without its path */
+	struct probe_books books;   /* as they were then */
 	uint64_t start_ns, seen_ns; /* when it was first and last seen to go on */
 };
 
 /* What the books of a program that began under trace said when its probes were in place. */
 struct early_books {
 	uint32_t process, runtime; /* ids */
-	uint64_t missed; /* before */
+	uint64_t missed;	   /* before */
 	struct probe_books books;
 	uint64_t read_ns;
 	bool ready; /* the pauses that they count are in the ring */
@@ -81,19 +81,21 @@ struct program_part {
 struct step_place {
 	int fd; /* of the file; owned by step_watch.fds */
 	uint64_t offset, semaphore, cookie;
-	const char *label; /* of the cookie's variant, or NULL */
+	const char *label;   /* of the cookie's variant, or NULL */
 	struct uprobe probe; /* none while the signal is let go */
 };
 
 /* What the session knows of recording.signals.items[i]. */
 struct step_signal {
 	VEC(struct step_place) places;
-	uint64_t retry_ns, wait_ns;   /* when a signal that was let go is tried again, after how long */
-	bool settled;		      /* its hints are let go: the inner function is called */
-	bool warned;		      /* a user's signal is hot */
+	uint64_t retry_ns,
+		wait_ns;     /* when a signal that was let go is tried again, after how long */
+	bool settled;	     /* its hints are let go: the inner function is called */
+	bool warned;	     /* a user's signal is hot */
 	uint32_t spare_rate; /* calls a second above which it is let go */
-	uint32_t spare_of; /* index + 1 of a signal that says more, which suffices for short steps */
-	uint64_t rate_ns, rate_hits, other_hits; /* what was counted when the last second began */
+	uint32_t
+		spare_of; /* index + 1 of a signal that says more, which suffices for short steps */
+	uint64_t rate_ns, rate_hits, other_hits;  /* what was counted when the last second began */
 	uint64_t told_hits, level_hits, level_ns; /* of what the sink and the leaky bucket know */
 	size_t series;
 };
@@ -109,22 +111,23 @@ struct step_scan {
 		int fd;		     /* -1: no signals in it */
 		bool unread;	     /* it could not be opened, though its process lives */
 		struct signal_plans plans;
-	}) files;
+	})
+	files;
 	struct signal_near near;
-	int wake;		    /* see trace.scanned */
-	atomic_size_t looked;	    /* how many files, from the first on */
-	size_t taken;		    /* of them, whose signals are probed */
+	int wake;	      /* see trace.scanned */
+	atomic_size_t looked; /* how many files, from the first on */
+	size_t taken;	      /* of them, whose signals are probed */
 };
 
 struct step_watch {
 	bool on;
 	uint64_t price_ns; /* of a hit; 0: no signal came near its limit, and it was not measured */
 	struct uprobe price_probe;
-	bool ended; /* the probes are gone: there were too many marks */
+	bool ended;		 /* the probes are gone: there were too many marks */
 	struct signal_wish wish; /* "" for none */
 	struct gc_signals *page;
 	struct step_signal signals[GC_MAX_SIGNALS];
-	struct u64map files;	 /* hash of device and inode: looked through, or being so */
+	struct u64map files; /* hash of device and inode: looked through, or being so */
 	VEC(struct step_scan *) scans;
 	VEC(int) fds;
 	struct strtab *texts;
@@ -147,7 +150,7 @@ struct trace {
 	struct ring_buffer *ring;
 	struct gc_shared *shared;
 	unsigned int refused; /* features that a test forbids */
-	enum uprobe_way way; /* how functions are probed: by sessions, or by pairs of uprobes */
+	enum uprobe_way way;  /* how functions are probed: by sessions, or by pairs of uprobes */
 
 	struct recording recording;
 	struct stack_table stacks;
@@ -160,36 +163,40 @@ struct trace {
 	uint32_t image_count;
 	VEC(struct known_file) hooks;
 	VEC(struct uprobe) hook_probes;
-	struct u64map live;	    /* pid → struct process.id */
-	struct u64map runtimes;	    /* process id and image → struct runtime.id */
-	struct u64map aged;	    /* process id and image → 1: those that ran before we came */
+	struct u64map live;	/* pid → struct process.id */
+	struct u64map runtimes; /* process id and image → struct runtime.id */
+	struct u64map aged;	/* process id and image → 1: those that ran before we came */
 	uint64_t pauses, stalls, phases, bad_records, unfinished;
-	uint64_t unprobed;	 /* processes that got a runtime which could not be probed */
-	uint32_t last_unprobed; /* struct process.id of the latest of them */
+	uint64_t unprobed;	   /* processes that got a runtime which could not be probed */
+	uint32_t last_unprobed;	   /* struct process.id of the latest of them */
 	uint64_t unprobed_linkers; /* whose hook could not be probed */
-	uint64_t unprobed_steps;   /* places of step signals, or files of them, that could not be probed */
-	uint64_t late_probes; /* programs that had collected before they were probed */
+	uint64_t
+		unprobed_steps; /* places of step signals, or files of them, that could not be probed */
+	uint64_t late_probes;	  /* programs that had collected before they were probed */
 	uint64_t unseen_programs; /* likely runtimes that ended before they were looked at */
 	uint64_t skipped_changes; /* forks and execs at which the kernel left out our program */
-	uint64_t round_ns; /* when we last looked who had ended unseen */
-	struct proc_pids ended; /* who had, then */
-	uint64_t unprobed_facts; /* optional probes that could not be attached */
+	uint64_t round_ns;	  /* when we last looked who had ended unseen */
+	struct proc_pids ended;	  /* who had, then */
+	uint64_t unprobed_facts;  /* optional probes that could not be attached */
 	struct step_watch steps;
 	struct probe_known known;
-	struct u64map looks; /* pid → from when on its maps are looked at again, and LOOK_DUE in the low bit */
-	size_t looks_due;    /* of them that carry LOOK_DUE */
+	struct u64map
+		looks; /* pid → from when on its maps are looked at again, and LOOK_DUE in the low bit */
+	size_t looks_due;		   /* of them that carry LOOK_DUE */
 	uint32_t process_ids, runtime_ids; /* given out so far */
-	uint64_t retired_missed; /* by runtimes of processes that were retired */
-	uint64_t clocks_ns;	 /* when both clocks were last read */
-	uint64_t retired_ns;	 /* when the last round looked for them */
+	uint64_t retired_missed;	   /* by runtimes of processes that were retired */
+	uint64_t clocks_ns;		   /* when both clocks were last read */
+	uint64_t retired_ns;		   /* when the last round looked for them */
 	int scanned, due; /* -1: none. They wake the reader: a scan has something; a look is due */
 	uint64_t due_ns;  /* when the latter will; 0: it is not set */
-	bool ending; /* trace_finish() has begun */
+	bool ending;	  /* trace_finish() has begun */
 	int sink_error;
 	bool more; /* the ring was not empty when the last portion of it had been taken */
 	uint64_t portion_ends_ns, drained, drained_bytes;
-	struct u64map inherited; /* process id of a forked child → images, a bit each: trace_inherit() */
-	struct u64map former;	 /* process id → images of programs that it was: trace_leave_runtimes() */
+	struct u64map
+		inherited; /* process id of a forked child → images, a bit each: trace_inherit() */
+	struct u64map
+		former; /* process id → images of programs that it was: trace_leave_runtimes() */
 };
 
 /* What the sink answered: its first error ends the session at the next turn. */
@@ -297,7 +304,8 @@ void trace_disown_former(struct trace *trace, uint32_t parent, uint32_t child);
 void trace_begun_add(struct trace *trace, const struct begun_pause *begun);
 void trace_begun_turn(struct trace *trace);
 /* That of @process is over: @interpreter collects anew since @start_ns, or its program has ended. */
-void trace_begun_next(struct trace *trace, uint32_t process, uint64_t interpreter, uint64_t start_ns);
+void trace_begun_next(struct trace *trace, uint32_t process, uint64_t interpreter,
+	uint64_t start_ns);
 void trace_begun_over(struct trace *trace, uint32_t process);
 /*
  * The recording ends: what goes on is told of as unfinished. After the books were read. 0 or

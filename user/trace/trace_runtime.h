@@ -29,7 +29,7 @@ struct capture_program {
  */
 struct capture_ops {
 	const struct capture_program *programs; /* ends with one without a name */
-	uint32_t first_record, last_record; /* its range of gc_header.type */
+	uint32_t first_record, last_record;	/* its range of gc_header.type */
 	bool ends_at_fork; /* a forked child has none of it, whatever its memory holds */
 
 	/* The state, closed by @close; NULL when memory is out. */
@@ -118,8 +118,8 @@ void trace_put_stall(struct trace *trace, struct stall *stall);
 void trace_put_phase(struct trace *trace, struct phase *phase);
 
 /* Pauses that a probe saw begin and that have been running for @least_ns. Returns how many, at most @max. */
-size_t trace_open_slots(const struct trace *trace, uint64_t least_ns,
-	struct trace_open_pause *ret, size_t max);
+size_t trace_open_slots(const struct trace *trace, uint64_t least_ns, struct trace_open_pause *ret,
+	size_t max);
 
 /* So much has been lost by @cause so far; 0 is nothing. */
 void trace_note_drop(struct trace *trace, const char *cause, uint64_t count, const char *remedy);

@@ -54,7 +54,8 @@ static bool kernel_has(enum uprobe_way way)
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach_type(way));
 	const struct uprobe_place folder = {.path = "/"};
 	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "gctrace_asks", "GPL", answer_0, 2,
-		&options), r;
+		    &options),
+	    r;
 
 	if (program < 0)
 		return false;

@@ -21,7 +21,7 @@ struct uprobe {
 
 struct uprobe_place {
 	const char *path;
-	uint64_t offset; /* in the file */
+	uint64_t offset;    /* in the file */
 	uint64_t semaphore; /* of a USDT probe, offset in the file; 0: none */
 	uint64_t cookie;
 	bool at_return; /* of the function at @offset; not for a session's program, which sees it anyway */

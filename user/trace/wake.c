@@ -43,8 +43,8 @@ void trace_wake_now(int fd)
 
 void trace_wake_at(struct trace *trace, uint64_t time_ns)
 {
-	const struct itimerspec at = {.it_value = {(time_t)(time_ns / 1000000000),
-					      (long)(time_ns % 1000000000)}};
+	const struct itimerspec at = {
+		.it_value = {(time_t)(time_ns / 1000000000), (long)(time_ns % 1000000000)}};
 
 	if (trace->due_ns && trace->due_ns <= time_ns)
 		return;

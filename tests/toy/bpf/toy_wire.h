@@ -9,7 +9,7 @@
 
 /* The toy's books, as they lie in its memory: toy.c. */
 struct gc_toy_heap {
-	__u64 minor, major; /* collections, the one that ends included */
+	__u64 minor, major;   /* collections, the one that ends included */
 	__u64 mark_ns, swept; /* of that one; swept: bytes */
 	__u64 collecting;
 };

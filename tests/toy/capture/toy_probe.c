@@ -34,8 +34,8 @@ static bool match(const struct elf_file *file)
 	return !elf_file_symbol(file, "toy_heap", true, &symbol);
 }
 
-static int add_site(const struct elf_file *file, const char *function, const char *program, bool ends,
-	struct probe_plan *plan, struct err *err)
+static int add_site(const struct elf_file *file, const char *function, const char *program,
+	bool ends, struct probe_plan *plan, struct err *err)
 {
 	struct probe_site *site = &plan->sites[plan->site_count++];
 	struct elf_symbol symbol;
@@ -71,7 +71,8 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 static int books(pid_t pid, uint64_t bias, const struct probe_plan *plan, struct probe_books *ret)
 {
 	struct gc_toy_heap heap;
-	int r = mem_read(pid, bias + ((const struct toy_plan *)plan->own)->heap, &heap, sizeof(heap));
+	int r = mem_read(pid, bias + ((const struct toy_plan *)plan->own)->heap, &heap,
+		sizeof(heap));
 
 	if (r)
 		return r;

@@ -28,7 +28,8 @@ static void tell_facts(const struct gc_toy_pause *wire, struct pause *ret)
 	const struct gc_toy_heap *heap = &wire->heap;
 
 	ret->flags |= PAUSE_HAS_FACTS | (wire->major ? PAUSE_FULL : 0);
-	ret->facts[TOY_MARK] = heap->mark_ns <= pause_duration(ret) ? (int64_t)heap->mark_ns : UNKNOWN;
+	ret->facts[TOY_MARK] =
+		heap->mark_ns <= pause_duration(ret) ? (int64_t)heap->mark_ns : UNKNOWN;
 	ret->facts[TOY_SWEPT] = heap->swept <= INT64_MAX ? (int64_t)heap->swept : UNKNOWN;
 }
 
@@ -49,7 +50,8 @@ static int on_record(void *state, const void *bytes, size_t size)
 		return -EBADMSG;
 	trace_saw_pause(trace, process, wire->image, 0, wire->start_ns);
 	runtime->missed += books_pause(trace_books(trace), process, BOOKS_PROCESS, wire->major,
-		&(struct books_counts){probe_toy.counters, (const uint64_t[]){wire->heap.minor, wire->heap.major}});
+		&(struct books_counts){probe_toy.counters,
+			(const uint64_t[]){wire->heap.minor, wire->heap.major}});
 	pause = (struct pause){
 		.start_ns = wire->start_ns,
 		.end_ns = wire->header.time_ns,

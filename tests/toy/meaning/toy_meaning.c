@@ -30,7 +30,8 @@ static void judge(const struct strtab *strings, struct pause *pause)
 {
 	/* One that was not seen to end has no facts, and nothing says what it was for. */
 	pause->class = &classes[!(pause->flags & PAUSE_HAS_FACTS) ? NEITHER
-			: pause->flags & PAUSE_FULL ? MAJOR : MINOR];
+				: pause->flags & PAUSE_FULL	  ? MAJOR
+								  : MINOR];
 	pause->collects = 1;
 	pause->at_exit = false;
 }

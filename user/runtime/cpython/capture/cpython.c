@@ -17,7 +17,8 @@
 
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
-static const char *const tiers[] = {"symbol", "debugfile", "usdt", "call-target", "watchpoint", NULL};
+static const char *const tiers[] = {
+	"symbol", "debugfile", "usdt", "call-target", "watchpoint", NULL};
 
 static const char *const commands[] = {"python3", "python", NULL};
 
@@ -33,7 +34,7 @@ static bool match(const struct elf_file *file)
 	struct elf_symbol symbol;
 
 	return !elf_file_symbol(file, "_PyRuntime", true, &symbol) &&
-		!elf_file_symbol(file, "PyGC_Collect", true, &symbol);
+	       !elf_file_symbol(file, "PyGC_Collect", true, &symbol);
 }
 
 /* Py_Version is exported from 3.11 on; before, the first version of an exported name tells. */
@@ -222,7 +223,8 @@ static int plan_call_target(const struct elf_file *file, int minor, struct probe
 	tstate_by_argument(&cpython_plan(plan)->layout, minor);
 	if (minor <= 12)
 		cpython_find_callers(file, &vaddr, 1, &cpython_plan(plan)->layout);
-	return cpython_add_collector(file, vaddr, "the function that PyGC_Collect calls", plan, err);
+	return cpython_add_collector(file, vaddr, "the function that PyGC_Collect calls", plan,
+		err);
 }
 
 static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor,

@@ -13,7 +13,7 @@
 
 struct callers {
 	uint64_t manual[GC_MAX_CALLERS], first, last;
-	size_t count; /* of manual; more than there is room for: not known */
+	size_t count;	     /* of manual; more than there is room for: not known */
 	bool public, method; /* both ways to collect by hand are among them */
 	bool shutdown;
 };

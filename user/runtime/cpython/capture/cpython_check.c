@@ -16,13 +16,14 @@
 /* GC_HEADs of the two older generations: only a collection changes them. */
 static bool is_list(pid_t pid, uint64_t head)
 {
-	const uint64_t flags = 3; /* in the low bits of _gc_prev; Debian's 3.13 packs heads by 4 bytes */
+	const uint64_t flags =
+		3; /* in the low bits of _gc_prev; Debian's 3.13 packs heads by 4 bytes */
 	uint64_t links[2], before = 0, after = 0;
 
 	return !mem_read(pid, head, links, sizeof(links)) && !(links[0] & flags) &&
-		!mem_read(pid, links[0] + 8, &before, sizeof(before)) &&
-		!mem_read(pid, links[1] & ~flags, &after, sizeof(after)) &&
-		(before & ~flags) == head && (after & ~flags) == head;
+	       !mem_read(pid, links[0] + 8, &before, sizeof(before)) &&
+	       !mem_read(pid, links[1] & ~flags, &after, sizeof(after)) &&
+	       (before & ~flags) == head && (after & ~flags) == head;
 }
 
 /* Each is {GC_HEAD head; int threshold, count}, and gc_counts where the first threshold is. */
@@ -83,7 +84,8 @@ int cpython_fits(pid_t pid, uint64_t bias, const struct probe_plan *plan)
 	if (mem_read(pid, runtime + layout->runtime_head, &head, sizeof(head)) || !head)
 		return -EAGAIN; /* not initialised yet, or gone */
 	main = cpython_main_interpreter(pid, runtime, layout);
-	if (!main || mem_read(pid, main + cpython_plan(plan)->interp_id, &number, sizeof(number)) || number)
+	if (!main || mem_read(pid, main + cpython_plan(plan)->interp_id, &number, sizeof(number)) ||
+		number)
 		return -EPROTO;
 	/* It runs on meanwhile: what was torn once is whole the next time. */
 	for (int i = 0; i < TRIES && r == -EPROTO; i++) {

@@ -12,7 +12,7 @@
 #include "elf_returns.h"
 #include "log.h"
 
-#define ENDS_MAX 8
+#define ENDS_MAX  8
 #define ENDS_TOLD 4 /* in the detail */
 
 struct places {
@@ -25,8 +25,8 @@ bool cpython_enters_idle(int minor)
 	return minor >= 13;
 }
 
-__attribute__((format(printf, 2, 3))) static void tell(struct probe_plan *plan,
-	const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void tell(struct probe_plan *plan, const char *format,
+	...)
 {
 	size_t used = strlen(plan->detail);
 	va_list args;
@@ -81,8 +81,8 @@ static int find_places(const struct elf_file *file, uint64_t vaddr, const struct
 	struct places *ret, struct err *err)
 {
 	ret->count = counts_elsewhere(plan)
-		? err_set(err, ENOTSUP, "its counters are moved by other functions")
-		: elf_ends_find(file, vaddr, ret->vaddrs, ENDS_MAX, err);
+			     ? err_set(err, ENOTSUP, "its counters are moved by other functions")
+			     : elf_ends_find(file, vaddr, ret->vaddrs, ENDS_MAX, err);
 	return ret->count < 0 ? ret->count : 0;
 }
 
@@ -96,7 +96,7 @@ static bool is_last_call(const struct elf_file *file, const struct elf_call *cal
 	if (nofail->kind == ELF_VALUE_CONSTANT && nofail->value == 1)
 		return true;
 	return !elf_file_symbol(file, "_PyGC_CollectNoFail", true, &symbol) &&
-		!elf_code_bounds(file, call->vaddr, &start, &end) && start == symbol.vaddr;
+	       !elf_code_bounds(file, call->vaddr, &start, &end) && start == symbol.vaddr;
 }
 
 /* A single-stepped place costs too much, except where a process passes it only as it exits. */
@@ -137,7 +137,8 @@ static int choose_ends(const struct elf_file *file, uint64_t vaddr, const char *
 		tell(plan, "; ends after its %d calls", ret->count);
 		return 0;
 	}
-	log_debug("%s has no place for a probe where it ends (%s), nor where its callers go on (%s)",
+	log_debug(
+		"%s has no place for a probe where it ends (%s), nor where its callers go on (%s)",
 		name, within.text, behind.text);
 	tell(plan, "; ends at its return");
 	return 0;
@@ -163,6 +164,7 @@ int cpython_add_collector(const struct elf_file *file, uint64_t vaddr, const cha
 		r = add_site(file, place, places.count ? SITE_BEGIN : SITE_FUNCTION, plan, err);
 	for (int i = 0; !r && i < places.count; i++)
 		r = add_site(file, places.vaddrs[i], SITE_PLACE, plan, err);
-	cpython_plan(plan)->layout.idle_source = cpython_enters_idle(cpython_plan(plan)->minor) ? GC_IDLE_STATE : GC_IDLE_NONE;
+	cpython_plan(plan)->layout.idle_source =
+		cpython_enters_idle(cpython_plan(plan)->minor) ? GC_IDLE_STATE : GC_IDLE_NONE;
 	return r;
 }

@@ -10,10 +10,10 @@ _Static_assert(sizeof(struct event_frame) == sizeof(struct gc_frame), "frames ar
 _Static_assert(offsetof(struct event_frame, lasti) == offsetof(struct gc_frame, lasti),
 	"frames are used in place");
 _Static_assert(EVENT_BROKEN_STACK == GC_PAUSE_BROKEN_STACK && EVENT_NO_BOOKS == GC_PAUSE_NO_BOOKS &&
-		EVENT_TRUNCATED == GC_PAUSE_TRUNCATED && EVENT_NESTED == GC_PAUSE_NESTED &&
-		EVENT_SLEPT == GC_PAUSE_SLEPT && EVENT_HEAP == GC_PAUSE_HEAP &&
-		EVENT_RSS == GC_PAUSE_RSS && EVENT_WAITED == GC_PAUSE_WAITED &&
-		EVENT_LEFT == GC_PAUSE_UNFINISHED,
+		       EVENT_TRUNCATED == GC_PAUSE_TRUNCATED && EVENT_NESTED == GC_PAUSE_NESTED &&
+		       EVENT_SLEPT == GC_PAUSE_SLEPT && EVENT_HEAP == GC_PAUSE_HEAP &&
+		       EVENT_RSS == GC_PAUSE_RSS && EVENT_WAITED == GC_PAUSE_WAITED &&
+		       EVENT_LEFT == GC_PAUSE_UNFINISHED,
 	"flags are passed through");
 
 /* What the kernel measured must make sense; of what the target wrote, only what does is kept. */

@@ -52,7 +52,7 @@ struct cpython_event {
 			uint64_t heap_objects, heap_pending; /* with EVENT_HEAP */
 			uint64_t rss_start, rss_end;	     /* with EVENT_RSS; bytes */
 			uint64_t waited_ns;		     /* with EVENT_WAITED */
-			const struct event_frame *frames; /* innermost first */
+			const struct event_frame *frames;    /* innermost first */
 			size_t frame_count;
 		} pause;
 		struct {

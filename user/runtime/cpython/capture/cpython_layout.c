@@ -34,10 +34,9 @@ static const struct gc_layout layouts[] = {
 		.runtime_finalizing = 16},
 	[11] = {COMMON, GC_STATE, .tstate_cframe = 56, .cframe_frame = 8, .tstate_thread = 152,
 		.interp_gc = 648, .runtime_current = 576, .runtime_head = 40,
-		.runtime_finalizing = 24, .frame_code = 32, .frame_previous = 48,
-		.frame_lasti = 56, .frame_owner = 69, .code_first_line = 72, .code_file = 112,
-		.code_name = 128, .code_table = 136, .code_adaptive = 184, .text_ascii = 48,
-		.text_compact = 72},
+		.runtime_finalizing = 24, .frame_code = 32, .frame_previous = 48, .frame_lasti = 56,
+		.frame_owner = 69, .code_first_line = 72, .code_file = 112, .code_name = 128,
+		.code_table = 136, .code_adaptive = 184, .text_ascii = 48, .text_compact = 72},
 	[12] = {COMMON, GC_STATE, .tstate_cframe = 56, .cframe_frame = 0, .tstate_thread = 136,
 		.interp_gc = 112, .interp_gil = 384, .interp_next = 0, .runtime_head = 40,
 		.runtime_finalizing = 24, .frame_code = 0, .frame_previous = 8, .frame_lasti = 56,
@@ -95,7 +94,7 @@ static const struct debug_positions positions[] = {
 		736, 760},
 };
 
-#define DEBUG_OFFSETS_BYTES 768
+#define DEBUG_OFFSETS_BYTES   768
 #define BYTES_READ_OF_A_FRAME 128
 #define BYTES_READ_OF_CODE    168
 
@@ -220,8 +219,14 @@ void cpython_layout(const struct elf_file *file, int minor, const struct elf_sym
 
 uint32_t cpython_interp_id(int minor)
 {
-	static const uint16_t id[] = {[8] = 16, [9] = 24, [10] = 24, [11] = 48, [12] = 8,
-		[13] = 7272, [14] = 7280, [15] = 7272};
+	static const uint16_t id[] = {[8] = 16,
+		[9] = 24,
+		[10] = 24,
+		[11] = 48,
+		[12] = 8,
+		[13] = 7272,
+		[14] = 7280,
+		[15] = 7272};
 
 	return id[minor];
 }

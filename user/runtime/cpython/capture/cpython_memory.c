@@ -60,8 +60,7 @@ static int read_inline(pid_t pid, uint64_t gc, const struct gc_layout *layout, u
 	return 0;
 }
 
-int cpython_books(pid_t pid, uint64_t bias, const struct probe_plan *plan,
-	struct probe_books *ret)
+int cpython_books(pid_t pid, uint64_t bias, const struct probe_plan *plan, struct probe_books *ret)
 {
 	const struct gc_layout *layout = &cpython_plan(plan)->layout;
 	uint64_t runtime = layout->runtime_address + bias, gc;
@@ -71,12 +70,12 @@ int cpython_books(pid_t pid, uint64_t bias, const struct probe_plan *plan,
 
 	if (!books.owner)
 		return -EFAULT;
-	gc = layout->runtime_gc ? runtime + layout->runtime_gc
-				: books.owner + layout->interp_gc;
+	gc = layout->runtime_gc ? runtime + layout->runtime_gc : books.owner + layout->interp_gc;
 	r = mem_read(pid, gc + layout->gc_collecting, &collecting, sizeof(collecting));
 	if (!r)
-		r = layout->stats_kind == GC_STATS_RINGS ? read_rings(pid, gc, layout, books.counts)
-							 : read_inline(pid, gc, layout, books.counts);
+		r = layout->stats_kind == GC_STATS_RINGS
+			    ? read_rings(pid, gc, layout, books.counts)
+			    : read_inline(pid, gc, layout, books.counts);
 	if (r)
 		return r;
 	books.collecting = collecting;

@@ -19,5 +19,4 @@ uint64_t cpython_main_interpreter(pid_t pid, uint64_t runtime, const struct gc_l
 int cpython_fits(pid_t pid, uint64_t bias, const struct probe_plan *plan);
 
 /* See probe_books(). */
-int cpython_books(pid_t pid, uint64_t bias, const struct probe_plan *plan,
-	struct probe_books *ret);
+int cpython_books(pid_t pid, uint64_t bias, const struct probe_plan *plan, struct probe_books *ret);

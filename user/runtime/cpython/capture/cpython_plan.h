@@ -9,8 +9,8 @@ enum cpython_site {
 	SITE_FUNCTION, /* begin at its entry, end at its return */
 	SITE_BEGIN,    /* one place, the begin */
 	SITE_END,
-	SITE_PLACE,    /* an end within the function, maybe one of several: elf_ends.h */
-	SITE_WATCH,    /* writes to an address */
+	SITE_PLACE, /* an end within the function, maybe one of several: elf_ends.h */
+	SITE_WATCH, /* writes to an address */
 };
 
 struct cpython_plan {

@@ -110,7 +110,8 @@ static int32_t number_of(struct session *session, uint32_t process,
 		if (known->process == process && known->address == address)
 			return known->number;
 	}
-	if (mem_read((pid_t)event->pid, address + cpython_plan(plan)->interp_id, &number, sizeof(number)) ||
+	if (mem_read((pid_t)event->pid, address + cpython_plan(plan)->interp_id, &number,
+		    sizeof(number)) ||
 		number < 0 || number > INT32_MAX)
 		return UNKNOWN; /* gone: asked again next time */
 	known = vec_add(&session->interpreters);
@@ -163,9 +164,9 @@ static uint32_t pause_cause(uint32_t cause)
 static uint32_t pause_flags(uint32_t flags)
 {
 	return (flags & EVENT_SLEPT ? PAUSE_SLEPT : 0) |
-		(flags & EVENT_NESTED ? PAUSE_NESTED_CALL : 0) |
-		(flags & EVENT_TRUNCATED ? PAUSE_TRUNCATED : 0) |
-		(flags & EVENT_LEFT ? PAUSE_UNFINISHED : 0);
+	       (flags & EVENT_NESTED ? PAUSE_NESTED_CALL : 0) |
+	       (flags & EVENT_TRUNCATED ? PAUSE_TRUNCATED : 0) |
+	       (flags & EVENT_LEFT ? PAUSE_UNFINISHED : 0);
 }
 
 /* @value if the pause's record holds it. */
@@ -215,7 +216,8 @@ static int on_pause(struct session *session, const struct cpython_event *event)
 	trace_saw_pause(trace, process, event->pause.image, owner, event->pause.start_ns);
 	pause = read_pause(session, event, process, runtime->id);
 	if (!(event->pause.flags & EVENT_NO_BOOKS) && pause.generation >= 0)
-		runtime->missed += books_pause(trace_books(trace), process, owner, (unsigned int)pause.generation,
+		runtime->missed += books_pause(trace_books(trace), process, owner,
+			(unsigned int)pause.generation,
 			&(struct books_counts){cpython_counters, event->pause.collections});
 	trace_put_pause(trace, &pause);
 	return 0;
@@ -229,7 +231,8 @@ static int on_code(struct session *session, const struct cpython_event *event)
 	if (event->type == EVENT_CODE && !plan)
 		return -EBADMSG;
 	return python_codes_add(session->codes, event, plan ? cpython_plan(plan)->minor : 0)
-		? -EBADMSG : 0;
+		       ? -EBADMSG
+		       : 0;
 }
 
 static int on_record(void *state, const void *bytes, size_t size)

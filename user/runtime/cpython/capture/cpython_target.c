@@ -72,8 +72,8 @@ static bool is_constant(const struct elf_argument *argument, uint64_t value)
 }
 
 /* 3.13 and later: collector(tstate, 2, manual), written out in PyGC_Collect. */
-static void find_by_reason(
-	const struct elf_file *file, const struct body *outer, struct answer *answer)
+static void find_by_reason(const struct elf_file *file, const struct body *outer,
+	struct answer *answer)
 {
 	for (int i = 0; i < outer->count; i++) {
 		const struct elf_call *call = &outer->calls[i];
@@ -109,8 +109,8 @@ static bool passes(const struct elf_file *file, const struct body *body, const c
  * A clone without the last argument (another compiler's constprop) does not match: it would not
  * see every collection.
  */
-static void find_by_signature(
-	const struct elf_file *file, const struct body *body, bool full, struct answer *answer)
+static void find_by_signature(const struct elf_file *file, const struct body *body, bool full,
+	struct answer *answer)
 {
 	if (!passes(file, body, "start") || !passes(file, body, "stop"))
 		return;
@@ -125,8 +125,8 @@ static void find_by_signature(
 	}
 }
 
-static void find_with_callbacks(
-	const struct elf_file *file, const struct body *outer, struct answer *answer)
+static void find_with_callbacks(const struct elf_file *file, const struct body *outer,
+	struct answer *answer)
 {
 	struct body inner;
 
@@ -141,8 +141,8 @@ static void find_with_callbacks(
 	}
 }
 
-int cpython_find_target(
-	const struct elf_file *file, int minor, uint64_t *ret_vaddr, struct err *err)
+int cpython_find_target(const struct elf_file *file, int minor, uint64_t *ret_vaddr,
+	struct err *err)
 {
 	struct answer answer = {};
 	struct elf_symbol symbol;

@@ -11,5 +11,5 @@
  * exported PyGC_Collect. 0; -ENOENT when no function, or more than one, fits; -ENOTSUP for 3.8,
  * where only one of the collector's two clones could be found.
  */
-int cpython_find_target(
-	const struct elf_file *file, int minor, uint64_t *ret_vaddr, struct err *err);
+int cpython_find_target(const struct elf_file *file, int minor, uint64_t *ret_vaddr,
+	struct err *err);

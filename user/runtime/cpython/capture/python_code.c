@@ -37,8 +37,8 @@ struct generation {
 /* A code object that is met again moves from the one generation into the other: it is found in one of them. */
 struct python_codes {
 	struct generation now, before;
-	struct u64map frames; /* mix of id and lasti → frame of the stack table */
-	uint32_t frames_of;   /* stack_table.generation of these */
+	struct u64map frames;	   /* mix of id and lasti → frame of the stack table */
+	uint32_t frames_of;	   /* stack_table.generation of these */
 	VEC(struct table) pending; /* a handful: one for each process that is sending */
 };
 
@@ -75,7 +75,7 @@ bool python_codes_are_many(const struct python_codes *codes)
 	const struct generation *now = &codes->now;
 
 	return now->codes.count >= CODES_MOST || now->table_bytes >= BYTES_MOST ||
-		strtab_bytes(now->texts) >= BYTES_MOST;
+	       strtab_bytes(now->texts) >= BYTES_MOST;
 }
 
 void python_codes_turn(struct python_codes *codes)
@@ -124,7 +124,8 @@ static int add_piece(struct python_codes *codes, const struct cpython_event *eve
 	uint8_t *grown;
 
 	if (!table) {
-		if (codes->pending.count >= PENDING_MOST) /* their code objects were lost with a full ring */
+		if (codes->pending.count >=
+			PENDING_MOST) /* their code objects were lost with a full ring */
 			drop_pending(codes, codes->pending.items);
 		table = vec_add(&codes->pending);
 		if (!table)
@@ -145,7 +146,8 @@ static int add_piece(struct python_codes *codes, const struct cpython_event *eve
 }
 
 /* Gives the complete table to @code, and forgets it in any case. */
-static void take_table(struct python_codes *codes, const struct cpython_event *event, struct code *code)
+static void take_table(struct python_codes *codes, const struct cpython_event *event,
+	struct code *code)
 {
 	struct table *table = find_pending(codes, event->code.id);
 

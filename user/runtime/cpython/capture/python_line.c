@@ -75,7 +75,7 @@ static bool read_location(const uint8_t *table, size_t size, size_t *at, unsigne
 	if (form == 13) /* no columns */
 		return true;
 	return read_varint(table, size, at, &ignored) && read_varint(table, size, at, &ignored) &&
-		read_varint(table, size, at, &ignored);
+	       read_varint(table, size, at, &ignored);
 }
 
 /* 3.11+: entries of a form, a length in 2-byte units, and a body. */

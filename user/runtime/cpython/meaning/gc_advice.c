@@ -29,8 +29,8 @@ static int add(void *state, const struct advice_pause *pause)
 
 static int advise(struct advising *advising)
 {
-	static int (*const advisers[])(struct advising *) = {advise_remove, advise_freeze, advise_threshold,
-		advise_manual, advise_disable, advise_cycles};
+	static int (*const advisers[])(struct advising *) = {advise_remove, advise_freeze,
+		advise_threshold, advise_manual, advise_disable, advise_cycles};
 	struct gc_state *state = advising->state;
 	int r;
 
@@ -45,7 +45,8 @@ static int advise(struct advising *advising)
 static const char *blind(const struct advising *advising, const char **ret_title)
 {
 	return gc_facts(advising)->incremental
-		? "this Python collects in increments, for which gctrace has no model" : NULL;
+		       ? "this Python collects in increments, for which gctrace has no model"
+		       : NULL;
 }
 
 const struct runtime_advice gc_adviser = {

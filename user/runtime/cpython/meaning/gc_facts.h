@@ -31,13 +31,13 @@ struct gc_sum {
 
 struct gc_facts {
 	const struct advice_subject *of;
-	struct gc_sum automatic[3];  /* by generation */
-	struct gc_sum manual;	     /* of any generation */
+	struct gc_sum automatic[3]; /* by generation */
+	struct gc_sum manual;	    /* of any generation */
 	VEC(struct gc_event) events;
 	uint64_t shrunk_bytes,
 		shrunk_objects; /* by how much full collections lowered RSS, and their yield */
-	int minor;   /* of Python 3: 11; 0 if not known */
-	bool incremental; /* 3.14.0 – 3.14.4 collect otherwise: the model does not hold */
+	int minor;		/* of Python 3: 11; 0 if not known */
+	bool incremental;	/* 3.14.0 – 3.14.4 collect otherwise: the model does not hold */
 };
 
 /* Adds a pause to a zeroed one. 0 or -ENOMEM. */

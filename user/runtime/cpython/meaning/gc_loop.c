@@ -14,7 +14,7 @@
 #define GARBAGE_PART	0.2	 /* of the heap: as much garbage may be alive */
 #define GARBAGE_LEAST	100000.0 /* objects; so much may be in any case */
 #define RSS_PART	0.1	 /* of resident memory, where the garbage's size is known */
-#define COLDER		1.5	 /* a rare collection finds its objects out of cache: the most it may cost more */
+#define COLDER		1.5 /* a rare collection finds its objects out of cache: the most it may cost more */
 #define MOST_STEPS	10000.0
 #define NEXT_TO_NOTHING 100.0 /* objects that a manual collection frees */
 #define FULL_AFTER	121.0 /* young collections, at least, before a full one */
@@ -45,7 +45,8 @@ static double garbage_bytes(const struct gc_facts *facts)
 static double resident_bytes(const struct gc_facts *facts)
 {
 	return facts->of->track->steps.items[facts->of->track->steps.count / 2].rss_bytes > 0
-		       ? (double)facts->of->track->steps.items[facts->of->track->steps.count / 2].rss_bytes
+		       ? (double)facts->of->track->steps.items[facts->of->track->steps.count / 2]
+				 .rss_bytes
 		       : 0;
 }
 
@@ -72,8 +73,8 @@ static double choose_every(const struct advising *advising)
 	return fmax(fmin(wanted, most), 1);
 }
 
-static void say_manual(
-	struct advising *advising, struct advice *advice, const struct gc_outcome *outcome)
+static void say_manual(struct advising *advising, struct advice *advice,
+	const struct gc_outcome *outcome)
 {
 	double bytes = garbage_bytes(gc_facts(advising));
 
@@ -100,7 +101,8 @@ static void say_manual(
 		APPEND_TO(advice->risk, ", some %s by what full collections gave back",
 			DESCRIBE_BYTES(bytes * (double)advice->grows_objects));
 	else
-		APPEND_TO(advice->risk, "; how many bytes that is, the recording does not say: watch memory");
+		APPEND_TO(advice->risk,
+			"; how many bytes that is, the recording does not say: watch memory");
 }
 
 int advise_manual(struct advising *advising)
@@ -112,7 +114,8 @@ int advise_manual(struct advising *advising)
 	struct advice *advice;
 	int r;
 
-	if (!model->known || !model->garbage_known || !facts->of->steps || model->garbage_in_all < 1)
+	if (!model->known || !model->garbage_known || !facts->of->steps ||
+		model->garbage_in_all < 1)
 		return 0;
 	every = choose_every(advising);
 	if (every < 2)
@@ -125,7 +128,8 @@ int advise_manual(struct advising *advising)
 	if (!advice)
 		return r;
 	advice->every = (uint64_t)every;
-	advice->grows_objects = stats_count(model->garbage_in_all / (double)facts->of->steps * every);
+	advice->grows_objects =
+		stats_count(model->garbage_in_all / (double)facts->of->steps * every);
 	if (bytes > 0)
 		advice->grows_bytes = stats_count(bytes * (double)advice->grows_objects);
 	advice->step_max_after_ns = stats_whole(outcome.max_ns);
@@ -208,8 +212,8 @@ static void find_lines(const struct gc_facts *facts, struct manual_lines *lines)
 		if (overlap_ns > line->max_ns)
 			line->max_ns = overlap_ns;
 		line->collected_known &= event->collected >= 0;
-		stats_add(
-			&line->collected, (uint64_t)(event->collected > 0 ? event->collected : 0));
+		stats_add(&line->collected,
+			(uint64_t)(event->collected > 0 ? event->collected : 0));
 	}
 }
 
@@ -225,8 +229,8 @@ static double automatic_instead(const struct advising *advising, const struct ma
 	       gc_model(advising)->near_ns * (double)line->collected;
 }
 
-static void say_remove(
-	struct advising *advising, const struct manual_line *line, struct advice *advice)
+static void say_remove(struct advising *advising, const struct manual_line *line,
+	struct advice *advice)
 {
 	const char *where = DESCRIBE_FRAME(advising->attribution->stacks, line->frame);
 
@@ -304,8 +308,8 @@ int advise_cycles(struct advising *advising)
 
 	if (!model->known || per_step < MUCH_GARBAGE)
 		return 0;
-	advice = advice_add(
-		advising, ADVICE_CYCLES, freeing, freeing / 2, (double)facts->of->overlap_ns, &r);
+	advice = advice_add(advising, ADVICE_CYCLES, freeing, freeing / 2,
+		(double)facts->of->overlap_ns, &r);
 	if (!advice)
 		return r;
 	advice->trigger = where_noticed(attribution);

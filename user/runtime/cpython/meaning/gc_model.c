@@ -285,8 +285,8 @@ static double staying_at(const struct gc_model *model, const struct gc_facts *fa
 }
 
 /* How many @event promoted. */
-static double gain(
-	const struct gc_model *model, const struct gc_event *event, const struct gc_event *next)
+static double gain(const struct gc_model *model, const struct gc_event *event,
+	const struct gc_event *next)
 {
 	if (!next || next->heap != event->heap || next->pending < event->pending)
 		return model->promoted;
@@ -298,8 +298,8 @@ static void imagine_event(const struct gc_model *model, struct imagined *state, 
 	const struct gc_event *event, const struct gc_event *next, struct gc_outcome *outcome)
 {
 	if (event->generation == 2 && event->manual) {
-		imagine_full(
-			model, state, alive, collected_of(event), (double)event->weight, outcome);
+		imagine_full(model, state, alive, collected_of(event), (double)event->weight,
+			outcome);
 		state->heap = alive;
 		return;
 	}
@@ -341,8 +341,8 @@ struct gc_outcome gc_model_freeze(const struct gc_model *model, const struct gc_
 	return outcome;
 }
 
-struct gc_outcome gc_model_manual(
-	const struct gc_model *model, const struct gc_facts *facts, double every)
+struct gc_outcome gc_model_manual(const struct gc_model *model, const struct gc_facts *facts,
+	double every)
 {
 	double per_step = model->garbage_in_all / (double)facts->of->steps;
 	double garbage = per_step * every;
@@ -366,12 +366,12 @@ static double needed_share(const struct gc_model *model, const struct gc_facts *
  * The rest is objects in flight, for which no collection comes if they are fewer than the
  * threshold: the share of them for which that holds.
  */
-static double passing_share(
-	const struct gc_model *model, const struct gc_facts *facts, double factor)
+static double passing_share(const struct gc_model *model, const struct gc_facts *facts,
+	double factor)
 {
 	double per_step = facts->of->steps ? (double)facts->automatic[0].count * model->threshold /
-						 (double)facts->of->steps
-				       : 0;
+						     (double)facts->of->steps
+					   : 0;
 
 	return per_step > 0 ? fmin(1, model->threshold * factor / per_step) : 1;
 }
@@ -387,8 +387,8 @@ double gc_model_kept(const struct gc_model *model, const struct gc_facts *facts,
 	return full > 0 ? fmin(promoted, young / YOUNG_TO_FULL / full) : promoted;
 }
 
-double gc_model_young_saved(
-	const struct gc_model *model, const struct gc_facts *facts, double factor)
+double gc_model_young_saved(const struct gc_model *model, const struct gc_facts *facts,
+	double factor)
 {
 	const struct gc_sum *young = &facts->automatic[0];
 	double mean, fixed, passing;

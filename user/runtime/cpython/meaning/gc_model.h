@@ -55,8 +55,8 @@ struct gc_outcome gc_model_freeze(const struct gc_model *model, const struct gc_
 	double replaced, double garbage_ns);
 
 /* One full collection every @every steps, nothing else. */
-struct gc_outcome gc_model_manual(
-	const struct gc_model *model, const struct gc_facts *facts, double every);
+struct gc_outcome gc_model_manual(const struct gc_model *model, const struct gc_facts *facts,
+	double every);
 
 /*
  * The share of full collections that is left when the threshold of generation 0 is @factor times as
@@ -67,5 +67,5 @@ double gc_model_kept(const struct gc_model *model, const struct gc_facts *facts,
 /*
  * Of the cost of generations 0 and 1, the share that a threshold @factor times as high would save.
  */
-double gc_model_young_saved(
-	const struct gc_model *model, const struct gc_facts *facts, double factor);
+double gc_model_young_saved(const struct gc_model *model, const struct gc_facts *facts,
+	double factor);

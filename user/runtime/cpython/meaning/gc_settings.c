@@ -64,8 +64,7 @@ static int freeze_blindly(struct advising *advising, double full_ns)
 	advice->step_max_after_ns = stats_whole(longest_young(gc_facts(advising)));
 	say_freeze(advice);
 	advice_say_fall(advising, advice);
-	APPEND_TO(advice->estimate,
-		"; a guess: the recording does not say how many objects stay");
+	APPEND_TO(advice->estimate, "; a guess: the recording does not say how many objects stay");
 	snprintf(advice->risk, sizeof(advice->risk),
 		"small: of what exists at that moment, cycles that are dropped later stay in "
 		"memory");
@@ -163,8 +162,8 @@ int advise_threshold(struct advising *advising)
 	if (!advice)
 		return r;
 	if (model->garbage_known)
-		advice->grows_objects = stats_count(fmin(
-			model->garbage_in_all, YOUNG_ROUNDS * (to - fmin(to, model->threshold))));
+		advice->grows_objects = stats_count(fmin(model->garbage_in_all,
+			YOUNG_ROUNDS * (to - fmin(to, model->threshold))));
 	advice->step_max_after_ns = facts->of->max_ns;
 	snprintf(advice->title, sizeof(advice->title), "Collect less often: raise the threshold");
 	snprintf(advice->line, sizeof(advice->line), "gc.set_threshold(%.0f, 10, 10)", to);

@@ -36,7 +36,7 @@ static bool match(const struct elf_file *file)
 	struct elf_symbol symbol;
 
 	return !elf_file_symbol(file, "JNI_CreateJavaVM", false, &symbol) &&
-		!elf_file_symbol(file, "gHotSpotVMStructs", false, &symbol);
+	       !elf_file_symbol(file, "gHotSpotVMStructs", false, &symbol);
 }
 
 /*
@@ -62,7 +62,7 @@ static const struct function {
 		GC_STALL_ALLOCATION, false}, /* 11 */
 	{"_ZN15ShenandoahPacer14pace_for_allocEm", SITE_WAIT, GC_STALL_PACING, false},
 	{"_ZN8GCLocker17stall_until_clearEv", SITE_WAIT, GC_STALL_LOCKER, false}, /* 11 to 21 */
-	{"_ZN8GCLocker5blockEv", SITE_WAIT, GC_STALL_LOCKER, false},		   /* 25: the collector's */
+	{"_ZN8GCLocker5blockEv", SITE_WAIT, GC_STALL_LOCKER, false}, /* 25: the collector's */
 	{"_ZN8GCLocker10enter_slowEP10JavaThread", SITE_WAIT, GC_STALL_LOCKER, false},
 	{"_ZN17ConcurrentGCTimer28register_gc_concurrent_startE*", SITE_PHASE_BEGIN, 0, false},
 	{"_ZN17ConcurrentGCTimer26register_gc_concurrent_endE*", SITE_PHASE_END, 0, false},
@@ -308,7 +308,8 @@ static int plan_usdt(const struct elf_file *file, struct probe_plan *plan, struc
 	if (!elf_usdt_find(file, "hs_private", "safepoint__begin", &begin, 1))
 		return err_set(err, ENOENT, "no USDT probe hs_private:safepoint__begin");
 	if (elf_code_bounds(file, begin.vaddr, &start, &end) || begin.vaddr - start > 4)
-		return err_set(err, ENOENT, "the USDT probes lie inside of their functions (JDK 11)");
+		return err_set(err, ENOENT,
+			"the USDT probes lie inside of their functions (JDK 11)");
 	add_explicit(plan, file);
 	if (!add_usdt(file, "hs_private", "safepoint__end", SITE_SAFEPOINT_END, plan))
 		return err_set(err, ENOENT, "no USDT probe hs_private:safepoint__end");
@@ -336,10 +337,12 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, const str
 		if (plan->site_count == GC_MAX_SITES)
 			return err_set(err, E2BIG, "more than %d probes", GC_MAX_SITES);
 		plan->sites[plan->site_count++] = (struct probe_site){.kind = SITE_PERF_WATCH,
-			.address = addresses[i], .cookie = GC_COOKIE_OF(GC_PERF_BEGIN + i)};
+			.address = addresses[i],
+			.cookie = GC_COOKIE_OF(GC_PERF_BEGIN + i)};
 	}
 	plan->per_process = true;
-	describe(plan, "writes of the VM Thread to sun.rt.safepoints, .safepointSyncTime, .safepointTime");
+	describe(plan,
+		"writes of the VM Thread to sun.rt.safepoints, .safepointSyncTime, .safepointTime");
 	return 0;
 }
 

@@ -47,13 +47,15 @@ static uint32_t name_stack(struct jvms *jvms, struct jvm_instance *instance,
 		trace_stack_table(jvms->trace), &jvms->unnamed_frames);
 }
 
-static uint64_t unloaded_then(const struct jvm_instance *instance, const struct hotspot_event *event)
+static uint64_t unloaded_then(const struct jvm_instance *instance,
+	const struct hotspot_event *event)
 {
 	const struct jvm_plan *plan = hotspot_plan(instance->hotspot);
 	uint64_t own, shared = 0;
 
 	if (!(event->safepoint.flags & EVENT_SAFEPOINT_PERF) ||
-		jvm_counter(plan, JVM_UNLOADED, event->safepoint.perf, event->safepoint.perf_bytes, &own))
+		jvm_counter(plan, JVM_UNLOADED, event->safepoint.perf, event->safepoint.perf_bytes,
+			&own))
 		return UINT64_MAX;
 	jvm_counter(plan, JVM_SHARED_UNLOADED, event->safepoint.perf, event->safepoint.perf_bytes,
 		&shared);
@@ -79,9 +81,9 @@ static bool begins(const char *text, const char *with)
 static bool is_concurrent_step(const char *operation)
 {
 	static const char *const names[] = {"G1PauseRemark", "G1PauseCleanup", "CGC_Operation",
-		"CMS_", "ZMark", "ZRelocate", "ZVerify", "ZOperation", "XMark", "XRelocate", "XVerify",
-		"XOperation", "ZYoung", "ZOld", "ZFlip", "ShenandoahInit", "ShenandoahFinal",
-		"ShenandoahVerify"};
+		"CMS_", "ZMark", "ZRelocate", "ZVerify", "ZOperation", "XMark", "XRelocate",
+		"XVerify", "XOperation", "ZYoung", "ZOld", "ZFlip", "ShenandoahInit",
+		"ShenandoahFinal", "ShenandoahVerify"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (begins(operation, names[i]))
@@ -102,8 +104,8 @@ static bool is_full(const char *operation)
 /* Operations that may collect, for want of counters. */
 static bool may_collect(const char *operation)
 {
-	static const char *const names[] = {"G1", "GenCollect", "Serial", "ParallelGC", "ParallelCollect",
-		"CollectFor", "Shenandoah", "CMS_", "PSFull"};
+	static const char *const names[] = {"G1", "GenCollect", "Serial", "ParallelGC",
+		"ParallelCollect", "CollectFor", "Shenandoah", "CMS_", "PSFull"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (begins(operation, names[i]))
@@ -140,10 +142,11 @@ static bool is_step(const char *operation, const struct runtime *runtime,
 }
 
 /* Serial, Parallel and G1 sum up their heap before and after each collection: all of it was seen, and no sum. */
-static bool none_by_summaries(const struct hotspot_event *event, const struct runtime *runtime, bool sums_up)
+static bool none_by_summaries(const struct hotspot_event *event, const struct runtime *runtime,
+	bool sums_up)
 {
 	return sums_up && event->safepoint.begin_ns && !event->safepoint.summaries &&
-		counts_collections(runtime);
+	       counts_collections(runtime);
 }
 
 /*
@@ -175,7 +178,8 @@ static void judge(struct pause *pause, const char *operation, const struct hotsp
 	if (begins(operation, "ShenandoahDegenerated"))
 		return;
 	if (counted && !step) {
-		pause->facts[HOTSPOT_YOUNG_COLLECTIONS] = pause->facts[HOTSPOT_FULL_COLLECTIONS] = 0;
+		pause->facts[HOTSPOT_YOUNG_COLLECTIONS] = pause->facts[HOTSPOT_FULL_COLLECTIONS] =
+			0;
 		pause->flags |= PAUSE_NO_COLLECTION;
 		return;
 	}
@@ -183,7 +187,7 @@ static void judge(struct pause *pause, const char *operation, const struct hotsp
 	if (!step && none_by_summaries(event, runtime, sums_up))
 		pause->flags |= PAUSE_NO_COLLECTION;
 	else if (operation[0] && !step && !merges && !may_collect(operation) &&
-		!(counts_collections(runtime) && event->safepoint.summaries))
+		 !(counts_collections(runtime) && event->safepoint.summaries))
 		pause->flags |= PAUSE_NO_COLLECTION;
 }
 
@@ -198,13 +202,14 @@ static bool shares_cause(const char *operation, const struct runtime *runtime)
 	if (!len)
 		return !strcmp(runtime->collector, "Generational ZGC");
 	return operation[0] == 'Z' && len > 3 && !strcmp(operation + len - 3, "Old") &&
-		strcmp(operation, "ZMarkStartYoungAndOld");
+	       strcmp(operation, "ZMarkStartYoungAndOld");
 }
 
 static void take_heap(struct pause *pause, const struct runtime *runtime,
 	const struct hotspot_event *event)
 {
-	if (event->safepoint.summaries < 2 || !pause_collects(pause) || !counts_collections(runtime))
+	if (event->safepoint.summaries < 2 || !pause_collects(pause) ||
+		!counts_collections(runtime))
 		return;
 	pause->facts[HOTSPOT_HEAP_BEFORE] = (int64_t)event->safepoint.heap_before;
 	pause->facts[HOTSPOT_HEAP_AFTER] = (int64_t)event->safepoint.heap_after;
@@ -235,7 +240,7 @@ static struct pause begin_pause(const struct hotspot_times *times)
 		.generation = UNKNOWN,
 		.cause = CAUSE_UNKNOWN,
 		.flags = PAUSE_HAS_FACTS | (times->exact ? 0 : PAUSE_INEXACT) |
-			(times->begun_before ? PAUSE_BEGUN_BEFORE : 0),
+			 (times->begun_before ? PAUSE_BEGUN_BEFORE : 0),
 		.collected = UNKNOWN,
 		.uncollectable = UNKNOWN,
 		.heap_objects = UNKNOWN,
@@ -243,17 +248,18 @@ static struct pause begin_pause(const struct hotspot_times *times)
 		.rss_start = UNKNOWN,
 		.rss_end = UNKNOWN,
 		.waited_ns = UNKNOWN,
-		.facts = {
-			[HOTSPOT_TTSP_NS] = times->ttsp_ns,
-			[HOTSPOT_CLEANUP_NS] = times->cleanup_ns,
-			[HOTSPOT_CORE_NS] = times->core_ns,
-			[HOTSPOT_LEAVE_NS] = times->leave_ns,
-			[HOTSPOT_HEAP_BEFORE] = UNKNOWN,
-			[HOTSPOT_HEAP_AFTER] = UNKNOWN,
-			[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN,
-			[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN,
-			[HOTSPOT_LATE_TID] = UNKNOWN,
-		},
+		.facts =
+			{
+				[HOTSPOT_TTSP_NS] = times->ttsp_ns,
+				[HOTSPOT_CLEANUP_NS] = times->cleanup_ns,
+				[HOTSPOT_CORE_NS] = times->core_ns,
+				[HOTSPOT_LEAVE_NS] = times->leave_ns,
+				[HOTSPOT_HEAP_BEFORE] = UNKNOWN,
+				[HOTSPOT_HEAP_AFTER] = UNKNOWN,
+				[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN,
+				[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN,
+				[HOTSPOT_LATE_TID] = UNKNOWN,
+			},
 	};
 }
 
@@ -274,8 +280,9 @@ void jvms_put_unknown(struct jvms *jvms, const struct runtime *runtime, uint64_t
 /* Whether it collected, and not only: may have. */
 static bool collects_for_sure(const struct pause *pause, const char *operation)
 {
-	return pause_collects(pause) && (pause->flags & PAUSE_CONCURRENT || may_collect(operation) ||
-		pause->facts[HOTSPOT_YOUNG_COLLECTIONS] != UNKNOWN);
+	return pause_collects(pause) &&
+	       (pause->flags & PAUSE_CONCURRENT || may_collect(operation) ||
+		       pause->facts[HOTSPOT_YOUNG_COLLECTIONS] != UNKNOWN);
 }
 
 /* Its operation, and what that collected and why. */
@@ -288,7 +295,8 @@ static void take_operation(struct jvms *jvms, struct jvm_instance *instance,
 
 	pause->facts[HOTSPOT_OPERATION] = intern(jvms, operation, strlen(operation));
 	judge(pause, operation, event, runtime, read->collections,
-		!hotspot_file(trace_plan(jvms->trace, instance->image))->arguments, instance->sums_up);
+		!hotspot_file(trace_plan(jvms->trace, instance->image))->arguments,
+		instance->sums_up);
 	sure = collects_for_sure(pause, operation);
 	if (sure)
 		instance->collected_ns = pause->end_ns;
@@ -323,15 +331,15 @@ void jvms_put_safepoint(struct jvms *jvms, struct jvm_instance *instance, struct
 	take_operation(jvms, instance, runtime, event, read, &pause);
 	take_heap(&pause, runtime, event);
 	take_late(jvms, instance, &pause, event);
-	pause.stack = name_stack(jvms, instance, &event->safepoint.stack,
-		unloaded_then(instance, event));
+	pause.stack =
+		name_stack(jvms, instance, &event->safepoint.stack, unloaded_then(instance, event));
 	if (pause.start_ns < runtime->attached_ns) /* it was under way then */
 		runtime->attached_ns = pause.start_ns;
 	if (read->number != UNKNOWN) {
 		uint64_t number = (uint64_t)read->number;
 
-		runtime->missed += books_pause(trace_books(jvms->trace), instance->process, BOOKS_PROCESS, 0,
-			&(struct books_counts){hotspot_counters, &number});
+		runtime->missed += books_pause(trace_books(jvms->trace), instance->process,
+			BOOKS_PROCESS, 0, &(struct books_counts){hotspot_counters, &number});
 	} else if (instance->born) {
 		books_count(trace_books(jvms->trace), instance->process, BOOKS_PROCESS, 0);
 	}
@@ -397,7 +405,8 @@ static int64_t count_collections(const struct jvm_instance *instance, const stru
 		return instance->unsure_ns > event->stall.start_ns ? UNKNOWN : 0;
 	}
 	for (size_t i = 0; i < event->stall.collectors; i++)
-		sum += (int64_t)(event->stall.collections_end[i] - event->stall.collections_start[i]);
+		sum += (int64_t)(event->stall.collections_end[i] -
+				 event->stall.collections_start[i]);
 	return event->stall.collectors ? sum : UNKNOWN;
 }
 
@@ -432,8 +441,8 @@ static void end_phase(struct jvms *jvms, struct jvm_instance *instance,
 	if (phases_end(&instance->phases, event->tid, &open))
 		return; /* its begin was before us */
 	trace_thread(jvms->trace, instance->process, instance->pid, event->tid);
-	phase = (struct phase){0, open.start_ns, event->time_ns, runtime->id, event->tid,
-		open.name};
+	phase = (struct phase){
+		0, open.start_ns, event->time_ns, runtime->id, event->tid, open.name};
 	trace_put_phase(jvms->trace, &phase);
 }
 
@@ -448,9 +457,10 @@ static int on_phase(struct jvms *jvms, const struct hotspot_event *event)
 		end_phase(jvms, instance, runtime, event);
 		return 0;
 	}
-	phases_begin(&instance->phases, (struct open_phase){event->tid,
-		intern(jvms, (const char *)event->phase.name, event->phase.name_bytes),
-		event->time_ns});
+	phases_begin(&instance->phases,
+		(struct open_phase){event->tid,
+			intern(jvms, (const char *)event->phase.name, event->phase.name_bytes),
+			event->time_ns});
 	return 0;
 }
 

@@ -8,25 +8,29 @@
 #include "hotspot_wire.h"
 
 _Static_assert(sizeof(struct event_java_frame) == sizeof(struct gc_java_frame) &&
-		offsetof(struct event_java_frame, check) == offsetof(struct gc_java_frame, check) &&
-		offsetof(struct event_java_frame, compile_id) ==
-			offsetof(struct gc_java_frame, compile_id) &&
-		offsetof(struct event_java_frame, at) == offsetof(struct gc_java_frame, at) &&
-		offsetof(struct event_java_frame, kind) == offsetof(struct gc_java_frame, kind),
+		       offsetof(struct event_java_frame, check) ==
+			       offsetof(struct gc_java_frame, check) &&
+		       offsetof(struct event_java_frame, compile_id) ==
+			       offsetof(struct gc_java_frame, compile_id) &&
+		       offsetof(struct event_java_frame, at) ==
+			       offsetof(struct gc_java_frame, at) &&
+		       offsetof(struct event_java_frame, kind) ==
+			       offsetof(struct gc_java_frame, kind),
 	"frames are used in place");
 _Static_assert(EVENT_INTERPRETED == GC_JAVA_INTERPRETED && EVENT_COMPILED == GC_JAVA_COMPILED,
 	"kinds of frames are passed through");
 _Static_assert(EVENT_STACK_TRUNCATED == GC_STACK_TRUNCATED &&
-		EVENT_STACK_BROKEN == GC_STACK_BROKEN && EVENT_STACK_VIRTUAL == GC_STACK_VIRTUAL &&
-		EVENT_STACK_STALE == GC_STACK_STALE &&
-		EVENT_SAFEPOINT_STATICS == GC_SAFEPOINT_STATICS &&
-		EVENT_SAFEPOINT_PERF == GC_SAFEPOINT_PERF &&
-		EVENT_SAFEPOINT_ARGUMENTS == GC_SAFEPOINT_ARGUMENTS,
+		       EVENT_STACK_BROKEN == GC_STACK_BROKEN &&
+		       EVENT_STACK_VIRTUAL == GC_STACK_VIRTUAL &&
+		       EVENT_STACK_STALE == GC_STACK_STALE &&
+		       EVENT_SAFEPOINT_STATICS == GC_SAFEPOINT_STATICS &&
+		       EVENT_SAFEPOINT_PERF == GC_SAFEPOINT_PERF &&
+		       EVENT_SAFEPOINT_ARGUMENTS == GC_SAFEPOINT_ARGUMENTS,
 	"flags are passed through");
 _Static_assert(EVENT_STALL_EXPLICIT == GC_STALL_EXPLICIT &&
-		EVENT_STALL_ALLOCATION == GC_STALL_ALLOCATION &&
-		EVENT_STALL_PACING == GC_STALL_PACING && EVENT_STALL_LOCKER == GC_STALL_LOCKER &&
-		EVENT_COLLECTORS == GC_COLLECTORS,
+		       EVENT_STALL_ALLOCATION == GC_STALL_ALLOCATION &&
+		       EVENT_STALL_PACING == GC_STALL_PACING &&
+		       EVENT_STALL_LOCKER == GC_STALL_LOCKER && EVENT_COLLECTORS == GC_COLLECTORS,
 	"stalls are passed through");
 
 /* @room: bytes of the record from @frames on. */
@@ -59,7 +63,8 @@ static void decode_facts(const struct gc_safepoint *wire, struct hotspot_event *
 	event->safepoint.flags = wire->flags;
 	/* The target's own memory may hold anything: that costs the fact, not the safepoint. */
 	event->safepoint.summaries = wire->heap_before <= INT64_MAX && wire->heap_after <= INT64_MAX
-		? wire->summaries : 0;
+					     ? wire->summaries
+					     : 0;
 	event->safepoint.heap_before = wire->heap_before;
 	event->safepoint.heap_after = wire->heap_after;
 }
@@ -76,8 +81,8 @@ static int decode_safepoint(const void *bytes, size_t size, struct hotspot_event
 
 	if (size < GC_SAFEPOINT_SHORT_SIZE(0) || size < safepoint_size(wire) ||
 		wire->begin_ns > wire->header.time_ns ||
-		(wire->sync_ns && (wire->sync_ns < wire->begin_ns ||
-			wire->sync_ns > wire->header.time_ns)) ||
+		(wire->sync_ns &&
+			(wire->sync_ns < wire->begin_ns || wire->sync_ns > wire->header.time_ns)) ||
 		wire->statics_bytes > GC_STATICS_BYTES || wire->perf_bytes > GC_PERF_BYTES ||
 		wire->name_bytes > GC_VM_NAME_BYTES ||
 		wire->flags > (GC_SAFEPOINT_STATICS | GC_SAFEPOINT_PERF | GC_SAFEPOINT_ARGUMENTS) ||

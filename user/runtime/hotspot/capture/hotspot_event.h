@@ -63,11 +63,12 @@ struct hotspot_event {
 			uint64_t begin_argument, sync_argument, end_argument;
 			uint64_t op_vtable, thread, thread_vtable; /* 0: not known */
 			uint64_t heap_before, heap_after;	   /* bytes; with summaries ≥ 2 */
-			uint32_t requester_tid;	     /* as the JVM's pid namespace counts; 0: not known */
+			uint32_t
+				requester_tid; /* as the JVM's pid namespace counts; 0: not known */
 			uint32_t requester_host_tid; /* 0: not known */
 			uint32_t late_tid;	     /* 0: nobody was, or not known */
 			uint32_t summaries, flags;   /* enum event_safepoint_flag */
-			const uint8_t *name; /* of the operation, not terminated */
+			const uint8_t *name;	     /* of the operation, not terminated */
 			size_t name_bytes;
 			const uint8_t *statics, *perf;
 			size_t statics_bytes, perf_bytes;
@@ -80,8 +81,9 @@ struct hotspot_event {
 		} late;
 		struct {
 			uint64_t start_ns, thread, unloaded;
-			uint64_t collections_start[EVENT_COLLECTORS], collections_end[EVENT_COLLECTORS];
-			uint32_t kind; /* enum event_stall_kind */
+			uint64_t collections_start[EVENT_COLLECTORS],
+				collections_end[EVENT_COLLECTORS];
+			uint32_t kind;	   /* enum event_stall_kind */
 			size_t collectors; /* of the collections that are known */
 			struct event_java_stack stack;
 		} stall;

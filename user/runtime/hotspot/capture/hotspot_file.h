@@ -34,8 +34,8 @@ struct hotspot_file {
 	uint64_t statics; /* virtual address of the first; 0: not known */
 	uint32_t statics_bytes;
 	uint8_t at[HOTSPOT_STATICS]; /* of each, from there; 0xff: this version has none */
-	uint64_t operation_names; /* VM_Operation::_names; 0: not known */
-	bool arguments; /* the safepoint functions are given nanoseconds (17+) */
+	uint64_t operation_names;    /* VM_Operation::_names; 0: not known */
+	bool arguments;		     /* the safepoint functions are given nanoseconds (17+) */
 	uint64_t site_address[GC_MAX_SITES]; /* of the plan's sites, in the file */
 };
 

@@ -28,7 +28,7 @@ static bool is_native_image(pid_t pid, const struct proc_map *map)
 	int fd = proc_map_open(pid, map, path, sizeof(path));
 
 	return fd >= 0 && !elf_file_open(fd, map->path, &file, NULL) &&
-		!elf_file_symbol(file, NATIVE_IMAGE_SYMBOL, true, &symbol);
+	       !elf_file_symbol(file, NATIVE_IMAGE_SYMBOL, true, &symbol);
 }
 
 bool hotspot_finds_image(pid_t pid, const struct proc_maps *maps, char *ret, size_t size)
@@ -39,7 +39,8 @@ bool hotspot_finds_image(pid_t pid, const struct proc_maps *maps, char *ret, siz
 		if (!map->exec || !is_native_image(pid, map))
 			continue;
 		snprintf(ret, size,
-			"%s is a GraalVM native image, whose own collections are not traced", map->path);
+			"%s is a GraalVM native image, whose own collections are not traced",
+			map->path);
 		return true;
 	}
 	return false;

@@ -20,9 +20,7 @@ struct hotspot {
 	bool learned;
 	char (*names)[NAME_BYTES]; /* of operations by number; "" until asked for */
 	struct u64map vtables;	   /* address → index + 1 in classes */
-	VEC(struct operation_class {
-		char name[NAME_BYTES];
-	}) classes;
+	VEC(struct operation_class { char name[NAME_BYTES]; }) classes;
 	char name[NAME_BYTES]; /* of the last operation, where USDT said it */
 	char cause[NAME_BYTES];
 	struct u64map tids; /* the JVM's → the host's, where they differ */
@@ -35,13 +33,15 @@ struct hotspot {
 	} before;
 	/* When it became a target; all 0 once a record has come. */
 	struct {
-		uint64_t since_ns, begin_ns; /* begin_ns: of the safepoint under way then; 0: not known */
+		uint64_t since_ns,
+			begin_ns; /* begin_ns: of the safepoint under way then; 0: not known */
 		bool stopped;
 	} first;
 };
 
 /* Fills .collections and .number; @event's counters become those of before. */
-void hotspot_count(struct hotspot *hotspot, const struct hotspot_event *event, struct hotspot_safepoint *ret);
+void hotspot_count(struct hotspot *hotspot, const struct hotspot_event *event,
+	struct hotspot_safepoint *ret);
 
 /* While it lives: the operations of its last moments are named once it has gone. */
 void hotspot_read_names(struct hotspot *hotspot);

@@ -68,8 +68,8 @@ int hotspot_open(pid_t pid, const struct proc_map *map, const struct probe_plan 
 	hotspot->symbols = *hotspot_file(plan);
 	fd = proc_map_open(pid, map, path, sizeof(path));
 	if (fd < 0)
-		return err_set(err, -fd, "%s, mapped by process %d, cannot be opened: %s", map->path,
-			pid, strerror(-fd));
+		return err_set(err, -fd, "%s, mapped by process %d, cannot be opened: %s",
+			map->path, pid, strerror(-fd));
 	r = elf_file_open(fd, map->path, &hotspot->file, err);
 	if (r)
 		return r;
@@ -180,8 +180,8 @@ int hotspot_counter_addresses(pid_t pid, const struct probe_image *image,
 		return err_set(err, ENOENT, "%s", err->text);
 	if (!hotspot->plan.safepoints_address || !hotspot->plan.sync_time_address ||
 		!hotspot->plan.safepoint_time_address)
-		return err_set(err, ENOENT, "the JVM keeps no counters%s", r == -EAGAIN
-			? " yet" : " (-XX:-UsePerfData)");
+		return err_set(err, ENOENT, "the JVM keeps no counters%s",
+			r == -EAGAIN ? " yet" : " (-XX:-UsePerfData)");
 	ret[0] = hotspot->plan.safepoints_address;
 	ret[1] = hotspot->plan.sync_time_address;
 	ret[2] = hotspot->plan.safepoint_time_address;

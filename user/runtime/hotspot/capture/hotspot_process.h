@@ -32,7 +32,7 @@ const struct jvm_plan *hotspot_plan(const struct hotspot *hotspot);
 struct hotspot_times {
 	uint64_t start_ns, end_ns;
 	int64_t ttsp_ns, cleanup_ns, core_ns, leave_ns;
-	bool exact; /* the duration is HotSpot's own */
+	bool exact;	   /* the duration is HotSpot's own */
 	bool begun_before; /* it began before @start_ns, when is not known */
 };
 

@@ -79,8 +79,8 @@ static int64_t to_ns(const struct hotspot *hotspot, uint64_t ticks)
 }
 
 /* The record's counters, or those of the target now if @event is NULL. */
-static int take(const struct hotspot *hotspot, const struct hotspot_event *event, enum jvm_counter which,
-	uint64_t *ret)
+static int take(const struct hotspot *hotspot, const struct hotspot_event *event,
+	enum jvm_counter which, uint64_t *ret)
 {
 	return event ? counter(hotspot, event, which, ret)
 		     : jvm_counter_now(hotspot->jvm, &hotspot->plan, which, ret);
@@ -91,8 +91,8 @@ static void take_all(const struct hotspot *hotspot, const struct hotspot_event *
 {
 	*ret = (struct hotspot_counters){};
 	ret->known = !take(hotspot, event, JVM_SAFEPOINTS, &ret->safepoints) &&
-		!take(hotspot, event, JVM_SYNC_TIME, &ret->sync_time) &&
-		!take(hotspot, event, JVM_SAFEPOINT_TIME, &ret->safepoint_time);
+		     !take(hotspot, event, JVM_SYNC_TIME, &ret->sync_time) &&
+		     !take(hotspot, event, JVM_SAFEPOINT_TIME, &ret->safepoint_time);
 	for (int i = 0; ret->known && i < EVENT_COLLECTORS; i++)
 		ret->has_collections[i] =
 			!take(hotspot, event, JVM_COLLECTOR_0 + i, &ret->collections[i]);
@@ -123,7 +123,7 @@ static bool straddles(const struct hotspot *hotspot, const struct hotspot_counte
 	const struct hotspot_event *event)
 {
 	return before->taken_ns && event->safepoint.begin_ns && hotspot->symbols.arguments &&
-		event->safepoint.begin_ns - event->safepoint.begin_argument > before->taken_ns;
+	       event->safepoint.begin_ns - event->safepoint.begin_argument > before->taken_ns;
 }
 
 /*
@@ -172,7 +172,8 @@ struct moved {
 	int64_t sync_ns, total_ns;
 };
 
-static struct moved count(struct hotspot *hotspot, const struct hotspot_event *event, struct hotspot_safepoint *ret)
+static struct moved count(struct hotspot *hotspot, const struct hotspot_event *event,
+	struct hotspot_safepoint *ret)
 {
 	const struct hotspot_counters *before = &hotspot->before;
 	struct moved moved = {HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN};
@@ -181,7 +182,7 @@ static struct moved count(struct hotspot *hotspot, const struct hotspot_event *e
 
 	take_all(hotspot, event, &now);
 	follows = now.known && before->known && now.safepoints == before->safepoints + 1 &&
-		!straddles(hotspot, before, event);
+		  !straddles(hotspot, before, event);
 	if (follows && now.sync_time >= before->sync_time &&
 		now.safepoint_time >= before->safepoint_time) {
 		moved.sync_ns = to_ns(hotspot, now.sync_time - before->sync_time);
@@ -190,8 +191,9 @@ static struct moved count(struct hotspot *hotspot, const struct hotspot_event *e
 	for (int i = 0; i < EVENT_COLLECTORS; i++) {
 		bool counted = follows && now.has_collections[i] && before->has_collections[i];
 
-		ret->collections[i] = counted ? (int64_t)(now.collections[i] - before->collections[i])
-					      : HOTSPOT_UNKNOWN;
+		ret->collections[i] =
+			counted ? (int64_t)(now.collections[i] - before->collections[i])
+				: HOTSPOT_UNKNOWN;
 	}
 	/* A short safepoint that cannot have collected does not bring these: they are as they were. */
 	for (int i = 0; follows && i < EVENT_COLLECTORS; i++) {
@@ -205,7 +207,8 @@ static struct moved count(struct hotspot *hotspot, const struct hotspot_event *e
 	return moved;
 }
 
-void hotspot_count(struct hotspot *hotspot, const struct hotspot_event *event, struct hotspot_safepoint *ret)
+void hotspot_count(struct hotspot *hotspot, const struct hotspot_event *event,
+	struct hotspot_safepoint *ret)
 {
 	count(hotspot, event, ret);
 }
@@ -218,7 +221,8 @@ static int times_from_first(const struct hotspot *hotspot, const struct hotspot_
 	struct hotspot_times *ret)
 {
 	uint64_t argument = hotspot->symbols.arguments ? event->safepoint.end_argument : 0;
-	uint64_t start = hotspot->first.begin_ns ? hotspot->first.begin_ns : hotspot->first.since_ns;
+	uint64_t start =
+		hotspot->first.begin_ns ? hotspot->first.begin_ns : hotspot->first.since_ns;
 
 	if (!start || start > event->time_ns)
 		return -ENODATA;
@@ -237,7 +241,8 @@ int hotspot_read(struct hotspot *hotspot, const struct hotspot_event *event,
 
 	if (!times_by_statics(hotspot, event, &ret->times)) {
 		if (event->safepoint.begin_ns)
-			times_by_counters(hotspot, event, moved.sync_ns, moved.total_ns, &ret->times);
+			times_by_counters(hotspot, event, moved.sync_ns, moved.total_ns,
+				&ret->times);
 		else
 			r = times_from_first(hotspot, event, &ret->times);
 	}
@@ -281,12 +286,12 @@ static const char *name_by_number(struct hotspot *hotspot, uint32_t number)
 static bool is_harmless(const char *operation)
 {
 	static const char *const names[] = {"None", "Cleanup", "ThreadDump", "PrintThreads",
-		"FindDeadlocks", "ForceSafepoint", "ForceAsyncSafepoint", "ICBufferFull", "Deoptimize",
-		"DeoptimizeFrame", "DeoptimizeAll", "EnableBiasedLocking", "RevokeBias",
-		"BulkRevokeBias", "CleanClassLoaderDataMetaspaces", "GetStackTrace",
-		"GetThreadListStackTraces", "GetAllStackTraces", "GetOrSetLocal", "ChangeBreakpoints",
-		"ChangeSingleStep", "SetFramePop", "RedefineClasses", "JFRCheckpoint", "JFROldObject",
-		"HandshakeAllThreads", "RendezvousGCThreads"};
+		"FindDeadlocks", "ForceSafepoint", "ForceAsyncSafepoint", "ICBufferFull",
+		"Deoptimize", "DeoptimizeFrame", "DeoptimizeAll", "EnableBiasedLocking",
+		"RevokeBias", "BulkRevokeBias", "CleanClassLoaderDataMetaspaces", "GetStackTrace",
+		"GetThreadListStackTraces", "GetAllStackTraces", "GetOrSetLocal",
+		"ChangeBreakpoints", "ChangeSingleStep", "SetFramePop", "RedefineClasses",
+		"JFRCheckpoint", "JFROldObject", "HandshakeAllThreads", "RendezvousGCThreads"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(operation, names[i]))
@@ -391,7 +396,8 @@ const char *hotspot_operation(struct hotspot *hotspot, const struct hotspot_even
 		hotspot->name[len] = '\0';
 		return hotspot->name;
 	}
-	return event->safepoint.op_vtable ? name_by_vtable(hotspot, event->safepoint.op_vtable) : "";
+	return event->safepoint.op_vtable ? name_by_vtable(hotspot, event->safepoint.op_vtable)
+					  : "";
 }
 
 const char *hotspot_cause(struct hotspot *hotspot, const struct hotspot_event *event, bool current)

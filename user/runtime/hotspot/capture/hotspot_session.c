@@ -45,8 +45,8 @@ static int put_plan(struct jvms *jvms, const struct jvm_instance *instance, bool
 		if (r)
 			return r;
 	}
-	return bpf_map__update_elem(trace_map(jvms->trace, "jvm_plans"), &key, sizeof(key), &wire, sizeof(wire),
-		BPF_ANY);
+	return bpf_map__update_elem(trace_map(jvms->trace, "jvm_plans"), &key, sizeof(key), &wire,
+		sizeof(wire), BPF_ANY);
 }
 
 /* The JVM says what it is only once it runs: the runtime's row is told again. */
@@ -132,8 +132,8 @@ static int found(void *state, pid_t pid, uint32_t process, uint32_t image,
 		return -ENOMEM;
 	*slot = steal_ptr(instance);
 	(*slot)->born = !trace_ran_before(jvms->trace, process, image) &&
-		books_open(trace_books(jvms->trace), process, BOOKS_PROCESS,
-			&(struct books_counts){hotspot_counters, &zero});
+			books_open(trace_books(jvms->trace), process, BOOKS_PROCESS,
+				&(struct books_counts){hotspot_counters, &zero});
 	learn(jvms, *slot);
 	return 0;
 }
@@ -256,7 +256,8 @@ static void drops(void *state)
 
 	bpf_map__lookup_elem(trace_map(jvms->trace, "jvm_unready"), &zero, sizeof(zero), &unready,
 		sizeof(unready), 0);
-	trace_note_drop(jvms->trace, "unready-jvm", unready, "a JVM paused before it had started up");
+	trace_note_drop(jvms->trace, "unready-jvm", unready,
+		"a JVM paused before it had started up");
 	trace_note_drop(jvms->trace, "unknown-safepoint", jvms->unsure,
 		"a JVM without symbols may have stood in one safepoint all the time: keep its .symtab");
 	trace_note_drop(jvms->trace, "killed-in-safepoint", jvms->killed,

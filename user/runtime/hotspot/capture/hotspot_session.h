@@ -19,12 +19,12 @@ struct jvm_instance {
 	uint32_t process, image; /* struct process.id, index of the image */
 	struct hotspot *hotspot;
 	struct java_stacks *stacks;
-	bool settled; /* there is no more to learn */
-	bool born; /* under trace: it has counted from zero */
-	bool fresh;   /* it has just become a target: what came before is not ours */
-	bool sums_up; /* its summaries of the heap are probed */
+	bool settled;		    /* there is no more to learn */
+	bool born;		    /* under trace: it has counted from zero */
+	bool fresh;		    /* it has just become a target: what came before is not ours */
+	bool sums_up;		    /* its summaries of the heap are probed */
 	uint64_t retry_ns, wait_ns; /* when it is asked again, after how long */
-	uint64_t record_ns; /* of its last safepoint: the end; 0: none came */
+	uint64_t record_ns;	    /* of its last safepoint: the end; 0: none came */
 	struct {
 		uint64_t begin_ns; /* of the safepoint that had to wait; 0: none */
 		uint32_t tid, stack;

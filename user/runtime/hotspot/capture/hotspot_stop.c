@@ -17,10 +17,12 @@ static bool read_statics(const struct hotspot *hotspot, uint8_t ret[GC_STATICS_B
 	const struct hotspot_file *symbols = &hotspot->symbols;
 
 	return symbols->statics && symbols->statics_bytes <= GC_STATICS_BYTES &&
-		!mem_read(hotspot->pid, hotspot->bias + symbols->statics, ret, symbols->statics_bytes);
+	       !mem_read(hotspot->pid, hotspot->bias + symbols->statics, ret,
+		       symbols->statics_bytes);
 }
 
-static uint64_t static_at(const struct hotspot *hotspot, const uint8_t *statics, enum hotspot_static which)
+static uint64_t static_at(const struct hotspot *hotspot, const uint8_t *statics,
+	enum hotspot_static which)
 {
 	uint64_t value = 0;
 
@@ -116,7 +118,7 @@ static bool waits_for_operations(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
 	stream = tid ? fopen(path, "re") : NULL;
 	return stream && fscanf(stream, "%7s %*x %*x %*x %lx", number, &limit) == 2 &&
-		!strcmp(number, FUTEX_SYSCALL) && limit;
+	       !strcmp(number, FUTEX_SYSCALL) && limit;
 }
 
 int hotspot_stopped(const struct hotspot *hotspot, uint64_t *ret_begin_ns)
@@ -153,8 +155,10 @@ void hotspot_settle(struct hotspot *hotspot)
 /* The VM operation of now, as a record would name it: the VM Thread may be done with it. */
 static uint64_t operation_now(const struct hotspot *hotspot)
 {
-	uint64_t operation = hotspot->plan.wire.current_op
-		? jvm_read_u64(hotspot->jvm, hotspot->plan.wire.current_op, NULL) : 0;
+	uint64_t operation =
+		hotspot->plan.wire.current_op
+			? jvm_read_u64(hotspot->jvm, hotspot->plan.wire.current_op, NULL)
+			: 0;
 
 	return operation ? jvm_read_u64(hotspot->jvm, operation, NULL) : 0;
 }
@@ -163,8 +167,9 @@ void hotspot_look(struct hotspot *hotspot, struct hotspot_snapshot *ret)
 {
 	struct hotspot_event *event = &ret->event;
 
-	*ret = (struct hotspot_snapshot){.event = {.type = EVENT_SAFEPOINT, .pid = (uint32_t)hotspot->pid,
-		.time_ns = now_ns()}};
+	*ret = (struct hotspot_snapshot){.event = {.type = EVENT_SAFEPOINT,
+						 .pid = (uint32_t)hotspot->pid,
+						 .time_ns = now_ns()}};
 	event->safepoint.statics = ret->statics;
 	event->safepoint.perf = ret->perf;
 	if (read_statics(hotspot, ret->statics)) {
@@ -177,7 +182,8 @@ void hotspot_look(struct hotspot *hotspot, struct hotspot_snapshot *ret)
 	for (uint32_t i = 0; i < hotspot->plan.wire.window_count; i++) {
 		const struct gc_jvm_window *window = &hotspot->plan.wire.windows[i];
 
-		if (jvm_read(hotspot->jvm, window->address, ret->perf + window->offset, window->bytes))
+		if (jvm_read(hotspot->jvm, window->address, ret->perf + window->offset,
+			    window->bytes))
 			return;
 		event->safepoint.flags |= EVENT_SAFEPOINT_PERF;
 		event->safepoint.perf_bytes = sizeof(ret->perf);
@@ -187,9 +193,11 @@ void hotspot_look(struct hotspot *hotspot, struct hotspot_snapshot *ret)
 void hotspot_read_open(struct hotspot *hotspot, const struct hotspot_snapshot *snapshot,
 	uint64_t begin_ns, struct hotspot_safepoint *ret)
 {
-	uint64_t sync = static_at(hotspot, snapshot->statics, HOTSPOT_SYNC) - (uint64_t)hotspot->clock_offset;
+	uint64_t sync = static_at(hotspot, snapshot->statics, HOTSPOT_SYNC) -
+			(uint64_t)hotspot->clock_offset;
 	bool synchronized = snapshot->event.safepoint.flags & EVENT_SAFEPOINT_STATICS &&
-		!hotspot->clock_unknown && sync >= begin_ns && sync <= snapshot->event.time_ns;
+			    !hotspot->clock_unknown && sync >= begin_ns &&
+			    sync <= snapshot->event.time_ns;
 
 	hotspot_count(hotspot, &snapshot->event, ret);
 	ret->times = (struct hotspot_times){

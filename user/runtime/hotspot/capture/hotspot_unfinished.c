@@ -57,7 +57,8 @@ void jvms_finish(void *state)
 
 	for (size_t i = 0; i < jvms->list.count; i++) {
 		struct jvm_instance *instance = jvms->list.items[i];
-		struct runtime *runtime = trace_runtime(jvms->trace, instance->process, instance->image);
+		struct runtime *runtime =
+			trace_runtime(jvms->trace, instance->process, instance->image);
 		const struct hotspot_event *event = &instance->snapshot.event;
 		struct hotspot_safepoint read;
 
@@ -65,7 +66,8 @@ void jvms_finish(void *state)
 		if (!runtime || !instance->stop.start_ns || instance->record_ns >= event->time_ns ||
 			instance->stop.start_ns >= event->time_ns)
 			continue; /* none, or its end has come after all */
-		hotspot_read_open(instance->hotspot, &instance->snapshot, instance->stop.start_ns, &read);
+		hotspot_read_open(instance->hotspot, &instance->snapshot, instance->stop.start_ns,
+			&read);
 		jvms_put_safepoint(jvms, instance, runtime, event, &read,
 			PAUSE_UNFINISHED | instance->stop.flags);
 	}

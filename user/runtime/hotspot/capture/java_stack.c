@@ -168,8 +168,8 @@ static uint64_t key_of(const struct event_java_frame *raw)
 }
 
 /* The run of frames that @raw stands for: their number, then their ids, innermost first. */
-static const uint32_t *find_run(
-	struct java_stacks *cache, const struct event_java_frame *raw, struct naming *naming)
+static const uint32_t *find_run(struct java_stacks *cache, const struct event_java_frame *raw,
+	struct naming *naming)
 {
 	const struct u64map *map =
 		raw->kind == EVENT_COMPILED ? &cache->compiled : &cache->interpreted;

@@ -46,8 +46,8 @@ static int read_pool(const struct java_code *code, struct constants *c)
 	return 0;
 }
 
-static int read_constants(
-	const struct java_code *code, uint64_t const_method, struct constants *ret)
+static int read_constants(const struct java_code *code, uint64_t const_method,
+	struct constants *ret)
 {
 	struct constants c = {.method = const_method};
 	uint8_t head[OBJECT_BYTES];
@@ -172,8 +172,8 @@ static void to_java(char *name)
 		*plus = '/';
 }
 
-static int read_names(
-	const struct java_code *code, const struct constants *c, struct java_frame *frame)
+static int read_names(const struct java_code *code, const struct constants *c,
+	struct java_frame *frame)
 {
 	char class[CLASS_BYTES], method[METHOD_BYTES];
 	uint16_t source = c->source;
@@ -233,8 +233,8 @@ static int next_line(struct java_stream *stream, uint32_t excluded, int64_t *bci
 }
 
 /* The line of the last entry at or before @bci; entries are not always sorted. */
-static int read_line(
-	const struct java_code *code, const struct constants *c, int32_t bci, uint32_t *ret)
+static int read_line(const struct java_code *code, const struct constants *c, int32_t bci,
+	uint32_t *ret)
 {
 	int64_t at = 0, line = 0, best = 0;
 	uint32_t found = 0;

@@ -14,7 +14,7 @@
 
 #define ENTRIES_MAX 32768 /* of one table; HotSpot has up to 850 */
 #define STRIDE_MAX  256
-#define BATCH	    64 /* entries per read */
+#define BATCH	    64		  /* entries per read */
 #define LIBRARY_MAX 0x40000000ull /* how far apart two addresses of one library may be */
 
 DEFINE_CLEANUP(struct jvm *, jvm_free);
@@ -104,8 +104,8 @@ static int load_layout(const struct jvm *jvm, const struct table *table, struct 
 	if (!r)
 		r = column(jvm, table, table->is_static, layout.stride, 4, &layout.is_static);
 	if (!r)
-		r = column(
-			jvm, table, table->value, layout.stride, table->value_bytes, &layout.value);
+		r = column(jvm, table, table->value, layout.stride, table->value_bytes,
+			&layout.value);
 	if (!r)
 		r = column(jvm, table, table->address, layout.stride, 8, &layout.address);
 	if (r)

@@ -31,8 +31,8 @@ int jvm_entry_add(struct jvm *jvm, const struct jvm_entry *entry)
 	return u64map_put(&jvm->by_key, key, jvm->entries.count - 1);
 }
 
-const struct jvm_entry *jvm_entry_find(
-	const struct jvm *jvm, enum jvm_kind kind, const char *type, const char *name)
+const struct jvm_entry *jvm_entry_find(const struct jvm *jvm, enum jvm_kind kind, const char *type,
+	const char *name)
 {
 	const uint64_t *index = u64map_get(&jvm->by_key, key_of(kind, type, name));
 	const struct jvm_entry *entry;

@@ -140,8 +140,8 @@ int jvm_flags_load(struct jvm *jvm, struct err *err)
 	if (!r && !types_hold(jvm))
 		r = -EBADMSG;
 	if (r == -EBADMSG || r == -ENOENT)
-		return err_set(
-			err, EBADMSG, "its table of flags makes no sense: is this a HotSpot JVM?");
+		return err_set(err, EBADMSG,
+			"its table of flags makes no sense: is this a HotSpot JVM?");
 	return r;
 }
 

@@ -213,8 +213,8 @@ int jvm_counter_text(const struct jvm_plan *plan, enum jvm_counter counter, cons
 	return 0;
 }
 
-int jvm_counter_now(
-	const struct jvm *jvm, const struct jvm_plan *plan, enum jvm_counter counter, uint64_t *ret)
+int jvm_counter_now(const struct jvm *jvm, const struct jvm_plan *plan, enum jvm_counter counter,
+	uint64_t *ret)
 {
 	uint8_t perf[GC_PERF_BYTES] = {0};
 

@@ -9,16 +9,16 @@
 
 /* Counters copied at each safepoint's end, by their place in gc_safepoint.perf; bytes 0: not there. */
 enum jvm_counter {
-	JVM_SAFEPOINTS,	    /* sun.rt.safepoints */
+	JVM_SAFEPOINTS, /* sun.rt.safepoints */
 	JVM_SAFEPOINT_TIME, /* sun.rt.safepointTime: sum of cleanup + at + leaving, in ticks of the next */
-	JVM_SYNC_TIME,	    /* sun.rt.safepointSyncTime: sum of the times to safepoint */
-	JVM_CAUSE,	    /* sun.gc.cause: text */
+	JVM_SYNC_TIME, /* sun.rt.safepointSyncTime: sum of the times to safepoint */
+	JVM_CAUSE,     /* sun.gc.cause: text */
 	JVM_LAST_CAUSE,
-	JVM_COLLECTOR_0,    /* sun.gc.collector.0.invocations … */
+	JVM_COLLECTOR_0, /* sun.gc.collector.0.invocations … */
 	JVM_COLLECTOR_1,
 	JVM_COLLECTOR_2,
 	JVM_COLLECTOR_3,
-	JVM_UNLOADED,	    /* java.cls.unloadedClasses */
+	JVM_UNLOADED,	     /* java.cls.unloadedClasses */
 	JVM_SHARED_UNLOADED, /* java.cls.sharedUnloadedClasses */
 	JVM_COUNTERS
 };
@@ -29,9 +29,10 @@ struct jvm_plan {
 		uint16_t offset, bytes; /* in gc_safepoint.perf */
 	} counters[JVM_COUNTERS];
 	uint64_t perf_address; /* of the hsperf block; 0: the JVM keeps none (-XX:-UsePerfData) */
-	uint64_t safepoints_address, sync_time_address, safepoint_time_address; /* of the counters; 0: none */
-	uint64_t ticks_per_second; /* sun.os.hrt.frequency; 0: not known */
-	bool walks;	 /* Java stacks can be walked */
+	uint64_t safepoints_address, sync_time_address,
+		safepoint_time_address; /* of the counters; 0: none */
+	uint64_t ticks_per_second;	/* sun.os.hrt.frequency; 0: not known */
+	bool walks;			/* Java stacks can be walked */
 	char lacks[160]; /* for people: what cannot be known of this JVM, and why; "" nothing */
 };
 

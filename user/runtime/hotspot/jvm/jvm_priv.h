@@ -40,8 +40,8 @@ struct jvm {
 /* Adds an entry; one whose kind, type and name are there already is ignored. 0 or -ENOMEM. */
 int jvm_entry_add(struct jvm *jvm, const struct jvm_entry *entry);
 /* NULL: none. @name may be "". */
-const struct jvm_entry *jvm_entry_find(
-	const struct jvm *jvm, enum jvm_kind kind, const char *type, const char *name);
+const struct jvm_entry *jvm_entry_find(const struct jvm *jvm, enum jvm_kind kind, const char *type,
+	const char *name);
 
 /*
  * Interns the text at @address. 0; -EAGAIN: the address is not relocated yet; -EBADMSG: unreadable

@@ -91,8 +91,8 @@ static bool names_nmethod(const struct jvm *jvm, uint64_t name, uint64_t *other)
  * lie one behind the other, each with its length in segments and whether it is used
  * (memory/heap.hpp): in a free one a name may still stand, but the vtable has made room for a link.
  */
-static uint64_t scan_heap(
-	const struct jvm *jvm, const struct code_heap *heap, const struct gc_jvm *wire)
+static uint64_t scan_heap(const struct jvm *jvm, const struct code_heap *heap,
+	const struct gc_jvm *wire)
 {
 	uint64_t other = 0, at = heap->low, found = 0;
 
@@ -108,8 +108,8 @@ static uint64_t scan_heap(
 			return 0;
 		at += header.length << heap->shift;
 		if (!header.used ||
-			!names_nmethod(
-				jvm, jvm_read_u64(jvm, blob + wire->blob_name, NULL), &other))
+			!names_nmethod(jvm, jvm_read_u64(jvm, blob + wire->blob_name, NULL),
+				&other))
 			continue;
 		vtable = jvm_read_u64(jvm, blob, NULL);
 		if (vtable && vtable == found)
@@ -120,8 +120,8 @@ static uint64_t scan_heap(
 }
 
 /* How a compiled method is told from other blobs. -EAGAIN: none has been compiled yet. */
-static int plan_nmethod(
-	const struct jvm *jvm, const struct code_heap *heaps, int count, struct gc_jvm *wire)
+static int plan_nmethod(const struct jvm *jvm, const struct code_heap *heaps, int count,
+	struct gc_jvm *wire)
 {
 	bool compiles = true;
 	int64_t kind;

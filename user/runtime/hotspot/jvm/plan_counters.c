@@ -114,7 +114,8 @@ static bool holds(const struct window *window, const struct perfdata_entry *entr
 }
 
 /* A window with the books of safepoints goes first: it is all that is sent of a short one. */
-static bool books_first(const struct perfdata_entry *const entries[JVM_COUNTERS], struct windows *windows)
+static bool books_first(const struct perfdata_entry *const entries[JVM_COUNTERS],
+	struct windows *windows)
 {
 	for (size_t w = 0; w < windows->count; w++) {
 		const struct window window = windows->items[w];

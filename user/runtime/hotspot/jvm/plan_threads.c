@@ -102,8 +102,8 @@ static uint64_t oldest_vtable(const struct jvm *jvm, const struct threads *threa
  * in struct pthread: {sequence, data}, where the sequence is odd for a key in use (glibc). The
  * thread's start argument, which lies there too, has a function before it. Returns how many.
  */
-static size_t find_places(
-	const struct jvm *jvm, uint64_t base, uint64_t thread, bool places[PLACES])
+static size_t find_places(const struct jvm *jvm, uint64_t base, uint64_t thread,
+	bool places[PLACES])
 {
 	uint64_t words[PLACES];
 	size_t bytes = PAGE - base % PAGE, found = 0;
@@ -125,8 +125,8 @@ static size_t find_places(
 
 /* The one place that all threads agree on; 0: there is none. A thread may end while it is looked
  * at. */
-static uint32_t own_place(
-	const struct jvm *jvm, const struct threads *threads, uint16_t osthread_at)
+static uint32_t own_place(const struct jvm *jvm, const struct threads *threads,
+	uint16_t osthread_at)
 {
 	bool common[PLACES], places[PLACES];
 	size_t agreed = 0, failed = 0, left = 0, place = 0;

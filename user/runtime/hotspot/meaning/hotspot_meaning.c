@@ -6,13 +6,16 @@
 #include "jvm_advice.h"
 
 static const struct pause_class classes[HOTSPOT_CLASSES] = {
-	[HOTSPOT_YOUNG] = {&meaning_hotspot, "young", "young", "young", "young collections", HOTSPOT_YOUNG, 0, 0},
-	[HOTSPOT_STEP] = {&meaning_hotspot, "concurrent step", "conc", "concurrent step", "safepoints",
-		HOTSPOT_STEP, 1, 0},
-	[HOTSPOT_FULL] = {&meaning_hotspot, "full", "full", "full", "full collections", HOTSPOT_FULL, 2, 1},
-	[HOTSPOT_OTHER] = {&meaning_hotspot, "not GC", "-", "not GC", "safepoints", HOTSPOT_OTHER, 3, 0},
-	[HOTSPOT_UNKNOWN] = {&meaning_hotspot, "unknown", "?", "unknown", "safepoints", HOTSPOT_UNKNOWN, 3,
-		UNKNOWN},
+	[HOTSPOT_YOUNG] = {&meaning_hotspot, "young", "young", "young", "young collections",
+		HOTSPOT_YOUNG, 0, 0},
+	[HOTSPOT_STEP] = {&meaning_hotspot, "concurrent step", "conc", "concurrent step",
+		"safepoints", HOTSPOT_STEP, 1, 0},
+	[HOTSPOT_FULL] = {&meaning_hotspot, "full", "full", "full", "full collections",
+		HOTSPOT_FULL, 2, 1},
+	[HOTSPOT_OTHER] = {&meaning_hotspot, "not GC", "-", "not GC", "safepoints", HOTSPOT_OTHER,
+		3, 0},
+	[HOTSPOT_UNKNOWN] = {&meaning_hotspot, "unknown", "?", "unknown", "safepoints",
+		HOTSPOT_UNKNOWN, 3, UNKNOWN},
 };
 
 /*
@@ -41,7 +44,8 @@ static bool at_exit(const struct strtab *strings, const struct pause *pause)
 	if (!pause->facts[HOTSPOT_OPERATION])
 		return false;
 	operation = strtab_get(strings, (uint32_t)pause->facts[HOTSPOT_OPERATION]);
-	return (*operation == 'E' || *operation == 'H') && (!strcmp(operation, "Exit") || !strcmp(operation, "Halt"));
+	return (*operation == 'E' || *operation == 'H') &&
+	       (!strcmp(operation, "Exit") || !strcmp(operation, "Halt"));
 }
 
 static void judge(const struct strtab *strings, struct pause *pause)
@@ -50,7 +54,8 @@ static void judge(const struct strtab *strings, struct pause *pause)
 
 	pause->class = &classes[class];
 	pause->collects = class != HOTSPOT_OTHER;
-	if (class == HOTSPOT_UNKNOWN && !pause->facts[HOTSPOT_CAUSE] && pause->facts[HOTSPOT_HEAP_AFTER] < 0)
+	if (class == HOTSPOT_UNKNOWN && !pause->facts[HOTSPOT_CAUSE] &&
+		pause->facts[HOTSPOT_HEAP_AFTER] < 0)
 		pause->collects = UNKNOWN;
 	pause->at_exit = at_exit(strings, pause);
 }
@@ -112,10 +117,13 @@ static const struct pause_fact facts[HOTSPOT_FACTS] = {
 	[HOTSPOT_CLEANUP_NS] = {"cleanup_ns", NULL, "cleanup", FACT_NS, true},
 	[HOTSPOT_CORE_NS] = {"core_ns", NULL, "at the safepoint", FACT_NS, true},
 	[HOTSPOT_LEAVE_NS] = {"leave_ns", NULL, "leaving", FACT_NS, true},
-	[HOTSPOT_HEAP_BEFORE] = {FACT_HEAP_BEFORE, "heap_before_bytes", "heap before", FACT_BYTES, false},
+	[HOTSPOT_HEAP_BEFORE] = {FACT_HEAP_BEFORE, "heap_before_bytes", "heap before", FACT_BYTES,
+		false},
 	[HOTSPOT_HEAP_AFTER] = {FACT_HEAP_AFTER, "live_bytes", "heap after", FACT_BYTES, false},
-	[HOTSPOT_YOUNG_COLLECTIONS] = {"young", "young_collections", "young collections", FACT_COUNT, false},
-	[HOTSPOT_FULL_COLLECTIONS] = {"full", "full_collections", "full collections", FACT_COUNT, false},
+	[HOTSPOT_YOUNG_COLLECTIONS] = {"young", "young_collections", "young collections",
+		FACT_COUNT, false},
+	[HOTSPOT_FULL_COLLECTIONS] = {"full", "full_collections", "full collections", FACT_COUNT,
+		false},
 	[HOTSPOT_LATE_TID] = {"late_tid", NULL, "late thread", FACT_THREAD, false},
 	[HOTSPOT_LATE_STACK] = {"late_stack", NULL, "where it was", FACT_STACK, false},
 };

@@ -7,8 +7,8 @@
 /* What a safepoint was for. */
 enum hotspot_class {
 	HOTSPOT_YOUNG,
-	HOTSPOT_STEP, /* of a concurrent cycle */
-	HOTSPOT_FULL, /* at least one collection in it was */
+	HOTSPOT_STEP,  /* of a concurrent cycle */
+	HOTSPOT_FULL,  /* at least one collection in it was */
 	HOTSPOT_OTHER, /* nothing was collected */
 	HOTSPOT_UNKNOWN,
 	HOTSPOT_CLASSES

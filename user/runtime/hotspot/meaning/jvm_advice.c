@@ -78,8 +78,8 @@ static int add(void *state, const struct advice_pause *pause)
 
 static int advise(struct advising *advising)
 {
-	static int (*const advisers[])(struct advising *) = {advise_explicit, advise_young, advise_ttsp,
-		advise_metaspace, advise_heap, advise_stalls};
+	static int (*const advisers[])(struct advising *) = {advise_explicit, advise_young,
+		advise_ttsp, advise_metaspace, advise_heap, advise_stalls};
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(advisers) && !r; i++)

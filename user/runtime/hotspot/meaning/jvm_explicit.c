@@ -55,8 +55,8 @@ static bool is_dl4j_period(const struct asking *asking)
 
 static bool is_javacpp(const struct asking *asking)
 {
-	return !strncmp(
-		function_of(asking, asking->caller->caller), "org.bytedeco.javacpp.Pointer", 28);
+	return !strncmp(function_of(asking, asking->caller->caller), "org.bytedeco.javacpp.Pointer",
+		28);
 }
 
 static double share_of_pauses(const struct explicit_caller *caller)

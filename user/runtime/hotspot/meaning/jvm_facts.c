@@ -146,7 +146,8 @@ int jvm_facts_add(struct jvm_facts *facts, const struct advice_pause *one)
 		snprintf(facts->collector, sizeof(facts->collector), "%s", one->runtime->collector);
 		facts->release = release_of(one->runtime->version);
 		facts->polls_in_loops = has_polls(one->runtime->collector);
-		read_options(recording_process(attribution->recording, one->runtime->process), facts);
+		read_options(recording_process(attribution->recording, one->runtime->process),
+			facts);
 	}
 	*event = (struct jvm_event){
 		.duration_ns = pause_duration(pause),
@@ -157,9 +158,9 @@ int jvm_facts_add(struct jvm_facts *facts, const struct advice_pause *one)
 		.late = late_frame(attribution->stacks, (uint32_t)pause->facts[HOTSPOT_LATE_STACK]),
 		.class = (uint8_t)hotspot_class(pause),
 		.uncounted = known && pause_collects(pause) && !(pause->flags & PAUSE_CONCURRENT) &&
-			pause->facts[HOTSPOT_YOUNG_COLLECTIONS] == UNKNOWN,
-		.why = (uint8_t)why_of(strtab_get(
-			attribution->stacks->strings, (uint32_t)pause->facts[HOTSPOT_CAUSE])),
+			     pause->facts[HOTSPOT_YOUNG_COLLECTIONS] == UNKNOWN,
+		.why = (uint8_t)why_of(strtab_get(attribution->stacks->strings,
+			(uint32_t)pause->facts[HOTSPOT_CAUSE])),
 	};
 	stats_add(&facts->overlap_ns, one->overlap_ns);
 	return 0;

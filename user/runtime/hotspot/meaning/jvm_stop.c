@@ -85,8 +85,8 @@ static int reaching_read(const struct jvm_facts *jvm, struct reaching *ret)
 	return find_late(jvm, ret);
 }
 
-static void say_ttsp(
-	const struct advising *advising, const struct reaching *reaching, struct advice *advice)
+static void say_ttsp(const struct advising *advising, const struct reaching *reaching,
+	struct advice *advice)
 {
 	const struct jvm_facts *jvm = jvm_facts(advising);
 
@@ -148,8 +148,8 @@ int advise_metaspace(struct advising *advising)
 		overlap_ns += jvm_event_overlap(event);
 		count++;
 	}
-	advice = advice_add(
-		advising, ADVICE_METASPACE, 0.9 * overlap_ns, 0.5 * overlap_ns, overlap_ns, &r);
+	advice = advice_add(advising, ADVICE_METASPACE, 0.9 * overlap_ns, 0.5 * overlap_ns,
+		overlap_ns, &r);
 	if (!advice)
 		return r;
 	advice->grows_bytes = 0;
