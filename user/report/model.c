@@ -94,7 +94,8 @@ void model_total(struct model_table *table, const struct model_cell *cells, size
 	table->totalled = true;
 }
 
-static const char *format_kept(struct model *model, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static const char *format_kept(struct model *model,
+	const char *format, va_list args)
 {
 	char *text = NULL;
 
