@@ -176,7 +176,7 @@ def test_doctor(bench, runtime):
     target.quit()
     tracer.finish()
     process = bench.report().process(target.pid)
-    (serves,) = [l for l in text.stdout.decode().splitlines() if "this one serves" in l]
+    (serves,) = [l for l in text.stdout.decode().splitlines() if l.endswith("<- in use")]
     assert process["tier"] in serves.split()
 
 
