@@ -134,7 +134,7 @@ def first_instructions(path, function):
 
 def pairs_of_builds():
     olds = jvm_check.spread((11,))
-    news = [r for r in jvm_check.spread((17,)) if not r.in_root]
+    news = jvm_check.newest([r for r in jvm_check.PLAIN if not r.in_root and r.feature == 17])
     return [(new, old) for new in news for old in olds]
 
 

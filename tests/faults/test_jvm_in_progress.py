@@ -149,7 +149,7 @@ def test_killed(bench, jdk, before):
 
 
 STEPS = ["--steps", 3, "--gc-every", 1]
-LOCAL = [r for r in PLAIN if not r.in_root]
+LOCAL = jvm_check.newest([r for r in jvm_check.PLAIN if not r.in_root and r.feature == 17])
 
 
 @pytest.mark.parametrize("before", (False, True), ids=("begun-inside", "begun-before"))
