@@ -9,7 +9,7 @@
 #include "mem.h"
 #include "trace_priv.h"
 
-static struct pause unknown_pause(uint32_t runtime, uint64_t start_ns, uint64_t end_ns)
+struct pause trace_unknown_pause(uint32_t runtime, uint64_t start_ns, uint64_t end_ns)
 {
 	return (struct pause){
 		.start_ns = start_ns,
@@ -66,7 +66,7 @@ static bool look(struct trace *trace, struct begun_pause *begun)
 /* One look says nothing of how long it lasted. */
 static void put_begun(struct trace *trace, const struct begun_pause *begun, uint32_t flags)
 {
-	struct pause pause = unknown_pause(begun->runtime, begun->start_ns, begun->seen_ns);
+	struct pause pause = trace_unknown_pause(begun->runtime, begun->start_ns, begun->seen_ns);
 
 	pause.flags = PAUSE_BEGUN_BEFORE | flags;
 	if (pause.end_ns > pause.start_ns)
@@ -154,7 +154,7 @@ static void put_unfinished(struct trace *trace, const struct trace_open_pause *o
 		trace->unfinished++;
 		return;
 	}
-	pause = unknown_pause(runtime->id, open->start_ns, end_ns);
+	pause = trace_unknown_pause(runtime->id, open->start_ns, end_ns);
 	pause.tid = open->tid;
 	pause.generation = open->generation;
 	pause.cause = open->cause;

@@ -112,6 +112,8 @@ struct books *trace_books(struct trace *trace);
  */
 void trace_saw_pause(struct trace *trace, uint32_t process, uint32_t image, uint64_t interpreter,
 	uint64_t start_ns);
+/* A pause of struct runtime.id @runtime, of which only its times are known. */
+struct pause trace_unknown_pause(uint32_t runtime, uint64_t start_ns, uint64_t end_ns);
 /* Each gives its id and tells the sink. */
 void trace_put_pause(struct trace *trace, struct pause *pause);
 void trace_put_stall(struct trace *trace, struct stall *stall);

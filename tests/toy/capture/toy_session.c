@@ -52,23 +52,9 @@ static int on_record(void *state, const void *bytes, size_t size)
 	runtime->missed += books_pause(trace_books(trace), process, BOOKS_PROCESS, wire->major,
 		&(struct books_counts){probe_toy.counters,
 			(const uint64_t[]){wire->heap.minor, wire->heap.major}});
-	pause = (struct pause){
-		.start_ns = wire->start_ns,
-		.end_ns = wire->header.time_ns,
-		.runtime = runtime->id,
-		.tid = wire->header.tid,
-		.interpreter = UNKNOWN,
-		.generation = UNKNOWN,
-		.cause = CAUSE_MANUAL, /* it collects when it is told to */
-		.collected = UNKNOWN,
-		.uncollectable = UNKNOWN,
-		.heap_objects = UNKNOWN,
-		.heap_pending = UNKNOWN,
-		.rss_start = UNKNOWN,
-		.rss_end = UNKNOWN,
-		.waited_ns = UNKNOWN,
-		.stack = STACK_NONE,
-	};
+	pause = trace_unknown_pause(runtime->id, wire->start_ns, wire->header.time_ns);
+	pause.tid = wire->header.tid;
+	pause.cause = CAUSE_MANUAL; /* it collects when it is told to */
 	tell_facts(wire, &pause);
 	trace_put_pause(trace, &pause);
 	return 0;

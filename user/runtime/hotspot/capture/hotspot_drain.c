@@ -233,34 +233,20 @@ static void take_late(struct jvms *jvms, struct jvm_instance *instance, struct p
 /* What the times say; the rest is not known yet. */
 static struct pause begin_pause(const struct hotspot_times *times)
 {
-	return (struct pause){
-		.start_ns = times->start_ns,
-		.end_ns = times->end_ns,
-		.interpreter = UNKNOWN,
-		.generation = UNKNOWN,
-		.cause = CAUSE_UNKNOWN,
-		.flags = PAUSE_HAS_FACTS | (times->exact ? 0 : PAUSE_INEXACT) |
-			 (times->begun_before ? PAUSE_BEGUN_BEFORE : 0),
-		.collected = UNKNOWN,
-		.uncollectable = UNKNOWN,
-		.heap_objects = UNKNOWN,
-		.heap_pending = UNKNOWN,
-		.rss_start = UNKNOWN,
-		.rss_end = UNKNOWN,
-		.waited_ns = UNKNOWN,
-		.facts =
-			{
-				[HOTSPOT_TTSP_NS] = times->ttsp_ns,
-				[HOTSPOT_CLEANUP_NS] = times->cleanup_ns,
-				[HOTSPOT_CORE_NS] = times->core_ns,
-				[HOTSPOT_LEAVE_NS] = times->leave_ns,
-				[HOTSPOT_HEAP_BEFORE] = UNKNOWN,
-				[HOTSPOT_HEAP_AFTER] = UNKNOWN,
-				[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN,
-				[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN,
-				[HOTSPOT_LATE_TID] = UNKNOWN,
-			},
-	};
+	struct pause pause = trace_unknown_pause(0, times->start_ns, times->end_ns);
+
+	pause.flags = PAUSE_HAS_FACTS | (times->exact ? 0 : PAUSE_INEXACT) |
+		      (times->begun_before ? PAUSE_BEGUN_BEFORE : 0);
+	pause.facts[HOTSPOT_TTSP_NS] = times->ttsp_ns;
+	pause.facts[HOTSPOT_CLEANUP_NS] = times->cleanup_ns;
+	pause.facts[HOTSPOT_CORE_NS] = times->core_ns;
+	pause.facts[HOTSPOT_LEAVE_NS] = times->leave_ns;
+	pause.facts[HOTSPOT_HEAP_BEFORE] = UNKNOWN;
+	pause.facts[HOTSPOT_HEAP_AFTER] = UNKNOWN;
+	pause.facts[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN;
+	pause.facts[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN;
+	pause.facts[HOTSPOT_LATE_TID] = UNKNOWN;
+	return pause;
 }
 
 void jvms_put_unknown(struct jvms *jvms, const struct runtime *runtime, uint64_t start_ns,
