@@ -15,7 +15,7 @@ import sys
 FLOORS = (
     ("base",),
     ("elf", "event", "pause"),
-    ("stack",),
+    ("stack", "kernel"),
     ("meaning",),
     ("probe", "step"),
     ("trace", "store", "attrib"),

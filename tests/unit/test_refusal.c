@@ -1,4 +1,4 @@
-/* trace: what libbpf prints of a program that the kernel refuses → one sentence, and the whole to -v. */
+/* kernel: what libbpf prints of a program that the kernel refuses → one sentence, and the whole to -v. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,10 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <bpf/libbpf.h>
 #include <cmocka.h>
 
+#include "load_priv.h"
 #include "log.h"
-#include "trace_priv.h"
 
 /* As libbpf 1.1 says it of an object that Linux 6.1 refused. */
 #define FAILED	"libbpf: prog 'on_collect_begin': BPF program load failed: Permission denied\n"
@@ -40,16 +41,16 @@ static void the_verifier_has_the_word(void **state)
 {
 	struct err err = {};
 
-	trace_quiet_libbpf();
+	kernel_quiet_libbpf();
 	say(LIBBPF_WARN, "%s", FAILED);
-	assert_int_equal(trace_explain_refusal(-EACCES, &err), -EACCES);
+	assert_int_equal(kernel_explain_refusal(-EACCES, &err), -EACCES);
 	assert_non_null(strstr(err.text, "on_collect_begin: Permission denied"));
 	say(LIBBPF_WARN, "%s", LOG);
-	assert_int_equal(trace_explain_refusal(-EACCES, &err), -EACCES);
+	assert_int_equal(kernel_explain_refusal(-EACCES, &err), -EACCES);
 	assert_non_null(strstr(err.text, "on_collect_begin: \"" VERDICT "\""));
 	assert_null(strstr(err.text, "root"));
 	assert_null(strstr(err.text, "doctor"));
-	assert_int_equal(trace_explain_refusal(-ENOMEM, &err), -ENOMEM);
+	assert_int_equal(kernel_explain_refusal(-ENOMEM, &err), -ENOMEM);
 	assert_non_null(strstr(err.text, "--buffer"));
 }
 
@@ -79,7 +80,7 @@ static void verbose_has_every_line(void **state)
 {
 	char text[2048];
 
-	trace_quiet_libbpf();
+	kernel_quiet_libbpf();
 	assert_int_equal(heard(text, sizeof(text)), strlen("end\n"));
 	log_set_level(LOG_DEBUG);
 	heard(text, sizeof(text));

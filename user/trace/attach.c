@@ -45,7 +45,8 @@ static int put_program(const struct placing *at, const char *name, bool at_retur
 		at->image->plan.path, site->offset, site->semaphore, at->cookie, at_return};
 	struct bpf_program *program;
 	struct uprobe probe;
-	int r = trace_find_program(at->trace, at->image->plan.ops->capture, name, &program, err);
+	int r = programs_find(&at->trace->programs, at->image->plan.ops->capture->programs, name,
+		&program, err);
 
 	if (r)
 		return r;
@@ -64,7 +65,7 @@ static int put_probes(const struct placing *at, int *ret, struct err *err)
 	*ret = 0;
 	if (!site->end)
 		return put_program(at, site->program, site->at_return, ret, err);
-	if (site->session && at->trace->way == UPROBE_SESSION)
+	if (site->session && at->trace->programs.way == UPROBE_SESSION)
 		return put_program(at, site->session, false, ret, err);
 	r = put_program(at, site->end, true, ret, err);
 	return r || *ret ? r : put_program(at, site->program, false, ret, err);
@@ -88,8 +89,8 @@ int trace_watch(struct trace *trace, uint32_t index, const struct probe_site *si
 	};
 	struct bpf_program *program;
 	struct bpf_link *link;
-	int fd, r = trace_find_program(trace, image->plan.ops->capture, site->program, &program,
-			err);
+	int fd, r = programs_find(&trace->programs, image->plan.ops->capture->programs,
+			site->program, &program, err);
 
 	if (r)
 		return r;
@@ -184,7 +185,8 @@ int trace_attach_hook(struct trace *trace, const char *path, uint64_t offset)
 	const struct uprobe_place place = {.path = path, .offset = offset};
 	struct uprobe *slot = vec_add(&trace->hook_probes);
 
-	return slot ? uprobe_attach(trace->bpf->progs.on_maps_changed, &place, slot) : -ENOMEM;
+	return slot ? uprobe_attach(trace->programs.bpf->progs.on_maps_changed, &place, slot)
+		    : -ENOMEM;
 }
 
 /* One probe of an image that is being removed. */

@@ -4,6 +4,19 @@
 
 #include "trace_priv.h"
 
+const struct capture_program **trace_program_lists(void)
+{
+	const struct capture_program **lists;
+	size_t count = 0;
+
+	while (probe_runtimes[count])
+		count++;
+	lists = calloc(count + 1, sizeof(const struct capture_program *));
+	for (size_t i = 0; lists && i < count; i++)
+		lists[i] = probe_runtimes[i]->capture->programs;
+	return lists;
+}
+
 int trace_captures_open(struct trace *trace)
 {
 	for (size_t i = 0; probe_runtimes[i]; i++) {
@@ -114,7 +127,7 @@ struct probe_plan *trace_plan(struct trace *trace, uint32_t image)
 
 const struct bpf_map *trace_map(const struct trace *trace, const char *name)
 {
-	return bpf_object__find_map_by_name(trace->bpf->obj, name);
+	return bpf_object__find_map_by_name(trace->programs.bpf->obj, name);
 }
 
 bool trace_knows(const struct trace *trace, uint32_t process)

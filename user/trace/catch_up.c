@@ -30,7 +30,7 @@ static void list_live(const struct trace *trace, struct proc_pids *ret)
 
 bool trace_is_target(const struct trace *trace, pid_t pid)
 {
-	const struct bpf_map *targets = trace->bpf->maps.targets;
+	const struct bpf_map *targets = trace->programs.bpf->maps.targets;
 	uint32_t key = (uint32_t)pid;
 	struct gc_target target;
 
@@ -41,7 +41,7 @@ bool trace_is_target(const struct trace *trace, pid_t pid)
 static void list_unknown_targets(const struct trace *trace, struct proc_pids *ret)
 {
 	uint32_t key, last = 0;
-	int r = bpf_map__get_next_key(trace->bpf->maps.targets, NULL, &key, sizeof(key));
+	int r = bpf_map__get_next_key(trace->programs.bpf->maps.targets, NULL, &key, sizeof(key));
 
 	for (size_t i = 0; !r && i < GC_MAX_TARGETS; i++) {
 		pid_t *slot = u64map_get(&trace->live, key) ? NULL : vec_add(&ret->pids);
@@ -49,7 +49,8 @@ static void list_unknown_targets(const struct trace *trace, struct proc_pids *re
 		if (slot)
 			*slot = (pid_t)key;
 		last = key;
-		r = bpf_map__get_next_key(trace->bpf->maps.targets, &last, &key, sizeof(key));
+		r = bpf_map__get_next_key(trace->programs.bpf->maps.targets, &last, &key,
+			sizeof(key));
 	}
 }
 
@@ -97,7 +98,7 @@ static void note_ended(struct trace *trace)
 
 		if (!proc_has_exited((pid_t)pid))
 			continue;
-		bpf_map__delete_elem(trace->bpf->maps.targets, &pid, sizeof(pid), 0);
+		bpf_map__delete_elem(trace->programs.bpf->maps.targets, &pid, sizeof(pid), 0);
 		trace_process_exit(trace, (pid_t)pid, now_ns());
 		if (!proc_has_exited((pid_t)
 				    pid)) /* forked just then: it was no target for a moment */
@@ -108,7 +109,7 @@ static void note_ended(struct trace *trace)
 
 void trace_catch_up(struct trace *trace)
 {
-	const struct gctrace_bpf *bpf = trace->bpf;
+	const struct gctrace_bpf *bpf = trace->programs.bpf;
 	uint64_t changes = left_out(bpf->progs.on_fork) + left_out(bpf->progs.on_exec);
 
 	if (changes != trace->skipped_changes) {

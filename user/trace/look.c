@@ -25,25 +25,25 @@ static int keep_target(struct trace *trace, pid_t pid, bool add, struct err *err
 	struct gc_target target = {.space = key, .watched = watched};
 	int r = 0;
 
-	if (!bpf_map__lookup_elem(trace->bpf->maps.targets, &key, sizeof(key), &target,
+	if (!bpf_map__lookup_elem(trace->programs.bpf->maps.targets, &key, sizeof(key), &target,
 		    sizeof(target), 0)) {
 		if (!watched || target.watched == watched)
 			return 0; /* a forked child's is its parent's */
 		target.watched = watched;
-		bpf_map__update_elem(trace->bpf->maps.targets, &key, sizeof(key), &target,
+		bpf_map__update_elem(trace->programs.bpf->maps.targets, &key, sizeof(key), &target,
 			sizeof(target), BPF_EXIST);
 		return 0;
 	}
 	if (add)
-		r = bpf_map__update_elem(trace->bpf->maps.targets, &key, sizeof(key), &target,
-			sizeof(target), BPF_NOEXIST);
+		r = bpf_map__update_elem(trace->programs.bpf->maps.targets, &key, sizeof(key),
+			&target, sizeof(target), BPF_NOEXIST);
 	if (r && r != -EEXIST)
 		return err_set(err, -r, "process %d cannot be made a target: %s%s", pid,
 			strerror(-r), r == -E2BIG ? "; there are too many" : "");
 	/* What ended before it was a target tells nobody. */
 	if (add && !proc_has_exited(pid))
 		return 0;
-	bpf_map__delete_elem(trace->bpf->maps.targets, &key, sizeof(key), 0);
+	bpf_map__delete_elem(trace->programs.bpf->maps.targets, &key, sizeof(key), 0);
 	return err_set(err, ESRCH, "process %d ended while gctrace attached to it", pid);
 }
 

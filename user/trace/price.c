@@ -21,23 +21,6 @@ __asm__(".text\n"
 	"	ret\n"
 	".size price_probed, . - price_probed\n");
 
-uint64_t trace_own_offset(const void *code)
-{
-	uint64_t address = (uintptr_t)code, offset = 0;
-	struct proc_maps maps = {};
-
-	if (proc_maps_read(getpid(), &maps))
-		return 0;
-	for (size_t i = 0; i < maps.maps.count; i++) {
-		const struct proc_map *map = &maps.maps.items[i];
-
-		if (address >= map->start && address < map->end)
-			offset = address - map->start + map->offset;
-	}
-	proc_maps_release(&maps);
-	return offset;
-}
-
 static uint64_t time_batch(void)
 {
 	uint64_t start = now_ns();
@@ -50,10 +33,10 @@ static uint64_t time_batch(void)
 uint64_t trace_hit_price(struct trace *trace, struct uprobe *ret)
 {
 	const struct uprobe_place place = {
-		.path = "/proc/self/exe", .offset = trace_own_offset(price_probed)};
+		.path = "/proc/self/exe", .offset = programs_own_offset(price_probed)};
 	uint64_t best = UINT64_MAX;
 
-	if (!place.offset || uprobe_attach(trace->bpf->progs.on_step, &place, ret))
+	if (!place.offset || uprobe_attach(trace->programs.bpf->progs.on_step, &place, ret))
 		return TRACE_HIT_PRICE_NS;
 	for (int i = 0; i < BATCHES; i++) {
 		uint64_t price = time_batch();

@@ -35,7 +35,7 @@ int trace_consume(struct trace *trace)
 int trace_consume_all(struct trace *trace)
 {
 	uint64_t before = trace->drained_bytes,
-		 most = bpf_map__max_entries(trace->bpf->maps.events);
+		 most = bpf_map__max_entries(trace->programs.bpf->maps.events);
 	int r;
 
 	do

@@ -42,7 +42,7 @@ int trace_steps_open(struct trace *trace, struct err *err)
 	if (!steps->texts)
 		return err_set(err, ENOMEM, "out of memory");
 	page = mmap(NULL, sizeof(*steps->page), PROT_READ | PROT_WRITE, MAP_SHARED,
-		bpf_map__fd(trace->bpf->maps.signals), 0);
+		bpf_map__fd(trace->programs.bpf->maps.signals), 0);
 	if (page == MAP_FAILED)
 		return err_set(err, errno, "the BPF map of step signals cannot be mapped: %s",
 			strerror(errno));
@@ -143,7 +143,7 @@ static int attach(struct trace *trace, struct step_place *place)
 		return 0;
 	/* By the open file: the process through which it was found may be gone. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place->fd);
-	r = uprobe_attach(trace->bpf->progs.on_step, &at, &place->probe);
+	r = uprobe_attach(trace->programs.bpf->progs.on_step, &at, &place->probe);
 	trace->unprobed_steps += r < 0;
 	return r;
 }

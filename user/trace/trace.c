@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -43,12 +42,56 @@ static void look_at_clocks(struct trace *trace)
 	recording_note_offset(&trace->recording, before, (int64_t)(wall - before));
 }
 
-uint32_t trace_pid_namespace(void)
+static int load_programs(struct programs *programs, const struct capture_program *const *lists,
+	const struct trace_options *options, struct err *err)
 {
-	const ino_t first = 0xeffffffc; /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
-	struct stat st;
+	const struct program_settings settings = {
+		.lists = lists,
+		.min_stack_ns = options->min_stack_ns,
+		.buffer_bytes = options->buffer_bytes,
+		.children = options->children,
+		.steps = options->steps || options->step_wish,
+	};
 
-	return stat("/proc/self/ns/pid", &st) || st.st_ino == first ? 0 : (uint32_t)st.st_ino;
+	return programs_load(programs, &settings, err);
+}
+
+static int map_shared(struct trace *trace, struct err *err)
+{
+	void *shared = mmap(NULL, sizeof(struct gc_shared), PROT_READ | PROT_WRITE, MAP_SHARED,
+		bpf_map__fd(trace->programs.bpf->maps.shared_map), 0);
+
+	if (shared == MAP_FAILED)
+		return err_set(err, errno, "the shared BPF map cannot be mapped: %s",
+			strerror(errno));
+	trace->shared = shared;
+	return 0;
+}
+
+static int open_ring(struct trace *trace, struct err *err)
+{
+	trace->ring = ring_buffer__new(bpf_map__fd(trace->programs.bpf->maps.events), trace_on_ring,
+		trace, NULL);
+	if (trace->ring)
+		return 0;
+	return err_set(err, errno,
+		"the ring buffer of %llu bytes cannot be mapped: %s; choose a smaller --buffer",
+		(unsigned long long)trace->options.buffer_bytes, strerror(errno));
+}
+
+static int start(struct trace *trace, struct err *err)
+{
+	int r = load_programs(&trace->programs, trace->lists, &trace->options, err);
+
+	if (!r)
+		r = programs_follow(&trace->programs, err);
+	if (!r)
+		r = map_shared(trace, err);
+	if (!r)
+		r = trace_steps_open(trace, err);
+	if (!r)
+		r = open_ring(trace, err);
+	return r ? r : trace_wake_open(trace, err);
 }
 
 int trace_open(const struct trace_options *options, const struct trace_sink *sink,
@@ -66,11 +109,12 @@ int trace_open(const struct trace_options *options, const struct trace_sink *sin
 	if (options->step_asked)
 		snprintf(trace->recording.step_asked, sizeof(trace->recording.step_asked), "%s",
 			options->step_asked);
-	if (stack_table_init(&trace->stacks) || trace_captures_open(trace)) {
+	trace->lists = trace_program_lists();
+	if (!trace->lists || stack_table_init(&trace->stacks) || trace_captures_open(trace)) {
 		trace_free(trace);
 		return err_set(err, ENOMEM, "out of memory");
 	}
-	r = trace_load(trace, err);
+	r = start(trace, err);
 	if (r) {
 		trace_free(trace);
 		return r;
@@ -95,7 +139,8 @@ void trace_free(struct trace *trace)
 	if (trace->shared)
 		munmap((void *)trace->shared, sizeof(*trace->shared));
 	trace_captures_close(trace);
-	trace_unload(trace);
+	programs_release(&trace->programs);
+	free(trace->lists);
 	stack_table_release(&trace->stacks);
 	books_release(&trace->books);
 	vec_free(&trace->closing);
@@ -339,4 +384,21 @@ const struct recording *trace_recording(const struct trace *trace)
 const struct stack_table *trace_stacks(const struct trace *trace)
 {
 	return &trace->stacks;
+}
+
+int trace_probe_kernel(const char **ret_way, struct err *err)
+{
+	const struct trace_options options = {.buffer_bytes = 4096, .steps = true};
+	const struct capture_program **lists = trace_program_lists();
+	struct programs programs = {};
+	int r = lists ? load_programs(&programs, lists, &options, err)
+		      : err_set(err, ENOMEM, "out of memory");
+
+	if (!r)
+		r = programs_hit_ourselves(&programs, err);
+	if (!r)
+		*ret_way = uprobe_way_name(programs.way);
+	programs_release(&programs);
+	free(lists);
+	return r;
 }

@@ -112,9 +112,6 @@ int trace_finish(struct trace *trace);
 const struct recording *trace_recording(const struct trace *trace);
 const struct stack_table *trace_stacks(const struct trace *trace);
 
-/* Whether uprobes need no perf events here (Linux 6.6); asked by trying. */
-bool trace_has_uprobe_multi(void);
-
 /*
  * Loads the programs and hits a uprobe on gctrace itself, to learn whether that works and by which
  * means: @ret_way, "uprobe sessions". 0 or -errno with the remedy.

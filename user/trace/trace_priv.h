@@ -11,6 +11,7 @@
 #include "gc_wire.h"
 #include "gctrace.skel.h"
 #include "probe.h"
+#include "programs.h"
 #include "step_signal.h"
 #include "strangers.h"
 #include "strtab.h"
@@ -68,13 +69,6 @@ struct early_books {
 struct capture {
 	const struct capture_ops *ops;
 	void *state;
-};
-
-/* Further programs of a runtime, with the maps of the first, loaded when first needed. */
-struct program_part {
-	const struct capture_ops *ops;
-	unsigned int part;
-	struct gctrace_bpf *bpf;
 };
 
 /* A probe of a step signal, and where it is, so that it can be put there again. */
@@ -143,14 +137,11 @@ struct step_watch {
 struct trace {
 	struct trace_options options;
 	struct trace_sink sink;
-	struct gctrace_bpf *bpf;
-	VEC(struct program_part) parts;
-	VEC(struct bpf_link *) tracepoints;
-	VEC(struct capture) captures; /* as in probe_runtimes */
+	struct programs programs;
+	const struct capture_program **lists; /* of the programs of all runtimes */
+	VEC(struct capture) captures;	      /* as in probe_runtimes */
 	struct ring_buffer *ring;
 	struct gc_shared *shared;
-	unsigned int refused; /* features that a test forbids */
-	enum uprobe_way way;  /* how functions are probed: by sessions, or by pairs of uprobes */
 
 	struct recording recording;
 	struct stack_table stacks;
@@ -205,32 +196,6 @@ static inline void trace_note_sink(struct trace *trace, int r)
 	if (r < 0 && !trace->sink_error)
 		trace->sink_error = r;
 }
-
-/* load.c */
-int trace_load(struct trace *trace, struct err *err);
-/* The program called @name, of @ops, loaded with its part if it was not. 0 or -errno with the remedy. */
-int trace_find_program(struct trace *trace, const struct capture_ops *ops, const char *name,
-	struct bpf_program **ret, struct err *err);
-void trace_unload(struct trace *trace);
-/* Makes room for many open files. 0, or -errno with the remedy where files or memory are too few. */
-int trace_check_limits(struct err *err);
-/* No more than loads the first programs, into trace->bpf; sets trace->way and ->refused. */
-int trace_load_programs(struct trace *trace, struct err *err);
-
-/* libbpf_log.c: libbpf's warnings go to our log. */
-void trace_quiet_libbpf(void);
-/*
- * Why the programs were not loaded, @r being libbpf's answer. Privileges and the like were looked at
- * before: what is left is the kernel's own word on a program. Returns @r.
- */
-int trace_explain_refusal(int r, struct err *err);
-
-/* refusal.c: GCTRACE_REFUSE → bits (1 << way, REFUSE_…). -EINVAL: it names no feature. */
-#define REFUSE_STATES (1u << 8) /* lookups of threads' states fail now and then */
-int trace_parse_refusals(unsigned int *ret, struct err *err);
-
-/* trace.c: the inode of our pid namespace, in whose numbers BPF shall speak; 0: the first one. */
-uint32_t trace_pid_namespace(void);
 
 /* attach.c: index of the image for @plan, attached, or -errno with a sentence (-EINVAL: occupied). */
 int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, struct err *err);
@@ -324,6 +289,8 @@ uint64_t trace_misfits(const struct trace *trace);
 
 /* captures.c: each runtime's part of the session, see trace_runtime.h. -ENOMEM. */
 int trace_captures_open(struct trace *trace);
+/* The lists of the programs of all runtimes, ending with NULL; owned by the caller. NULL: memory is out. */
+const struct capture_program **trace_program_lists(void);
 void trace_captures_close(struct trace *trace);
 /* That of the runtime of which @image is. */
 const struct capture *trace_capture(const struct trace *trace, uint32_t image);
@@ -362,10 +329,8 @@ void trace_steps_turn(struct trace *trace);
 /* The last word on every signal. */
 void trace_steps_finish(struct trace *trace);
 
-/* price.c: offset in our own executable of what is at @code; 0: not found. */
-uint64_t trace_own_offset(const void *code);
 /*
- * What a hit of a step signal costs a program on this machine, in ns: from an eighth of TRACE_HIT_PRICE_NS,
+ * price.c: what a hit of a step signal costs a program on this machine, in ns: from an eighth of TRACE_HIT_PRICE_NS,
  * which is also what it is where it costs more or cannot be measured. Takes 15 ms, and the caller detaches
  * *ret, which takes 30 and so can wait.
  */

@@ -8,20 +8,8 @@
 
 #include "books.h"
 #include "probe.h"
+#include "programs.h"
 #include "trace.h"
-
-/* With uprobe sessions one program serves both ends of a function, else each has its own. */
-enum program_use { USE_ALWAYS, USE_SESSION, USE_PAIR };
-
-/*
- * A BPF program. Those of part 0 are loaded as the session begins, and attached if they are tracepoints'; each
- * other part when a program of it is first to be attached.
- */
-struct capture_program {
-	const char *name;
-	unsigned int part;
-	enum program_use use;
-};
 
 /*
  * What a session asks of a runtime; whatever may be NULL is not asked. @state is the runtime's own, of this

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bpf/libbpf.h>
+
 #include "cleanup.h"
+#include "load_priv.h"
 #include "log.h"
-#include "trace_priv.h"
 
 /* What the kernel said last of a program that it refused; libbpf prints it, and keeps it nowhere. */
 static struct {
@@ -47,13 +49,13 @@ static int __attribute__((format(printf, 2, 0))) print_libbpf(enum libbpf_print_
 	return 0;
 }
 
-void trace_quiet_libbpf(void)
+void kernel_quiet_libbpf(void)
 {
 	libbpf_set_print(print_libbpf);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 }
 
-int trace_explain_refusal(int r, struct err *err)
+int kernel_explain_refusal(int r, struct err *err)
 {
 	const char *program = refusal.program[0] ? refusal.program : "of gctrace";
 

@@ -1,8 +1,9 @@
-/* What the two halves of kernel.h share: how a condition is answered. */
+/* What the files behind kernel.h share: how a condition is answered. */
 #pragma once
 
 #include "kernel.h"
 
+/* answer.c */
 void kernel_answer(struct kernel_check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -15,7 +15,6 @@
 #include "cleanup.h"
 #include "kernel_priv.h"
 #include "proc.h"
-#include "trace.h"
 
 static bool has_capability(int capability)
 {
@@ -182,7 +181,7 @@ static int try_watchpoint(void)
  */
 void kernel_look_at_perf(struct kernel_check *check)
 {
-	bool multi = trace_has_uprobe_multi();
+	bool multi = kernel_has_uprobe_multi();
 	int call = try_event(NULL, 0, -1, ~0ul); /* of unknown flags, which are looked at first */
 	int error = multi ? try_watchpoint() : try_uprobe();
 	char paranoid[16] = "?";

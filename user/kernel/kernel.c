@@ -1,6 +1,5 @@
 /* The kernel, as it answers when asked and tried → conditions of tracing, with remedies. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,42 +11,7 @@
 
 #include "cleanup.h"
 #include "kernel_priv.h"
-#include "trace_priv.h"
-
-void kernel_answer(struct kernel_check *check, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(check->answer, sizeof(check->answer), format, args);
-	va_end(args);
-}
-
-void kernel_refuse(struct kernel_check *check, int error, const char *format, ...)
-{
-	va_list args;
-
-	check->good = false;
-	check->fatal = error;
-	check->error = error;
-	va_start(args, format);
-	vsnprintf(check->remedy, sizeof(check->remedy), format, args);
-	va_end(args);
-}
-
-bool kernel_read_line(const char *path, const char *key, char *ret, size_t size)
-{
-	_cleanup_fclose_ FILE *stream = fopen(path, "re");
-	char line[256];
-
-	while (stream && fgets(line, sizeof(line), stream))
-		if (!strncmp(line, key, strlen(key))) {
-			line[strcspn(line, "\n")] = '\0';
-			snprintf(ret, size, "%s", line + strlen(key));
-			return true;
-		}
-	return false;
-}
+#include "load_priv.h"
 
 static void look_at_machine(struct kernel_check *check)
 {
@@ -173,7 +137,7 @@ size_t kernel_checks(struct kernel_check *ret, size_t max)
 	bool blocked = false;
 	size_t count = 0;
 
-	trace_quiet_libbpf();
+	kernel_quiet_libbpf();
 	for (size_t i = 0; i < ARRAY_SIZE(questions) && count < max; i++) {
 		if (blocked && questions[i].tries)
 			continue;

@@ -31,3 +31,6 @@ int kernel_explain_maps(pid_t pid, int error, struct err *err);
 
 /* -EINVAL, with the process that is meant, if @pid is a thread and no process; else 0. */
 int kernel_refuse_thread(pid_t pid, struct err *err);
+
+/* Whether uprobes need no perf events here (Linux 6.6); asked by trying. */
+bool kernel_has_uprobe_multi(void);

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "trace_priv.h"
+#include "kernel.h"
+#include "load_priv.h"
+#include "uprobe.h"
 
-int trace_parse_refusals(unsigned int *ret, struct err *err)
+int kernel_parse_refusals(unsigned int *ret, struct err *err)
 {
 	static const struct {
 		const char *name;
@@ -32,4 +34,12 @@ int trace_parse_refusals(unsigned int *ret, struct err *err)
 		text += length + (text[length] == ',');
 	}
 	return 0;
+}
+
+bool kernel_has_uprobe_multi(void)
+{
+	unsigned int refused;
+	struct err err;
+
+	return !kernel_parse_refusals(&refused, &err) && uprobe_best_way(refused) != UPROBE_PERF;
 }

@@ -3,9 +3,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "mem.h"
-#include "trace_priv.h"
+#include "gc_wire.h"
+#include "gctrace.skel.h"
+#include "proc.h"
+#include "programs.h"
+
+uint64_t programs_own_offset(const void *code)
+{
+	uint64_t address = (uintptr_t)code, offset = 0;
+	struct proc_maps maps = {};
+
+	if (proc_maps_read(getpid(), &maps))
+		return 0;
+	for (size_t i = 0; i < maps.maps.count; i++) {
+		const struct proc_map *map = &maps.maps.items[i];
+
+		if (address >= map->start && address < map->end)
+			offset = address - map->start + map->offset;
+	}
+	proc_maps_release(&maps);
+	return offset;
+}
 
 /* Where the probe goes. The argument keeps the compiler from knowing what a call gives. */
 static __attribute__((noinline)) int probed(int number)
@@ -25,24 +43,24 @@ static int on_record(void *arg, void *bytes, size_t size)
 }
 
 /* Probes probed() by the program for linkers, which tells of each call; calls it; looks. */
-static int hit_ourselves(struct trace *trace, struct err *err)
+int programs_hit_ourselves(struct programs *programs, struct err *err)
 {
 	const struct uprobe_place place = {
-		.path = "/proc/self/exe", .offset = trace_own_offset(probed)};
+		.path = "/proc/self/exe", .offset = programs_own_offset(probed)};
 	const struct gc_target target = {};
 	uint32_t pid = (uint32_t)getpid();
 	struct ring_buffer *ring;
 	struct uprobe probe = {};
 	bool hit = false;
-	int r = uprobe_attach(trace->bpf->progs.on_maps_changed, &place, &probe);
+	int r = uprobe_attach(programs->bpf->progs.on_maps_changed, &place, &probe);
 
 	if (r)
 		return err_set(err, -r,
 			"the kernel loads the BPF programs, but no uprobe can be attached "
 			"(%s): %s",
-			uprobe_way_name(trace->way), strerror(-r));
-	ring = ring_buffer__new(bpf_map__fd(trace->bpf->maps.events), on_record, &hit, NULL);
-	if (ring && !bpf_map__update_elem(trace->bpf->maps.targets, &pid, sizeof(pid), &target,
+			uprobe_way_name(programs->way), strerror(-r));
+	ring = ring_buffer__new(bpf_map__fd(programs->bpf->maps.events), on_record, &hit, NULL);
+	if (ring && !bpf_map__update_elem(programs->bpf->maps.targets, &pid, sizeof(pid), &target,
 			    sizeof(target), BPF_ANY)) {
 		probed(1);
 		ring_buffer__consume(ring);
@@ -53,26 +71,5 @@ static int hit_ourselves(struct trace *trace, struct err *err)
 		   : err_set(err, EIO,
 			     "a uprobe was attached to gctrace itself (%s), and calls of the "
 			     "function were not seen",
-			     uprobe_way_name(trace->way));
-}
-
-int trace_probe_kernel(const char **ret_way, struct err *err)
-{
-	struct trace trace = {.options = {.buffer_bytes = 4096, .steps = true}};
-	int r = trace_load_programs(&trace, err);
-
-	if (!r)
-		r = hit_ourselves(&trace, err);
-	if (!r)
-		*ret_way = uprobe_way_name(trace.way);
-	gctrace_bpf__destroy(trace.bpf);
-	return r;
-}
-
-bool trace_has_uprobe_multi(void)
-{
-	unsigned int refused;
-	struct err err;
-
-	return !trace_parse_refusals(&refused, &err) && uprobe_best_way(refused) != UPROBE_PERF;
+			     uprobe_way_name(programs->way));
 }

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-#include "trace_priv.h"
+#include "load_priv.h"
 
 #define FILES_MIN    64	  /* programs, maps and links of one process with a few libraries */
 #define FILES_WANTED 4096 /* of many, each with its probes */
@@ -25,7 +25,7 @@ static rlim_t raise_files(void)
 	return setrlimit(RLIMIT_NOFILE, &wider) ? limit.rlim_cur : wider.rlim_cur;
 }
 
-int trace_check_limits(struct err *err)
+int kernel_check_limits(struct err *err)
 {
 	rlim_t files = raise_files();
 	struct rlimit memory;
