@@ -71,6 +71,7 @@ struct runtime_meaning {
 	const struct pause_class *classes; /* of all its pauses */
 	uint8_t class_count;
 	bool generations; /* the classes are struct pause.generation, and last a class for those that are not known */
+	bool safepoints; /* its pauses are safepoints, with facts of the layout for which reports have tables */
 
 	const struct pause_fact
 		*facts; /* at most PAUSE_FACTS, in the order of struct pause.facts */
@@ -113,6 +114,12 @@ const struct runtime_meaning *meaning_of_runtime(const struct recording *recordi
 /* Sets @pause's class, collects and at_exit: done once, by who makes or reads it. */
 void meaning_judge(const struct recording *recording, const struct strtab *strings,
 	struct pause *pause);
+
+/* Whether reports have no tables for its pauses but those of its own classes. */
+static inline bool meaning_is_by_class(const struct runtime_meaning *meaning)
+{
+	return !meaning->generations && !meaning->safepoints;
+}
 
 /* The place of the fact called @key; -1: this runtime has none. */
 int meaning_fact(const struct runtime_meaning *meaning, const char *key);

@@ -45,13 +45,9 @@ static const char *no_stack(enum runtime_kinds kinds, bool own)
 
 static bool has_own_classes(const struct recording *recording)
 {
-	for (size_t i = 0; i < recording->runtimes.count; i++) {
-		const struct runtime_meaning *meaning =
-			meaning_of(recording->runtimes.items[i].kind);
-
-		if (!meaning->generations && !meaning->fact_table)
+	for (size_t i = 0; i < recording->runtimes.count; i++)
+		if (meaning_is_by_class(meaning_of(recording->runtimes.items[i].kind)))
 			return true;
-	}
 	return false;
 }
 

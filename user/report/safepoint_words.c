@@ -58,13 +58,13 @@ const char *stall_words(const struct stall *stall, char *text, size_t size)
 
 bool runtime_is_jvm(const struct runtime *runtime)
 {
-	return runtime && meaning_of(runtime->kind)->fact_table;
+	return runtime && meaning_of(runtime->kind)->safepoints;
 }
 
 const char *safepoint_kind_name(enum safepoint_kind kind)
 {
 	for (const struct runtime_meaning *const *at = runtime_meanings; *at; at++)
-		if ((*at)->fact_table && kind < (*at)->class_count)
+		if ((*at)->safepoints && kind < (*at)->class_count)
 			return (*at)->classes[kind].name;
 	return "unknown";
 }

@@ -44,10 +44,10 @@ enum safepoint_kind {
 	SAFEPOINT_KINDS
 };
 
-/* Its facts have the names of struct safepoint: those of a runtime that has a table of that layout in the store. */
+/* Its facts have the names of struct safepoint. */
 static inline bool pause_is_safepoint(const struct pause *pause)
 {
-	return pause->flags & PAUSE_HAS_FACTS && pause->class && pause->class->of->fact_table;
+	return pause->flags & PAUSE_HAS_FACTS && pause->class && pause->class->of->safepoints;
 }
 
 /* Of a pause that is a safepoint. */

@@ -23,7 +23,7 @@ void summary_facts_add(struct summary_facts *facts, const struct pause *pause)
 
 bool summary_by_class(const struct pause *pause)
 {
-	return pause->class && !pause->class->of->generations && !pause->class->of->fact_table;
+	return pause->class && meaning_is_by_class(pause->class->of);
 }
 
 static struct summary_kind *find(struct summary_kinds *kinds, const struct runtime_meaning *meaning)

@@ -36,7 +36,7 @@ enum { LINES_OF_GENERATIONS = 1, LINES_OF_SAFEPOINTS = 2, LINES_OF_CLASSES = 4 }
 static unsigned int lines_of(const struct runtime_meaning *meaning)
 {
 	return meaning->generations  ? LINES_OF_GENERATIONS
-	       : meaning->fact_table ? LINES_OF_SAFEPOINTS
+	       : meaning->safepoints ? LINES_OF_SAFEPOINTS
 				     : LINES_OF_CLASSES;
 }
 

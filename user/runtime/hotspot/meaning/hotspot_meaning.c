@@ -143,6 +143,7 @@ const struct runtime_meaning meaning_hotspot = {
 	.lang = LANG_JAVA,
 	.classes = classes,
 	.class_count = HOTSPOT_CLASSES,
+	.safepoints = true,
 	.facts = facts,
 	.fact_count = HOTSPOT_FACTS,
 	.fact_table = "safepoint",
