@@ -178,7 +178,6 @@ static void take_costs(struct world *w)
 	cost->cost.high_ns = (uint64_t)number();
 	take_distribution(&cost->with);
 	take_distribution(&cost->without);
-	cost->slow.generation = UNKNOWN;
 }
 
 static void take_step(struct world *w)
@@ -186,6 +185,7 @@ static void take_step(struct world *w)
 	size_t at = w->steps.tracks.count - 1;
 	struct step *step = ADD(&w->steps.tracks.items[at].steps);
 	struct step_cost *cost = ADD(&w->attribution.tracks.items[at].steps);
+	int64_t generation;
 
 	step->start_ns = (uint64_t)number();
 	step->end_ns = (uint64_t)number();
@@ -195,7 +195,9 @@ static void take_step(struct world *w)
 	cost->base_ns = (uint64_t)number();
 	cost->pauses = small();
 	cost->worst = small();
-	cost->generation = (int8_t)number();
+	generation = number();
+	if (generation >= 0)
+		cost->class = &meaning_of("cpython")->classes[generation];
 }
 
 static void take_pause(struct world *w)
@@ -207,7 +209,7 @@ static void take_pause(struct world *w)
 	pause->start_ns = charge->start_ns = (uint64_t)number();
 	pause->end_ns = charge->end_ns = (uint64_t)number();
 	pause->runtime = small();
-	pause->generation = charge->generation = (int8_t)number();
+	pause->generation = (int8_t)number();
 	pause->cause = small();
 	pause->flags = small();
 	pause->collected = number();
@@ -446,6 +448,23 @@ static void take(struct world *w, char *line)
 	exit(2);
 }
 
+/* Gives each charge the class of its pause, as attribution does. */
+static void classify(struct world *w)
+{
+	for (size_t i = 0; i < w->pauses.count; i++) {
+		struct pause *pause = &w->pauses.items[i];
+		uint16_t at = 0;
+
+		meaning_judge(&w->recording, w->stacks.strings, pause);
+		while (at < w->attribution.classes.count &&
+			w->attribution.classes.items[at] != pause->class)
+			at++;
+		if (at == w->attribution.classes.count)
+			*(const struct pause_class **)ADD(&w->attribution.classes) = pause->class;
+		w->attribution.charges.items[i].class = at;
+	}
+}
+
 static int next_pause(void *source, struct pause *ret, struct err *err)
 {
 	struct world *w = source;
@@ -453,7 +472,6 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 	if (w->next == w->pauses.count)
 		return w->fails ? err_set(err, 74, "page 23 is <b>malformed</b>") : 0;
 	*ret = w->pauses.items[w->next++];
-	meaning_judge(&w->recording, w->stacks.strings, ret);
 	return 1;
 }
 
@@ -474,6 +492,7 @@ static void release(struct world *w)
 	vec_free(&w->steps.candidates);
 	vec_free(&w->attribution.tracks);
 	vec_free(&w->attribution.charges);
+	vec_free(&w->attribution.classes);
 	vec_free(&w->attribution.triggers);
 	vec_free(&w->attribution.explicit_calls.callers);
 	vec_free(&w->advices.items);
@@ -499,6 +518,7 @@ int main(int argc, char **argv)
 	w.attribution.recording = &w.recording;
 	w.attribution.stacks = &w.stacks;
 	w.attribution.steps = &w.steps;
+	classify(&w);
 	r = report_html.write(&input, stdout, &err);
 	if (r)
 		fprintf(stderr, "%s\n", err.text);

@@ -147,7 +147,7 @@ static void test_a_pause_is_split_at_the_boundary(void **state)
 	assert_int_equal(got.tracks.items[0].steps.items[1].overlap_ns, 30);
 	assert_int_equal(got.tracks.items[0].steps.items[2].overlap_ns, 10);
 	assert_int_equal(got.tracks.items[0].steps.items[0].pauses, 1);
-	assert_int_equal(got.tracks.items[0].steps.items[1].generation, 1);
+	assert_string_equal(got.tracks.items[0].steps.items[1].class->name, "1");
 	assert_int_equal(got.tracks.items[0].steps.items[2].worst, 1);
 	assert_int_equal(got.tracks.items[0].outside, 3);
 	assert_int_equal(got.tracks.items[0].outside_ns, 37);
@@ -534,7 +534,7 @@ static void test_slow_steps_have_a_period(void **state)
 	assert_true(got.tracks.items[0].slow.every == 53);
 	assert_true(got.tracks.items[0].slow.regular);
 	assert_true(got.tracks.items[0].slow.ratio > 8.5 && got.tracks.items[0].slow.ratio < 9.5);
-	assert_int_equal(got.tracks.items[0].slow.generation, 2);
+	assert_string_equal(got.tracks.items[0].slow.class->name, "2");
 	assert_int_equal(got.tracks.items[0].slow.trigger, attrib_trigger(&world.stacks, stack));
 	assert_true(got.tracks.items[0].slow.trigger_share == 1);
 	assert_true(got.tracks.items[0].with.max_ns > 80 * MS);

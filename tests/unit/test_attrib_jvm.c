@@ -60,14 +60,16 @@ static void test_any_requester_stops_the_track(void **state)
 	assert_int_equal(attribution.tracks.items[0].steps.items[7].overlap_ns, 2 * MS);
 	assert_int_equal(attribution.tracks.items[0].steps.items[8].overlap_ns, 2 * MS);
 	assert_int_equal(attribution.tracks.items[0].steps.items[10].overlap_ns, 1 * MS);
-	assert_int_equal(attribution.tracks.items[0].steps.items[5].generation, 1);
-	assert_int_equal(attribution.tracks.items[0].steps.items[10].generation, UNKNOWN);
+	assert_string_equal(attribution.tracks.items[0].steps.items[5].class->name, "full");
+	assert_null(attribution.tracks.items[0].steps.items[10].class);
 	assert_int_equal(attribution.figures.durations.count, 3);
 	assert_int_equal(attribution.figures.exits, 1);
 	assert_int_equal(attribution.figures.full, 1);
 	assert_int_equal(attribution.figures.full_ns, 4 * MS);
 	assert_int_equal(attribution.figures.longest_full.tid, SERVICE);
-	assert_true(attribution.charges.items[0].full && !attribution.charges.items[1].full);
+	assert_string_equal(attrib_class(&attribution, 0)->name, "full");
+	assert_string_equal(attrib_class(&attribution, 1)->name, "young");
+	assert_null(attrib_class(&attribution, ATTRIB_NONE));
 	tear_down(&world, &attribution);
 }
 

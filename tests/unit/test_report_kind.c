@@ -23,8 +23,8 @@ static const struct pause_fact facts[TOY_FACTS] = {
 
 static const struct runtime_meaning toy;
 static const struct pause_class classes[TOY_CLASSES] = {
-	{&toy, "small", "small", "small", "small turns", TOY_SMALL, 0, 0},
-	{&toy, "big", "big", "big", "big turns", TOY_BIG, 2, 1},
+	{&toy, "small", "small", "small", "small turns", TOY_SMALL, 0, 0, 1},
+	{&toy, "big", "big", "big", "big turns", TOY_BIG, 2, 1, 2},
 };
 
 static const struct runtime_meaning toy = {.kind = "toy",

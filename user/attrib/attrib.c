@@ -24,6 +24,7 @@ void attrib_release(struct attribution *attribution)
 		vec_free(&attribution->tracks.items[i].steps);
 	vec_free(&attribution->tracks);
 	vec_free(&attribution->charges);
+	vec_free(&attribution->classes);
 	vec_free(&attribution->triggers);
 	vec_free(&attribution->explicit_calls.callers);
 	vec_free(&attribution->explicit_calls.sums);
@@ -43,8 +44,7 @@ static int prepare_track(const struct step_track *track, struct track_cost *cost
 		return -ENOMEM;
 	cost->steps.count = count;
 	for (size_t i = 0; i < count; i++) {
-		cost->steps.items[i] =
-			(struct step_cost){.worst = ATTRIB_NONE, .generation = UNKNOWN};
+		cost->steps.items[i] = (struct step_cost){.worst = ATTRIB_NONE};
 		stats_add(&cost->time_ns, step_duration(&track->steps.items[i]));
 	}
 	return 0;

@@ -9,6 +9,7 @@
 
 #include "err.h"
 #include "explicit.h"
+#include "meaning.h"
 #include "pause.h"
 #include "stack_table.h"
 #include "step.h"
@@ -29,18 +30,17 @@ struct charge {
 	uint32_t track;	     /* index into steps.tracks, or ATTRIB_NONE: it stops none of them */
 	uint32_t step;	     /* the first step that it overlaps, or ATTRIB_NONE */
 	uint32_t stack;
-	int8_t generation; /* UNKNOWN if not known */
-	bool worker;	   /* of a child process: only the time its consumer waited is charged */
-	bool full;	   /* of a class that is */
+	uint16_t class; /* index into attribution.classes: attrib_class() */
+	bool worker;	/* of a child process: only the time its consumer waited is charged */
 };
 
 struct step_cost {
 	uint64_t overlap_ns; /* union of the charged pauses within the step */
 	uint64_t cost_ns;    /* min(overlap, max(0, duration − base)) */
-	uint64_t base_ns;  /* what the step would have taken: median of the light steps around it */
-	uint32_t pauses;   /* that overlap it */
-	uint32_t worst;	   /* index of the longest such charge, or ATTRIB_NONE */
-	int8_t generation; /* the oldest collected in it; UNKNOWN: no pause, or not known */
+	uint64_t base_ns; /* what the step would have taken: median of the light steps around it */
+	uint32_t pauses;  /* that overlap it */
+	uint32_t worst;	  /* index of the longest such charge, or ATTRIB_NONE */
+	const struct pause_class *class; /* of highest rank among them; NULL: none has a rank */
 	/* Its thread waited for the collector meanwhile, beside the charged pauses: no part of the
 	 * above. */
 	uint64_t stall_ns;
@@ -61,18 +61,21 @@ struct step_distribution {
 	uint64_t p50_ns, p95_ns, p99_ns, max_ns, mean_ns;
 };
 
-/* "every 97th step is 6.2 × the median because of generation 2" */
+/* "every 97th step is 6.2 × the median because of generation-2 collections" */
 struct slow_pattern {
 	uint64_t steps;	  /* slowed to SLOW_RATIO × the median or more, mostly by pauses */
 	uint64_t other;	  /* as slow, but not by pauses */
 	uint64_t stalled; /* of these, by stalls of the thread that makes the steps */
-	/* Of the generation whose slow steps paid most in all: a few long collections outweigh many
-	 * short ones. */
+	/*
+	 * Of the class whose slow steps paid most in all, each step counted to that of its longest pause: a few long
+	 * collections outweigh many short ones. Classes without a rank count as one.
+	 */
+	const struct pause_class
+		*class; /* without a rank: any of these. NULL: no step was slowed */
 	uint64_t chief; /* how many steps it slowed */
 	double every;	/* their median distance in steps; 0: fewer than 3 of them */
 	bool regular;	/* the distances hardly vary */
 	double ratio;	/* their median duration ÷ the median of all steps */
-	int generation; /* UNKNOWN if not known */
 	uint32_t
 		trigger; /* frame: where those were triggered that cost most together; 0: not known */
 	double trigger_share; /* of what they cost */
@@ -149,13 +152,23 @@ struct attribution {
 	const struct steps *steps;
 	uint64_t end_ns; /* of the recording; of one that was cut off, of its last pause or step */
 	struct pause_figures figures;
-	VEC(struct charge) charges; /* all pauses; none where there are no tracks */
+	VEC(struct charge) charges;		 /* all pauses; none where there are no tracks */
+	VEC(const struct pause_class *) classes; /* of the charges, in the order they first occur */
 	VEC(struct track_cost) tracks;
 	VEC(struct trigger_cost) triggers;    /* dearest first */
 	struct explicit_calls explicit_calls; /* for a collection; and what stalls add up to */
 	uint64_t elsewhere, elsewhere_ns; /* pauses of processes that neither have steps nor feed
 					     one that has */
 };
+
+/* The class of charge @index. NULL: ATTRIB_NONE. */
+static inline const struct pause_class *attrib_class(const struct attribution *attribution,
+	uint32_t index)
+{
+	return index == ATTRIB_NONE
+		       ? NULL
+		       : attribution->classes.items[attribution->charges.items[index].class];
+}
 
 /* Pauses from the first to the last: 1: one was read, 0: the end, -errno. */
 typedef int (*attrib_next_fn)(void *source, struct pause *ret, struct err *err);

@@ -85,11 +85,11 @@ static bool walk_take(struct walk *walk, const struct interval *interval, uint64
 	return true;
 }
 
-static void add_pause(struct step_cost *cost, const struct charge *charge)
+static void add_pause(struct step_cost *cost, const struct pause_class *class)
 {
 	cost->pauses++;
-	if (charge->generation > cost->generation)
-		cost->generation = charge->generation;
+	if (class->rank > (cost->class ? cost->class->rank : 0))
+		cost->class = class;
 }
 
 /*
@@ -126,13 +126,13 @@ static void add_outside(struct track_cost *cost, const struct step_track *track,
 
 /* A pause that others cover, or of no length: it is counted in the step where it began. */
 static void add_covered(struct track_cost *cost, const struct step_track *track,
-	const struct interval *interval, struct charge *charge)
+	const struct interval *interval, struct charge *charge, const struct pause_class *class)
 {
 	charge->step = step_at(track, interval->start_ns);
 	if (charge->step == ATTRIB_NONE)
 		add_outside(cost, track, charge, 0);
 	else
-		add_pause(&cost->steps.items[charge->step], charge);
+		add_pause(&cost->steps.items[charge->step], class);
 }
 
 static void overlap_one(struct attribution *attribution, struct walk *walk,
@@ -140,10 +140,11 @@ static void overlap_one(struct attribution *attribution, struct walk *walk,
 {
 	struct track_cost *cost = &attribution->tracks.items[interval->track];
 	struct charge *charge = &attribution->charges.items[interval->charge];
+	const struct pause_class *class = attribution->classes.items[charge->class];
 	uint64_t from, to, inside_ns = 0;
 
 	if (!walk_take(walk, interval, &from, &to)) {
-		add_covered(cost, walk->track, interval, charge);
+		add_covered(cost, walk->track, interval, charge, class);
 		return;
 	}
 	for (size_t i = walk->step; i < walk->track->steps.count; i++) {
@@ -156,7 +157,7 @@ static void overlap_one(struct attribution *attribution, struct walk *walk,
 			continue;
 		if (charge->step == ATTRIB_NONE)
 			charge->step = (uint32_t)i;
-		add_pause(&cost->steps.items[i], charge);
+		add_pause(&cost->steps.items[i], class);
 		add_part(&cost->steps.items[i], longest, i, part_ns, interval->charge);
 		inside_ns += part_ns;
 	}

@@ -219,6 +219,25 @@ static bool stops_others(const struct runtime *runtime, const struct pause *paus
 	return !meaning->stops_others || meaning->stops_others(runtime, pause);
 }
 
+/* The place of @class among the attribution's, of which there are a handful. 0 or -ENOMEM. */
+static int find_class(struct attribution *attribution, const struct pause_class *class,
+	uint16_t *ret)
+{
+	const struct pause_class **added;
+	size_t i = 0;
+
+	while (i < attribution->classes.count && attribution->classes.items[i] != class)
+		i++;
+	if (i == attribution->classes.count) {
+		added = i <= UINT16_MAX ? vec_add(&attribution->classes) : NULL;
+		if (!added)
+			return -ENOMEM;
+		*added = class;
+	}
+	*ret = (uint16_t)i;
+	return 0;
+}
+
 /*
  * @owner: the process's, or NULL. A pause at the runtime's exit stops no step: of the last step
  * only the begin is known, and training is over.
@@ -230,19 +249,17 @@ static int add_charge(struct reading *reading, const struct pause *pause, const 
 	uint32_t track = owner ? owner->track : ATTRIB_NONE;
 	struct charge *charge = vec_add(&attribution->charges);
 	struct track_cost *cost;
+	uint16_t class;
 
-	if (!charge)
+	if (!charge || find_class(attribution, pause->class, &class))
 		return -ENOMEM;
 	*charge = (struct charge){.start_ns = pause->start_ns,
 		.end_ns = pause->end_ns,
 		.track = track,
 		.step = ATTRIB_NONE,
 		.stack = pause->stack,
-		.generation = (int8_t)(pause->generation < 0 || pause->generation > INT8_MAX
-					       ? UNKNOWN
-					       : pause->generation),
-		.worker = owner && owner->worker,
-		.full = pause->class->full > 0};
+		.class = class,
+		.worker = owner && owner->worker};
 	if (track == ATTRIB_NONE) {
 		attribution->elsewhere++;
 		stats_add(&attribution->elsewhere_ns, pause_duration(pause));

@@ -9,27 +9,32 @@
 #define REGULAR 0.25 /* half of the distances lie within this share of the median on each side */
 #define FEW	3    /* slow steps that show a distance */
 
-/* What is collected over the steps that pauses made slow, by the generation that cost most in each. */
+/* The steps that pauses made slow, of one class: that of each step's longest pause. */
 struct slow {
+	const struct pause_class *class; /* NULL: no step yet */
 	VEC(uint64_t) steps, durations;
 	uint64_t cost_ns;
 	struct u64map
 		paid; /* by the frame that triggered the worst pause of a step; 0: not known */
 };
 
-#define CLASSES 4 /* generations 0, 1, 2, and not known */
+/* Of all of a track: classes without a rank are one, the first; the others follow as in the attribution. */
+struct slows {
+	struct slow *items;
+	size_t count;
+};
 
-static int slow_add(struct slow classes[CLASSES], const struct attribution *attribution,
+static int slow_add(struct slows *slows, const struct attribution *attribution,
 	const struct step_cost *cost, size_t step, uint64_t duration_ns)
 {
-	const struct charge *worst =
-		cost->worst == ATTRIB_NONE ? NULL : &attribution->charges.items[cost->worst];
-	bool known = worst && worst->generation >= 0 && worst->generation < CLASSES - 1;
-	struct slow *slow = &classes[known ? worst->generation : CLASSES - 1];
+	const struct charge *worst = &attribution->charges.items[cost->worst];
+	const struct pause_class *class = attribution->classes.items[worst->class];
+	struct slow *slow = &slows->items[class->rank ? 1 + worst->class : 0];
 	uint64_t *at = vec_add(&slow->steps), *lasted = vec_add(&slow->durations);
-	uint32_t frame = worst ? attrib_trigger(attribution->stacks, worst->stack) : 0;
+	uint32_t frame = attrib_trigger(attribution->stacks, worst->stack);
 	uint64_t *paid = u64map_get(&slow->paid, frame);
 
+	slow->class = class;
 	if (!at || !lasted || (!paid && u64map_put(&slow->paid, frame, cost->cost_ns)))
 		return -ENOMEM;
 	*at = step;
@@ -72,18 +77,18 @@ static void set_distance(struct slow *slow, struct slow_pattern *ret)
 }
 
 /* A few long collections outweigh many short ones: the class that cost most. */
-static int dearest(const struct slow classes[CLASSES])
+static struct slow *dearest(const struct slows *slows)
 {
-	int most = CLASSES - 1;
+	struct slow *most = slows->items;
 
-	for (int i = CLASSES - 2; i >= 0; i--)
-		if (classes[i].cost_ns > classes[most].cost_ns)
-			most = i;
+	for (size_t i = 1; i < slows->count; i++)
+		if (slows->items[i].cost_ns > most->cost_ns)
+			most = &slows->items[i];
 	return most;
 }
 
 static int find(const struct attribution *attribution, size_t index, const uint64_t *durations,
-	struct slow classes[CLASSES], struct slow_pattern *ret)
+	struct slows *slows, struct slow_pattern *ret)
 {
 	const struct track_cost *cost = &attribution->tracks.items[index];
 	size_t count = cost->steps.count;
@@ -104,7 +109,7 @@ static int find(const struct attribution *attribution, size_t index, const uint6
 			ret->stalled += 2 * ((double)cost->steps.items[i].cost_ns +
 						    (double)cost->steps.items[i].stall_ns) >=
 					excess;
-		} else if (slow_add(classes, attribution, &cost->steps.items[i], i, durations[i])) {
+		} else if (slow_add(slows, attribution, &cost->steps.items[i], i, durations[i])) {
 			return -ENOMEM;
 		} else {
 			ret->steps++;
@@ -113,26 +118,38 @@ static int find(const struct attribution *attribution, size_t index, const uint6
 	return 0;
 }
 
+static void slows_release(struct slows *slows)
+{
+	for (size_t i = 0; slows->items && i < slows->count; i++) {
+		vec_free(&slows->items[i].steps);
+		vec_free(&slows->items[i].durations);
+		u64map_release(&slows->items[i].paid);
+	}
+	free(slows->items);
+}
+
 int pattern_find(const struct attribution *attribution, size_t track, struct slow_pattern *ret)
 {
 	const struct step_track *steps = &attribution->steps->tracks.items[track];
 	size_t count = steps->steps.count;
 	_cleanup_free_ uint64_t *durations = calloc(count + 1, sizeof(*durations));
-	struct slow_pattern found = {.generation = UNKNOWN};
-	struct slow classes[CLASSES] = {}, *slow;
+	struct slows slows = {.count = attribution->classes.count + 1};
+	struct slow_pattern found = {};
+	struct slow *slow;
 	uint64_t median;
-	int r = durations ? 0 : -ENOMEM, most;
+	int r;
 
+	slows.items = calloc(slows.count, sizeof(*slows.items));
+	r = durations && slows.items ? 0 : -ENOMEM;
 	for (size_t i = 0; i < count && !r; i++)
 		durations[i] = step_duration(&steps->steps.items[i]);
 	if (!r)
-		r = find(attribution, track, durations, classes, &found);
+		r = find(attribution, track, durations, &slows, &found);
 	if (!r) {
-		most = dearest(classes);
-		slow = &classes[most];
+		slow = dearest(&slows);
 		median = stats_median(durations, count);
+		found.class = slow->class;
 		found.chief = slow->steps.count;
-		found.generation = most < CLASSES - 1 ? most : UNKNOWN;
 		set_trigger(slow, &found);
 		found.ratio = median ? (double)stats_median(slow->durations.items,
 					       slow->durations.count) /
@@ -141,10 +158,6 @@ int pattern_find(const struct attribution *attribution, size_t track, struct slo
 		set_distance(slow, &found);
 		*ret = found;
 	}
-	for (int i = 0; i < CLASSES; i++) {
-		vec_free(&classes[i].steps);
-		vec_free(&classes[i].durations);
-		u64map_release(&classes[i].paid);
-	}
+	slows_release(&slows);
 	return r;
 }

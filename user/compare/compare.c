@@ -194,7 +194,8 @@ static double full_per_thousand(const struct side *side)
 	for (size_t i = 0; i < side->attribution->charges.count; i++) {
 		const struct charge *charge = &side->attribution->charges.items[i];
 
-		full += charge->full && !charge->worker && charge->overlap_ns &&
+		full += side->attribution->classes.items[charge->class]->full > 0 &&
+			!charge->worker && charge->overlap_ns &&
 			&side->attribution->tracks.items[charge->track] == side->cost;
 	}
 	return 1000 * full / (double)side->track->steps.count;

@@ -12,10 +12,12 @@ enum { UNKNOWN_FULL, UNKNOWN_OTHER, UNKNOWN_CLASS, UNKNOWN_CLASSES };
 static const struct runtime_meaning unknown;
 
 static const struct pause_class unknown_classes[UNKNOWN_CLASSES] = {
-	[UNKNOWN_FULL] = {&unknown, "full", "full", "full", "full collections", UNKNOWN_FULL, 2, 1},
-	[UNKNOWN_OTHER] = {&unknown, "not GC", "-", "no collection", "pauses", UNKNOWN_OTHER, 3, 0},
-	[UNKNOWN_CLASS] = {&unknown, "unknown", "?", "unknown", "pauses", UNKNOWN_CLASS, 3,
-		UNKNOWN},
+	[UNKNOWN_FULL] = {&unknown, "full", "full", "full", "full collections", UNKNOWN_FULL, 2, 1,
+		1},
+	[UNKNOWN_OTHER] = {&unknown, "not GC", "-", "no collection", "pauses", UNKNOWN_OTHER, 3, 0,
+		0},
+	[UNKNOWN_CLASS] = {&unknown, "unknown", "?", "unknown", "pauses", UNKNOWN_CLASS, 3, UNKNOWN,
+		0},
 };
 
 static void unknown_judge(const struct strtab *strings, struct pause *pause)
@@ -56,6 +58,22 @@ const struct runtime_meaning *meaning_of_runtime(const struct recording *recordi
 	const struct runtime *runtime = recording_runtime(recording, id);
 
 	return runtime ? meaning_of(runtime->kind) : &unknown;
+}
+
+const struct runtime_meaning *meaning_of_process(const struct recording *recording, uint32_t id)
+{
+	const struct runtime_meaning *found = NULL;
+
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		const struct runtime *runtime = &recording->runtimes.items[i];
+
+		if (runtime->process != id)
+			continue;
+		if (found && found != meaning_of(runtime->kind))
+			return &unknown;
+		found = meaning_of(runtime->kind);
+	}
+	return found ? found : &unknown;
 }
 
 int meaning_fact(const struct runtime_meaning *meaning, const char *key)

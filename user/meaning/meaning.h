@@ -19,13 +19,19 @@ struct runtime_meaning;
 /* What a pause was for. A runtime has a handful, in the order in which tables show them. */
 struct pause_class {
 	const struct runtime_meaning *of;
-	const char *name;	 /* in tables and JSON: "young", "concurrent step", "2" */
-	const char *cell;	 /* the same in at most 5 columns: "conc" */
-	const char *words;	 /* in a sentence: "full", "generation 2" */
-	const char *collections; /* several of them, in a sentence: "full collections" */
-	uint8_t order;		 /* its index in the runtime's classes */
+	const char *name;  /* in tables and JSON: "young", "concurrent step", "2" */
+	const char *cell;  /* the same in at most 5 columns: "conc" */
+	const char *words; /* in a sentence: "full", "generation 2" */
+	const char *
+		collections; /* several of them, in a sentence: "full collections"; of rank 0: of any such class */
+	uint8_t order; /* its index in the runtime's classes */
 	uint8_t colour; /* its place in pictures, 0 … CLASS_COLOURS - 1; the last: nothing, or not known */
 	int8_t full; /* whether all of the heap was collected: 1, 0, or UNKNOWN */
+	/*
+	 * A training step is of the class with the highest rank among its pauses, however short that one was. 0: no step
+	 * is of this class, and slow steps are not told apart by it: "unknown", "not GC".
+	 */
+	uint8_t rank;
 };
 
 #define CLASSES_MOST  8 /* of one runtime */
@@ -110,6 +116,9 @@ const struct runtime_meaning *meaning_of(const char *kind);
 
 /* The entry of runtime @id of @recording; that of an unknown one if it is not there. */
 const struct runtime_meaning *meaning_of_runtime(const struct recording *recording, uint32_t id);
+
+/* The entry that all runtimes of process @id have; that of an unknown one if they differ or there is none. */
+const struct runtime_meaning *meaning_of_process(const struct recording *recording, uint32_t id);
 
 /* Sets @pause's class, collects and at_exit: done once, by who makes or reads it. */
 void meaning_judge(const struct recording *recording, const struct strtab *strings,

@@ -17,7 +17,6 @@ static void page_release(struct html_page *page)
 	vec_free(&page->longest);
 	html_stacks_release(&page->stacks);
 	u64map_release(&page->tracks);
-	vec_free(&page->classes);
 	flame_text_release(&page->text);
 }
 
@@ -50,7 +49,6 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 		.track = track ? (uint32_t)*track : ATTRIB_NONE,
 		.step = ATTRIB_NONE,
 		.stack = pause->stack,
-		.generation = pause->generation,
 		.cause = pause->cause,
 		.flags = pause->flags,
 		.passes = !input->filter || pause_passes(pause, input->filter),
@@ -59,19 +57,9 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 		.safepoint = *pause_safepoint(pause),
 		.class = pause->class,
 	};
-	uint8_t *class = vec_add(&page->classes);
 
-	if (!class)
-		return -ENOMEM;
 	if (pause_is_safepoint(pause))
 		kept.kind = safepoint_kind(pause);
-	if (pause_is_safepoint(pause) || summary_by_class(pause))
-		kept.generation =
-			pause->class->colour < HTML_CLASSES - 1 ? pause->class->colour : UNKNOWN;
-	*class = html_class(kept.generation);
-	if (pause_is_safepoint(pause) || summary_by_class(pause))
-		*class |= HTML_CLASS_SAFEPOINT;
-
 	if (attribution && order < attribution->charges.count) {
 		const struct charge *charge = &attribution->charges.items[order];
 

@@ -24,9 +24,7 @@ struct html_page {
 	struct html_keep keep;		/* those the page holds, by track and start */
 	VEC(struct html_pause) longest; /* longest first, of those the filter lets pass */
 	struct html_stacks stacks;
-	struct u64map tracks; /* struct process.id → index of its track */
-	VEC(uint8_t)
-	classes; /* of every pause, in the order the source gave them: see html_class() */
+	struct u64map tracks;	/* struct process.id → index of its track */
 	struct flame_text text; /* scratch */
 	struct err damage;	/* why reading the pauses ended early, or "" */
 };

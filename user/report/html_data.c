@@ -93,18 +93,18 @@ static void put_own_classes(FILE *out, const struct summary_kinds *kinds, uint8_
 /* What the classes are called that pauses have as the places of their colours. */
 static void put_classes(struct html_page *page, bool jvm, bool mixed)
 {
-	static const char *const generations[HTML_CLASSES] = {
+	static const char *const generations[CLASS_COLOURS] = {
 		"gen 0", "gen 1", "gen 2 (full)", "gen ?"};
-	static const char *const both[HTML_CLASSES] = {
+	static const char *const both[CLASS_COLOURS] = {
 		"gen 0, young", "gen 1, concurrent step", "gen 2 (full), full", "gen ?, not GC"};
-	const char *const safepoints[HTML_CLASSES] = {"young", "concurrent step", "full",
+	const char *const safepoints[CLASS_COLOURS] = {"young", "concurrent step", "full",
 		page->summary.safepoints.kinds[SAFEPOINT_UNKNOWN].sum.count ? "not GC, or not known"
 									    : "not GC"};
 	const struct summary_kinds *kinds = &page->summary.kinds;
 	bool own = kinds->items.count && !jvm && !summary_of_generations(&page->summary).count;
 
 	html_key(page->out, false, "classes");
-	for (uint8_t i = 0; i < HTML_CLASSES; i++) {
+	for (uint8_t i = 0; i < CLASS_COLOURS; i++) {
 		fputs(i ? ",\"" : "[\"", page->out);
 		if (!own)
 			fputs(!jvm ? generations[i] : mixed ? both[i] : safepoints[i], page->out);
@@ -213,7 +213,6 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 {
 	const struct attribution *attribution = page->input->attribution;
 	const struct step_track *track = &attribution->steps->tracks.items[index];
-	const struct html_classes classes = {page->classes.items, page->classes.count};
 	FILE *out = page->out;
 	int r;
 
@@ -222,12 +221,12 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 	html_key(out, false, "distribution");
 	html_distribution_write(out, attribution, index);
 	html_key(out, false, "worst");
-	r = html_worst_write(out, attribution, &classes, index, &page->stacks);
+	r = html_worst_write(out, attribution, index, &page->stacks);
 	if (r)
 		return r;
 	html_uint(out, "per_bin", per_bin);
 	html_key(out, false, "data");
-	r = html_steps_write(out, attribution, &classes, index, per_bin);
+	r = html_steps_write(out, attribution, index, per_bin);
 	if (!r)
 		r = html_kept_write(page, index);
 	putc_unlocked('}', out);

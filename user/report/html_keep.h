@@ -20,7 +20,6 @@ struct html_pause {
 	uint32_t track; /* that it belongs to, in a step or not; or ATTRIB_NONE */
 	uint32_t step;	/* or ATTRIB_NONE */
 	uint32_t stack;
-	int32_t generation; /* of a safepoint: which of the first four enum safepoint_kind; UNKNOWN for the last */
 	uint32_t cause, flags; /* as in struct pause */
 	bool worker, passes;   /* the latter: the filter */
 	/* Of a safepoint. */

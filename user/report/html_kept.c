@@ -75,7 +75,7 @@ static int value_of(struct html_page *page, const struct html_pause *pause, int 
 	const uint64_t values[COLUMNS] = {
 		[START] = start_us(page, pause),
 		[DURATION] = html_us(html_pause_ns(pause)),
-		[CLASS] = html_class(pause->generation),
+		[CLASS] = pause->class->colour,
 		[CAUSE] =
 			!safepoint && pause->cause < SUMMARY_CAUSES ? pause->cause : CAUSE_UNKNOWN,
 		[WORKER] = pause->worker,
@@ -224,7 +224,7 @@ static int put_long(struct html_page *page, const struct html_pause *pause)
 	fprintf(out, "{\"start_ns\":%" PRId64,
 		(int64_t)pause->start_ns - (int64_t)page->input->recording->start_ns);
 	html_uint(out, "duration_ns", html_pause_ns(pause));
-	html_uint(out, "class", html_class(pause->generation));
+	html_uint(out, "class", pause->class->colour);
 	html_uint(out, "cause",
 		of_kind(pause, pause_is_safepoint) || pause->cause >= SUMMARY_CAUSES
 			? CAUSE_UNKNOWN

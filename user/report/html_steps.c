@@ -8,16 +8,15 @@
 #include "html_pack.h"
 #include "html_steps.h"
 
-#define GENERATIONS HTML_CLASSES
-#define CLASSES	    240
-#define WORST	    100
+#define CLASSES 240 /* of durations */
+#define WORST	100
 
-/* Beside the bits 0 … 3: the generations collected in a bin. */
+/* Beside the bits 0 … 3: the colours of the pauses in a bin. */
 enum { BIN_PAUSED = 1 << 4, BIN_RSS = 1 << 5, BIN_RSS_SAME = 1 << 6 };
 
-/* Time of pauses in one bin by generation. */
+/* Time of pauses in one bin by their classes' colours. */
 struct split {
-	uint64_t ns[GENERATIONS];
+	uint64_t ns[CLASS_COLOURS];
 };
 
 struct bin {
@@ -28,26 +27,22 @@ struct bin {
 
 struct writer {
 	struct html_pack pack;
-	const struct html_classes *classes;
+	const struct attribution *attribution;
 	const struct step_track *track;
 	const struct track_cost *cost;
 	uint64_t origin_ns, per_bin;
 	int64_t end_us, rss_kib; /* of the bin before, as the reader knows them */
 };
 
-static unsigned int class_of_charge(const struct html_classes *classes,
-	const struct attribution *attribution, size_t index)
+/* The oldest generation collected in it; where classes are not generations, that of its longest pause. */
+static unsigned int colour_of_step(const struct attribution *attribution,
+	const struct step_cost *cost)
 {
-	return index < classes->count ? classes->items[index] % HTML_CLASSES
-				      : html_class(attribution->charges.items[index].generation);
-}
+	const struct pause_class *longest = attrib_class(attribution, cost->worst);
+	const struct pause_class *class =
+		longest && !longest->of->generations ? longest : cost->class;
 
-/* Of a step: the oldest generation collected in it; of a JVM's, the kind of its longest safepoint. */
-static unsigned int class_of_step(const struct html_classes *classes, const struct step_cost *cost)
-{
-	if (cost->worst < classes->count && classes->items[cost->worst] & HTML_CLASS_SAFEPOINT)
-		return classes->items[cost->worst] % HTML_CLASSES;
-	return html_class(cost->generation);
+	return class ? class->colour : CLASS_COLOURS - 1;
 }
 
 static uint64_t duration_of(const struct step *step)
@@ -56,12 +51,12 @@ static uint64_t duration_of(const struct step *step)
 }
 
 static void split_charge(struct split *splits, const struct step_track *track,
-	const struct charge *charge, unsigned int generation, uint64_t per_bin)
+	const struct charge *charge, unsigned int colour, uint64_t per_bin)
 {
 	uint64_t left_ns = charge->overlap_ns;
 
 	if (charge->worker) { /* what its consumer waited need not lie where the pause does */
-		splits[charge->step / per_bin].ns[generation] += left_ns;
+		splits[charge->step / per_bin].ns[colour] += left_ns;
 		return;
 	}
 	for (size_t i = charge->step; i < track->steps.count && left_ns; i++) {
@@ -74,13 +69,13 @@ static void split_charge(struct split *splits, const struct step_track *track,
 		if (step->start_ns >= charge->end_ns)
 			return;
 		ns = ns < left_ns ? ns : left_ns;
-		splits[i / per_bin].ns[generation] += ns;
+		splits[i / per_bin].ns[colour] += ns;
 		left_ns -= ns;
 	}
 }
 
-static struct split *split_overlap(const struct attribution *attribution,
-	const struct html_classes *classes, uint32_t track, size_t bins, uint64_t per_bin)
+static struct split *split_overlap(const struct attribution *attribution, uint32_t track,
+	size_t bins, uint64_t per_bin)
 {
 	const struct step_track *steps = &attribution->steps->tracks.items[track];
 	struct split *splits = calloc(bins + 1, sizeof(*splits));
@@ -90,7 +85,7 @@ static struct split *split_overlap(const struct attribution *attribution,
 
 		if (charge->track == track && charge->step < steps->steps.count)
 			split_charge(splits, steps, charge,
-				class_of_charge(classes, attribution, i), per_bin);
+				attrib_class(attribution, (uint32_t)i)->colour, per_bin);
 	}
 	return splits;
 }
@@ -126,7 +121,7 @@ static struct bin gather(const struct writer *w, size_t first)
 static void put_pauses(struct writer *w, const struct bin *bin, const struct split *split,
 	unsigned int present)
 {
-	static const struct step_cost none = {.generation = UNKNOWN, .worst = ATTRIB_NONE};
+	static const struct step_cost none = {.worst = ATTRIB_NONE};
 	const struct step_cost *worst =
 		bin->max_at < w->cost->steps.count ? &w->cost->steps.items[bin->max_at] : &none;
 
@@ -134,15 +129,15 @@ static void put_pauses(struct writer *w, const struct bin *bin, const struct spl
 	html_pack_int(&w->pack, (int64_t)html_us(bin->overlap_ns) - (int64_t)html_us(bin->cost_ns));
 	html_pack_uint(&w->pack, bin->pauses);
 	if (present & (present - 1))
-		for (unsigned int g = 0; g < GENERATIONS; g++)
-			if (present >> g & 1)
-				html_pack_uint(&w->pack, html_us(split->ns[g]));
+		for (unsigned int c = 0; c < CLASS_COLOURS; c++)
+			if (present >> c & 1)
+				html_pack_uint(&w->pack, html_us(split->ns[c]));
 	if (w->per_bin == 1)
 		return;
 	html_pack_uint(&w->pack, html_us(worst->overlap_ns));
 	html_pack_int(&w->pack,
 		(int64_t)html_us(worst->overlap_ns) - (int64_t)html_us(worst->cost_ns));
-	html_pack_uint(&w->pack, worst->pauses ? 1 + class_of_step(w->classes, worst) : 0);
+	html_pack_uint(&w->pack, worst->pauses ? 1 + colour_of_step(w->attribution, worst) : 0);
 }
 
 static void put_bin(struct writer *w, const struct bin *bin, size_t first,
@@ -165,8 +160,8 @@ static void put_bin(struct writer *w, const struct bin *bin, size_t first,
 		html_pack_uint(&w->pack, html_us(bin->max_ns));
 		html_pack_uint(&w->pack, bin->max_at - first);
 	}
-	for (unsigned int g = 0; g < GENERATIONS; g++)
-		present |= (split->ns[g] > 0) << g;
+	for (unsigned int c = 0; c < CLASS_COLOURS; c++)
+		present |= (split->ns[c] > 0) << c;
 	if (bin->pauses || bin->overlap_ns)
 		flags = BIN_PAUSED | present;
 	if (bin->rss_bytes >= 0)
@@ -180,19 +175,18 @@ static void put_bin(struct writer *w, const struct bin *bin, size_t first,
 	}
 }
 
-int html_steps_write(FILE *out, const struct attribution *attribution,
-	const struct html_classes *classes, uint32_t track, uint32_t per_bin)
+int html_steps_write(FILE *out, const struct attribution *attribution, uint32_t track,
+	uint32_t per_bin)
 {
 	struct writer w = {
-		.classes = classes,
+		.attribution = attribution,
 		.track = &attribution->steps->tracks.items[track],
 		.cost = &attribution->tracks.items[track],
 		.origin_ns = attribution->recording->start_ns,
 		.per_bin = per_bin,
 	};
 	size_t count = w.track->steps.count, bins = (count + per_bin - 1) / per_bin;
-	_cleanup_free_ struct split *splits =
-		split_overlap(attribution, classes, track, bins, per_bin);
+	_cleanup_free_ struct split *splits = split_overlap(attribution, track, bins, per_bin);
 
 	if (!splits)
 		return -ENOMEM;
@@ -288,13 +282,12 @@ static int by_index(const void *one, const void *other)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-static int put_step(FILE *out, const struct attribution *attribution,
-	const struct html_classes *classes, uint32_t track, size_t index,
+static int put_step(FILE *out, const struct attribution *attribution, uint32_t track, size_t index,
 	struct html_stacks *stacks)
 {
 	const struct step *step = &attribution->steps->tracks.items[track].steps.items[index];
 	const struct track_cost *costs = &attribution->tracks.items[track];
-	struct step_cost cost = {.generation = UNKNOWN, .worst = ATTRIB_NONE};
+	struct step_cost cost = {.worst = ATTRIB_NONE};
 	int64_t start_ns = (int64_t)(step->start_ns - attribution->recording->start_ns);
 	uint32_t stack = STACK_NONE, frame;
 	int r;
@@ -309,14 +302,14 @@ static int put_step(FILE *out, const struct attribution *attribution,
 	html_uint(out, "overlap_ns", cost.overlap_ns);
 	html_uint(out, "cost_ns", cost.cost_ns);
 	html_uint(out, "pauses", cost.pauses);
-	html_uint(out, "class", class_of_step(classes, &cost));
+	html_uint(out, "class", colour_of_step(attribution, &cost));
 	html_uint(out, "frame", frame);
 	putc_unlocked('}', out);
 	return r;
 }
 
-int html_worst_write(FILE *out, const struct attribution *attribution,
-	const struct html_classes *classes, uint32_t track, struct html_stacks *stacks)
+int html_worst_write(FILE *out, const struct attribution *attribution, uint32_t track,
+	struct html_stacks *stacks)
 {
 	const struct step_track *steps = &attribution->steps->tracks.items[track];
 	const struct track_cost *cost = &attribution->tracks.items[track];
@@ -341,7 +334,7 @@ int html_worst_write(FILE *out, const struct attribution *attribution,
 			continue;
 		if (i)
 			putc_unlocked(',', out);
-		r = put_step(out, attribution, classes, track, all[i].index, stacks);
+		r = put_step(out, attribution, track, all[i].index, stacks);
 	}
 	putc_unlocked(']', out);
 	return r;

@@ -11,35 +11,18 @@
 #include "html_stacks.h"
 
 /*
- * What colour a pause has: 0 to 2 by generation, or if it is a safepoint by its kind; 3 for the others.
- */
-#define HTML_CLASSES	     4
-#define HTML_CLASS_SAFEPOINT 128 /* beside the class: it is one */
-static inline uint8_t html_class(int generation)
-{
-	return generation >= 0 && generation < HTML_CLASSES - 1 ? (uint8_t)generation
-								: HTML_CLASSES - 1;
-}
-
-/* The classes of all charges, by index; of those beyond @count, html_class() of their generation. */
-struct html_classes {
-	const uint8_t *items;
-	size_t count;
-};
-
-/*
  * "…": the bins of track @track, @per_bin steps each (the last may hold fewer), as numbers: see html_read.js, which
  * reads them. 0 or -ENOMEM.
  */
-int html_steps_write(FILE *out, const struct attribution *attribution,
-	const struct html_classes *classes, uint32_t track, uint32_t per_bin);
+int html_steps_write(FILE *out, const struct attribution *attribution, uint32_t track,
+	uint32_t per_bin);
 
 /* {"low_ns":…,"high_ns":…,"with":[counts],"without":[counts]} over logarithmic classes. */
 void html_distribution_write(FILE *out, const struct attribution *attribution, uint32_t track);
 
 /*
  * [{"index":…,"start_ns":…,"duration_ns":…,"overlap_ns":…,"cost_ns":…,"pauses":…,"class":…,"frame":…},…] of the longest
- * steps and of those that pauses cost most, by index; ns from the recording's start on. 0 or -ENOMEM.
+ * steps and of those that pauses cost most, by index; ns from the recording's start on. A class is its colour. 0 or -ENOMEM.
  */
-int html_worst_write(FILE *out, const struct attribution *attribution,
-	const struct html_classes *classes, uint32_t track, struct html_stacks *stacks);
+int html_worst_write(FILE *out, const struct attribution *attribution, uint32_t track,
+	struct html_stacks *stacks);

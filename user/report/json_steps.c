@@ -14,11 +14,21 @@ static int64_t pid_of(const struct report_input *input, uint32_t id)
 	return process ? process->pid : UNKNOWN;
 }
 
+/* Of a JVM's, 0: young, 1: full. */
+static int64_t generation_of(const struct pause_class *class)
+{
+	if (!class || meaning_is_by_class(class->of))
+		return UNKNOWN;
+	return class->of->generations ? class->order : class->full;
+}
+
 static void put_step(FILE *out, const struct report_input *input, size_t at, size_t index)
 {
 	const struct step_track *track = &input->attribution->steps->tracks.items[at];
 	const struct step *step = &track->steps.items[index];
 	const struct step_cost *cost = &input->attribution->tracks.items[at].steps.items[index];
+	const struct runtime_meaning *meaning =
+		meaning_of_process(input->recording, track->process);
 
 	line_begin(out, "step");
 	line_known(out, "pid", pid_of(input, track->process));
@@ -33,7 +43,9 @@ static void put_step(FILE *out, const struct report_input *input, size_t at, siz
 	line_text(out, "source", track->measured ? "measured" : "inferred");
 	line_unsigned(out, "tid", track->tid);
 	line_unsigned(out, "base_ns", cost->base_ns);
-	line_known(out, "generation", cost->pauses ? cost->generation : UNKNOWN);
+	line_known(out, "generation", generation_of(cost->class));
+	if (meaning_is_by_class(meaning))
+		line_text(out, "class", cost->class ? cost->class->name : NULL);
 	line_known(out, "rss_bytes", step->rss_bytes);
 	if (process_is_jvm(input->recording, track->process))
 		line_unsigned(out, "stall_ns", cost->stall_ns);

@@ -13,11 +13,6 @@ int64_t safepoint_freed(const struct safepoint *safepoint)
 	return safepoint->heap_before - safepoint->heap_after;
 }
 
-const char *safepoint_generation(int generation)
-{
-	return generation < 0 ? "" : generation ? "full" : "young";
-}
-
 bool safepoint_reach_matters(const struct pause *pause)
 {
 	int64_t ttsp_ns = pause_safepoint(pause)->ttsp_ns;

@@ -61,8 +61,6 @@ safepoint_kind_name(enum safepoint_kind kind); /* "young": of whichever runtime 
 
 /* Bytes; UNKNOWN also where the heap had grown: what was freed then cannot be told. */
 int64_t safepoint_freed(const struct safepoint *safepoint);
-/* Of a generation's number as charges have it, for a JVM: "young", "full", or "" if not known. */
-const char *safepoint_generation(int generation);
 
 /* The string that says most about why it was. 0: not known. */
 static inline uint32_t safepoint_reason(const struct pause *pause)

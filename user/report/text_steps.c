@@ -168,6 +168,22 @@ static size_t find_worst(const struct step_track *track, struct worst *ret, size
 	return count;
 }
 
+struct class_column {
+	const char *head;
+	int width;
+};
+
+static const struct class_column *class_column(const struct runtime_meaning *meaning)
+{
+	static const struct class_column of_generations = {"GEN  ", 5},
+					 of_safepoints = {"   GC  ", 7},
+					 of_classes = {"CLASS  ", 7};
+
+	return meaning->generations  ? &of_generations
+	       : meaning->safepoints ? &of_safepoints
+				     : &of_classes;
+}
+
 static void put_worst_step(FILE *out, const struct report_input *input,
 	const struct step_track *track, const struct track_cost *cost, uint32_t index)
 {
@@ -188,14 +204,8 @@ static void put_worst_step(FILE *out, const struct report_input *input,
 	cell_count(out, paid->pauses, 8);
 	cell_duration(out, paid->overlap_ns, 11);
 	cell_duration(out, paid->cost_ns, 11);
-	if (process_is_jvm(input->recording, track->process))
-		cell_text(out,
-			paid->pauses && paid->generation >= 0
-				? safepoint_generation(paid->generation)
-				: "-",
-			7);
-	else
-		cell_known(out, paid->pauses ? paid->generation : UNKNOWN, 5);
+	cell_text(out, paid->class ? paid->class->cell : "-",
+		class_column(meaning_of_process(input->recording, track->process))->width);
 	fputs("  ", out);
 	if (frame)
 		text_frame(out, input->stacks, frame, FUNCTION_COLUMNS);
@@ -213,7 +223,7 @@ static void put_worst(FILE *out, const struct report_input *input, const struct 
 	fprintf(out,
 		"\n  Worst steps\n"
 		"        STEP   DURATION   MEDIAN  PAUSES     PAUSED       COST  %sTRIGGERED IN\n",
-		process_is_jvm(input->recording, track->process) ? "   GC  " : "GEN  ");
+		class_column(meaning_of_process(input->recording, track->process))->head);
 	for (size_t i = 0; i < count; i++)
 		put_worst_step(out, input, track, cost, worst[i].index);
 }

@@ -128,23 +128,12 @@ static void say_cost(struct paragraph *paragraph, const struct track_cost *cost)
 			: "");
 }
 
-/* "generation-2 collections", "full collections", "collections", "safepoints" */
-static void say_kind(struct paragraph *paragraph, int generation, bool jvm)
-{
-	if (generation < 0)
-		say(paragraph, "%s", jvm ? "safepoints" : "collections");
-	else if (jvm)
-		say(paragraph, "%s collections", safepoint_generation(generation));
-	else
-		say(paragraph, "generation-%d collections", generation);
-}
-
 static void say_slow(struct paragraph *paragraph, const struct report_input *input,
-	const struct track_cost *cost, bool jvm)
+	const struct track_cost *cost)
 {
 	const struct slow_pattern *slow = &cost->slow;
 
-	if (!slow->steps)
+	if (!slow->class)
 		return;
 	say(paragraph, "; ");
 	if (slow->every >= 1 && slow->chief > 2) {
@@ -155,8 +144,7 @@ static void say_slow(struct paragraph *paragraph, const struct report_input *inp
 		say(paragraph, "%" PRIu64 " step%s", slow->chief,
 			slow->chief == 1 ? " is" : "s are");
 	}
-	say(paragraph, " %.1f × the median because of ", slow->ratio);
-	say_kind(paragraph, slow->generation, jvm);
+	say(paragraph, " %.1f × the median because of %s", slow->ratio, slow->class->collections);
 	if (slow->trigger) {
 		say(paragraph, " triggered in %s",
 			slow->trigger_share >= 0.5 ? "" : "several places, most in ");
@@ -185,14 +173,15 @@ static void say_steps(struct paragraph *paragraph, const struct report_input *in
 }
 
 /* Slow steps that no pause explains are an answer too. */
-static void say_exonerated(struct paragraph *paragraph, const struct track_cost *cost, bool jvm)
+static void say_exonerated(struct paragraph *paragraph, const struct track_cost *cost,
+	const struct runtime_meaning *meaning)
 {
 	if (cost->slow.other)
 		say(paragraph,
 			" %" PRIu64
 			" step%s %.1f × the median or slower for another reason than %s.",
 			cost->slow.other, cost->slow.other == 1 ? " was" : "s were", SLOW_RATIO,
-			jvm ? "safepoints" : "GC");
+			meaning->cause);
 	if (cost->slow.stalled)
 		say(paragraph,
 			" %" PRIu64 " of them %s: the thread that makes the steps waited for the "
@@ -254,7 +243,8 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 {
 	struct paragraph paragraph = {text, size, 0};
 	const struct attribution *attribution = input->attribution;
-	bool complete = verdict_complete(input->recording), harmless, jvm;
+	bool complete = verdict_complete(input->recording), harmless;
+	const struct runtime_meaning *meaning;
 	char stalls[VERDICT_STALLS_BYTES];
 	const struct step_track *track;
 	const struct track_cost *cost;
@@ -272,20 +262,20 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 	}
 	track = &attribution->steps->tracks.items[dearest(attribution)];
 	cost = &attribution->tracks.items[dearest(attribution)];
-	jvm = process_is_jvm(input->recording, track->process);
+	meaning = meaning_of_process(input->recording, track->process);
 	harmless = complete && is_harmless(attribution) &&
 		   !*verdict_stalls(input->recording, verdict_traced_ns(input->recording, summary),
 			   stalls, sizeof(stalls));
-	say(&paragraph, "%s cost %s", jvm ? "Safepoints" : "GC", complete ? "" : "at least ");
+	say(&paragraph, "%s cost %s", meaning->subject, complete ? "" : "at least ");
 	say_cost(&paragraph, cost);
 	if (attribution->tracks.count > 1)
 		say(&paragraph, " of %s, of %zu processes that train the one that paid most",
 			NAME_OF(input, track), (size_t)attribution->tracks.count);
 	if (harmless)
 		say(&paragraph, ": look elsewhere");
-	say_slow(&paragraph, input, cost, jvm);
+	say_slow(&paragraph, input, cost);
 	say_steps(&paragraph, input, track);
-	say_exonerated(&paragraph, cost, jvm);
+	say_exonerated(&paragraph, cost, meaning);
 	say_jvm(&paragraph, input, summary);
 	return text;
 }

@@ -9,9 +9,9 @@ extern const struct runtime_meaning meaning_toy;
 enum { MINOR, MAJOR, NEITHER, CLASSES };
 
 static const struct pause_class classes[CLASSES] = {
-	[MINOR] = {&meaning_toy, "minor", "minor", "minor", "minor sweeps", MINOR, 0, 0},
-	[MAJOR] = {&meaning_toy, "major", "major", "major", "major sweeps", MAJOR, 2, 1},
-	[NEITHER] = {&meaning_toy, "unknown", "?", "unknown", "stops", NEITHER, 3, UNKNOWN},
+	[MINOR] = {&meaning_toy, "minor", "minor", "minor", "minor sweeps", MINOR, 0, 0, 1},
+	[MAJOR] = {&meaning_toy, "major", "major", "major", "major sweeps", MAJOR, 2, 1, 2},
+	[NEITHER] = {&meaning_toy, "unknown", "?", "unknown", "stops", NEITHER, 3, UNKNOWN, 0},
 };
 
 static const struct pause_fact facts[TOY_FACTS] = {

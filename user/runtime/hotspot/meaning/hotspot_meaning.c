@@ -7,15 +7,15 @@
 
 static const struct pause_class classes[HOTSPOT_CLASSES] = {
 	[HOTSPOT_YOUNG] = {&meaning_hotspot, "young", "young", "young", "young collections",
-		HOTSPOT_YOUNG, 0, 0},
+		HOTSPOT_YOUNG, 0, 0, 1},
 	[HOTSPOT_STEP] = {&meaning_hotspot, "concurrent step", "conc", "concurrent step",
-		"safepoints", HOTSPOT_STEP, 1, 0},
+		"safepoints", HOTSPOT_STEP, 1, 0, 0},
 	[HOTSPOT_FULL] = {&meaning_hotspot, "full", "full", "full", "full collections",
-		HOTSPOT_FULL, 2, 1},
+		HOTSPOT_FULL, 2, 1, 2},
 	[HOTSPOT_OTHER] = {&meaning_hotspot, "not GC", "-", "not GC", "safepoints", HOTSPOT_OTHER,
-		3, 0},
+		3, 0, 0},
 	[HOTSPOT_UNKNOWN] = {&meaning_hotspot, "unknown", "?", "unknown", "safepoints",
-		HOTSPOT_UNKNOWN, 3, UNKNOWN},
+		HOTSPOT_UNKNOWN, 3, UNKNOWN, 0},
 };
 
 /*
