@@ -36,7 +36,7 @@ static void add_sweeps(struct model *model)
 		model_share(0, 0));
 }
 
-enum renderer { TEXT, JSON, PAGE };
+enum renderer { TEXT, JSON, RECORDS, PAGE };
 
 static char *render(const struct model *model, enum renderer renderer)
 {
@@ -54,6 +54,8 @@ static char *render(const struct model *model, enum renderer renderer)
 			text_table(out, &stacks, model->tables.items[i]);
 	else if (renderer == JSON)
 		json_tables(out, &stacks, model);
+	else if (renderer == RECORDS)
+		json_records(out, &stacks, model);
 	else
 		assert_int_equal(html_tables_write(&page, "tables", model), 0);
 	fclose(out);
@@ -144,6 +146,53 @@ static void test_what_is_empty(void **state)
 	check(&model, JSON, ",\"sweeps\":[]");
 }
 
+/* A report that is one table: lines from the margin on; records; what serves another column is not shown itself. */
+static void test_records_and_reals(void **state)
+{
+	static const struct model_column columns[] = {
+		{"name", "Name", UNIT_TEXT, .width = -5, .code = true, .tip = "path",
+			.badge = "best"},
+		{"ratio", "Ratio", UNIT_REAL, .digits = 2, .width = 7},
+		{"part", "Part", UNIT_PART, .digits = 1, .width = 7},
+		{"best", NULL, UNIT_BOOL},
+		{"path", NULL, UNIT_TEXT},
+	};
+	static const struct model_layout layout = {
+		.key = "score",
+		.columns = columns,
+		.column_count = ARRAY_SIZE(columns),
+		.text = "name ratio part",
+		.json = "name ratio part best",
+		.records = true,
+		.margin = true,
+	};
+	_cleanup_(model_release) struct model model = {0};
+	struct model_table *table = model_add(&model, &layout);
+
+	MODEL_ROW(table, model_text("a"), model_real(0.125), model_real(0.0625), model_number(1),
+		model_text("/a"));
+	MODEL_ROW(table, model_text("b"), model_real(NAN), model_real(INFINITY), model_number(0),
+		model_text(NULL));
+	model_note(table, IN_TEXT, "%s", model_shown(&model, "\x1b[2Jlong", 9, 4));
+	check(&model, TEXT,
+		"\nNAME   RATIO   PART\n"
+		"a       0.12  6.2 %\n"
+		"b          -      -\n"
+		"?[2…\n");
+	check(&model, JSON, "");
+	check(&model, RECORDS,
+		"{\"type\":\"score\",\"name\":\"a\",\"ratio\":0.125,\"part\":0.0625,\"best\":true}\n"
+		"{\"type\":\"score\",\"name\":\"b\",\"ratio\":null,\"part\":null,\"best\":false}\n");
+	check(&model, PAGE,
+		",\"tables\":[{\"key\":\"score\",\"columns\":["
+		"{\"key\":\"name\",\"title\":\"Name\",\"unit\":\"text\",\"tip\":\"path\",\"badge\":\"best\",\"code\":true},"
+		"{\"key\":\"ratio\",\"title\":\"Ratio\",\"unit\":\"real\",\"digits\":2},"
+		"{\"key\":\"part\",\"title\":\"Part\",\"unit\":\"part\",\"digits\":1},"
+		"{\"key\":\"best\",\"unit\":\"bool\"},{\"key\":\"path\",\"unit\":\"text\"}],\"notes\":[],\"rows\":["
+		"{\"name\":\"a\",\"ratio\":0.125,\"part\":0.0625,\"best\":1,\"path\":\"/a\"},"
+		"{\"name\":\"b\",\"ratio\":null,\"part\":null,\"best\":0,\"path\":null}]}]");
+}
+
 /* Tables of one key are one array; those of a group stand in its object. */
 static void test_json_nests_and_joins(void **state)
 {
@@ -172,6 +221,7 @@ int main(void)
 		cmocka_unit_test(test_a_view_chooses_and_orders),
 		cmocka_unit_test(test_rows_beyond_the_limit_are_counted),
 		cmocka_unit_test(test_what_is_empty),
+		cmocka_unit_test(test_records_and_reals),
 		cmocka_unit_test(test_json_nests_and_joins),
 	};
 

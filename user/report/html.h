@@ -34,8 +34,8 @@ size_t html_tracks(const struct html_page *page);
 
 /* {…}: everything that the script draws. 0, or -ENOMEM with a sentence. */
 int html_data_write(struct html_page *page, struct err *err);
-/* Processes, signals, candidates, drops: members of that object. */
-void html_recorded_write(struct html_page *page);
+/* Processes, drops, signals: members of that object. 0 or -ENOMEM. */
+int html_recorded_write(struct html_page *page);
 
 /* The whole page. 0 or -errno with a sentence. */
 int html_page_write(struct html_page *page, struct err *err);

@@ -292,8 +292,9 @@ int html_data_write(struct html_page *page, struct err *err)
 		r = put_tables(page);
 	if (r)
 		return err_set(err, -r, "memory ran out while writing the page");
-	html_recorded_write(page);
-	r = html_stacks_write(&page->stacks, out, &page->text);
+	r = html_recorded_write(page);
+	if (!r)
+		r = html_stacks_write(&page->stacks, out, &page->text);
 	putc_unlocked('}', out);
 	return r ? err_set(err, -r, "memory ran out while writing the page") : 0;
 }

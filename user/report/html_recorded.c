@@ -1,8 +1,12 @@
 /* What was recorded and how: processes with their tiers, signals and candidates, losses → JSON. */
+#include <errno.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "html.h"
 #include "html_pack.h"
+#include "html_table.h"
+#include "model_signals.h"
 #include "verdict.h"
 
 #define LISTED	  200 /* of each kind; the rest is counted */
@@ -69,51 +73,14 @@ static void put_processes(struct html_page *page)
 	u64map_release(&traced);
 }
 
-static void put_signals(struct html_page *page)
-{
-	const struct recording *recording = page->input->recording;
-	FILE *out = page->out;
-
-	html_key(out, false, "signals");
-	putc_unlocked('[', out);
-	for (size_t i = 0; i < recording->signals.count && i < LISTED; i++) {
-		const struct signal *signal = &recording->signals.items[i];
-
-		fprintf(out, "%s{\"id\":%u", i ? "," : "", signal->id);
-		put_field(page, "name", signal->name, sizeof(signal->name));
-		put_field(page, "probe", signal->probe, HTML_WHOLE);
-		html_uint(out, "hits", signal->hits);
-		html_bool(out, "let_go", signal->let_go_ns != 0);
-		putc_unlocked('}', out);
-	}
-	putc_unlocked(']', out);
-}
-
-static void put_candidates(struct html_page *page)
+/* The tables of processes and signals. 0 or -ENOMEM. */
+static int put_tables(struct html_page *page)
 {
 	const struct attribution *attribution = page->input->attribution;
-	size_t count = attribution ? attribution->steps->candidates.count : 0;
-	FILE *out = page->out;
+	_cleanup_(model_release) struct model model = {0};
 
-	html_key(out, false, "candidates");
-	putc_unlocked('[', out);
-	for (size_t i = 0; i < count && i < LISTED; i++) {
-		const struct step_candidate *candidate = &attribution->steps->candidates.items[i];
-		const struct process *process =
-			recording_process(page->input->recording, candidate->process);
-
-		fprintf(out, "%s{\"pid\":%d", i ? "," : "", process ? (int)process->pid : 0);
-		put_field(page, "signal", candidate->signal, sizeof(candidate->signal));
-		html_uint(out, "marks", candidate->marks);
-		html_real(out, "per_second", candidate->per_second);
-		html_uint(out, "per_step", candidate->per_step);
-		html_real(out, "variation", candidate->variation);
-		html_real(out, "confidence", candidate->confidence);
-		html_bool(out, "chosen", candidate->chosen);
-		put_field(page, "why", candidate->why, sizeof(candidate->why));
-		putc_unlocked('}', out);
-	}
-	putc_unlocked(']', out);
+	model_signals(&model, page->input->recording, attribution ? attribution->steps : NULL);
+	return model.failed ? -ENOMEM : html_tables_write(page, "recorded", &model);
 }
 
 static void put_drops(struct html_page *page)
@@ -134,16 +101,15 @@ static void put_drops(struct html_page *page)
 	putc_unlocked(']', page->out);
 }
 
-void html_recorded_write(struct html_page *page)
+int html_recorded_write(struct html_page *page)
 {
 	const struct recording *recording = page->input->recording;
 
 	put_processes(page);
-	put_signals(page);
-	put_candidates(page);
 	put_drops(page);
 	html_key(page->out, false, "counts");
 	fprintf(page->out, "{\"processes\":%zu,\"signals\":%zu,\"series\":%zu}",
 		(size_t)recording->processes.count, (size_t)recording->signals.count,
 		(size_t)recording->series.count);
+	return put_tables(page);
 }

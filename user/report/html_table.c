@@ -17,6 +17,8 @@ static const char *unit_name(enum model_unit unit)
 		[UNIT_BYTES] = "bytes",
 		[UNIT_SHARE] = "share",
 		[UNIT_TIMES] = "times",
+		[UNIT_REAL] = "real",
+		[UNIT_PART] = "part",
 		[UNIT_BOOL] = "bool",
 		[UNIT_TEXT] = "text",
 		[UNIT_FRAME] = "frame",
@@ -42,6 +44,12 @@ static void put_column(struct html_page *page, const struct model_column *column
 	fprintf(page->out, ",\"unit\":\"%s\"", unit_name(column->unit));
 	put_text(page, "help", column->help);
 	put_text(page, "none", none);
+	if (column->digits)
+		html_uint(page->out, "digits", column->digits);
+	put_text(page, "tip", column->tip);
+	put_text(page, "badge", column->badge);
+	if (column->code)
+		html_bool(page->out, "code", true);
 	if (column->wide)
 		html_bool(page->out, "wide", true);
 	if (column->spare)
@@ -96,6 +104,8 @@ static int put_value(struct html_page *page, const struct model_column *column,
 		fprintf(out, "{\"value\":%" PRIu64, cell->value);
 		put_text(page, "words", cell->text);
 		putc_unlocked('}', out);
+	} else if (column->unit == UNIT_REAL || column->unit == UNIT_PART) {
+		fprintf(out, "%.9g", cell->real);
 	} else {
 		fprintf(out, "%" PRIu64, cell->value);
 	}
@@ -157,6 +167,8 @@ int html_table_write(struct html_page *page, const struct model_table *table)
 		html_bool(out, "ascending", true);
 	if (layout->page_rows)
 		html_uint(out, "shown", layout->page_rows);
+	if (table->rows > ROWS_MOST)
+		html_uint(out, "left_out", table->rows - ROWS_MOST);
 	html_key(out, false, "columns");
 	putc_unlocked('[', out);
 	for (size_t i = 0; i < count; i++)

@@ -118,6 +118,7 @@ class Table {
 const UNITS = {
 	count, id: String, ns: duration, bytes, times: n => (n / 1000).toFixed(1) + " ×",
 	bool: n => n ? "yes" : "no",
+	real: (n, digits) => n.toFixed(digits), part: (n, digits) => (100 * n).toFixed(digits) + " %",
 };
 
 function frameColumn(column, frame) {
@@ -133,15 +134,28 @@ function numberColumn(column) {
 	const value = row => typeof row[column.key] === "object" && row[column.key] ? row[column.key].value :
 		row[column.key];
 	return {value, text: row => value(row) === null ? column.none || "-" :
-		row[column.key].words || UNITS[column.unit](value(row))};
+		row[column.key].words || UNITS[column.unit](value(row), column.digits || 0)};
+}
+
+/* A text with what belongs to it: another column's text under the pointer, another's key behind it. */
+function textCell({key, none, code, tip, badge}, row, td) {
+	if (code && row[key])
+		make("code", "", row[key], td);
+	else
+		td.textContent = row[key] || none || "-";
+	if (tip)
+		td.title = row[tip] || "";
+	if (badge && row[badge])
+		make("span", "badge", badge, td);
 }
 
 /* A model's column → one of Table's. */
 function columnOf(column) {
-	const {key, unit, title, help, none, wide, spare} = column;
+	const {key, unit, title, help, wide, spare} = column;
 	const common = {title, help, wide, narrow: spare};
 	const byUnit = {
-		text: () => ({left: true, value: row => row[key], text: row => row[key] || none || "-"}),
+		text: () => ({left: true, value: row => row[key],
+			cell: (row, td) => textCell(column, row, td)}),
 		share: () => ({value: row => row[key].part / (row[key].whole || 1),
 			text: row => share(row[key].part, row[key].whole)}),
 		class: () => ({left: true, value: row => row[key].order,
@@ -152,13 +166,16 @@ function columnOf(column) {
 	return {...common, ...(byUnit[unit] || (() => numberColumn(column)))()};
 }
 
-/* A table of the model with its notes; nothing of one without rows. */
+/* A table of the model with its notes; nothing of one without rows. A column without a title serves others. */
 function addTable(parent, table) {
-	const stack = table.columns.find(column => column.unit === "stack");
-	const sort = table.columns.findIndex(column => column.key === table.sort);
+	const columns = table.columns.filter(column => column.title);
+	const stack = columns.find(column => column.unit === "stack");
+	const sort = columns.findIndex(column => column.key === table.sort);
 	if (table.rows.length)
-		new Table(parent, table.columns.map(columnOf), table.rows, {caption: table.caption,
+		new Table(parent, columns.map(columnOf), table.rows, {caption: table.caption,
 			sort: Math.max(0, sort), ascending: table.ascending, shown: table.shown,
 			unfold: stack && ((row, into) => makeStack(row[stack.key], into))});
+	if (table.left_out)
+		make("p", "note", "And " + count(table.left_out) + " more.", parent);
 	table.notes.forEach(note => make("p", "note", note, parent));
 }

@@ -125,41 +125,6 @@ function addProcesses(parent) {
 		sort: page.data.summary.count ? 4 : 0});
 }
 
-/* A name that can be typed. */
-function codeColumn(title, name, wide) {
-	return {title, left: true, wide, value: row => row[name] || null,
-		cell(row, td) {
-			make("code", "", row[name], td);
-			if (row.chosen)
-				make("span", "chosen", "chosen", td);
-		}};
-}
-
-function addSignals(parent) {
-	const number = (title, name, text) => ({title, value: row => row[name],
-		text: row => row[name] === null ? "-" : text(row[name])});
-	if (page.data.candidates.length)
-		new Table(parent, [
-			number("Confidence", "confidence", value => value.toFixed(2)),
-			codeColumn("Signal, as for --step", "signal", true),
-			countColumn("Marks", "marks"),
-			{...number("A second", "per_second", value => value.toFixed(1)),
-				narrow: true},
-			number("A step", "per_step", value => value || "-"),
-			{...number("Variation", "variation",
-				value => (100 * value).toFixed(1) + " %"), narrow: true},
-			textColumn("Why", "why", true),
-		], page.data.candidates, {caption: "Step signals considered", shown: 10});
-	if (page.data.signals.length)
-		new Table(parent, [
-			codeColumn("Signal", "name"),
-			countColumn("Calls", "hits"),
-			{title: "Kept", left: true, value: row => row.let_go ? 1 : 0,
-				text: row => row.let_go ? "let go: too hot" : "yes"},
-			codeColumn("Probe", "probe", true),
-		], page.data.signals, {caption: "Functions probed for them", sort: 1, shown: 10});
-}
-
 function addRecorded(parent) {
 	const {recording, drops, left_out: left, counts} = page.data;
 	const title = make("h2", "", "What was recorded", parent, {id: "recorded-title"});
@@ -194,5 +159,5 @@ function addRecorded(parent) {
 	if (counts.processes > page.data.processes.length)
 		make("p", "note", "Of " + count(counts.processes) + " processes the first " +
 			count(page.data.processes.length) + ".", parent);
-	addSignals(parent);
+	page.data.recorded.forEach(table => addTable(parent, table));
 }

@@ -35,14 +35,18 @@ static void put_value(FILE *out, const struct stack_table *stacks, enum model_un
 	case UNIT_STACK:
 		json_stack_value(out, stacks, (uint32_t)cell->value, NULL);
 		return;
+	case UNIT_REAL:
+	case UNIT_PART:
+		fprintf(out, "%.9g", cell->real);
+		return;
 	default:
 		line_number(out, cell->value > INT64_MAX ? INT64_MAX : (int64_t)cell->value);
 	}
 }
 
-/* The members of row @row, without braces. */
+/* The members of row @row, without braces; @first: none stands before them. */
 static void put_members(FILE *out, const struct stack_table *stacks,
-	const struct model_table *table, size_t row)
+	const struct model_table *table, size_t row, bool first)
 {
 	uint8_t columns[MODEL_COLUMNS];
 	size_t count = model_view(table, IN_JSON, columns);
@@ -51,7 +55,7 @@ static void put_members(FILE *out, const struct stack_table *stacks,
 		const struct model_column *column = &table->columns[columns[i]];
 		struct model_cell cell = model_cell_at(table, row, columns[i], IN_JSON);
 
-		put_key(out, !i, column->key);
+		put_key(out, first && !i, column->key);
 		put_value(out, stacks, column->unit, &cell);
 	}
 }
@@ -60,7 +64,7 @@ static bool is_listed(const struct model_table *table)
 {
 	uint8_t columns[MODEL_COLUMNS];
 
-	return model_view(table, IN_JSON, columns) > 0;
+	return !table->layout->records && model_view(table, IN_JSON, columns) > 0;
 }
 
 static bool same(const char *one, const char *other)
@@ -99,7 +103,7 @@ static void put_array(FILE *out, const struct stack_table *stacks, const struct 
 			putc_unlocked(before, out);
 			before = ',';
 			putc_unlocked('{', out);
-			put_members(out, stacks, table, row);
+			put_members(out, stacks, table, row, true);
 			putc_unlocked('}', out);
 		}
 	}
@@ -124,7 +128,7 @@ static void put_group(FILE *out, const struct stack_table *stacks, const struct 
 		line_key(out, layout->key);
 		putc_unlocked('{', out);
 		if (table->rows)
-			put_members(out, stacks, table, 0);
+			put_members(out, stacks, table, 0, true);
 		put_group(out, stacks, model, layout->key, false);
 		putc_unlocked('}', out);
 	}
@@ -134,4 +138,17 @@ void json_tables(FILE *out, const struct stack_table *stacks, const struct model
 {
 	put_group(out, stacks, model, NULL, false);
 	put_group(out, stacks, model, NULL, true);
+}
+
+void json_records(FILE *out, const struct stack_table *stacks, const struct model *model)
+{
+	for (size_t i = 0; i < model->tables.count; i++) {
+		const struct model_table *table = model->tables.items[i];
+
+		for (size_t row = 0; table->layout->records && row < table->rows; row++) {
+			line_begin(out, table->layout->key);
+			put_members(out, stacks, table, row, false);
+			line_end(out);
+		}
+	}
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "utf8.h"
 
 static void table_free(struct model_table *table)
 {
@@ -114,6 +115,17 @@ const char *model_format(struct model *model, const char *format, ...)
 	text = format_kept(model, format, args);
 	va_end(args);
 	return text;
+}
+
+const char *model_shown(struct model *model, const char *text, size_t size, size_t columns)
+{
+	size_t len = text ? strnlen(text, size) : 0, most = 4 * (columns < len ? columns : len) + 4;
+	char *shown = keep(model, malloc(most));
+
+	if (!shown)
+		return "";
+	utf8_show(shown, most, text ? text : "", len, columns);
+	return shown;
 }
 
 void model_note(struct model_table *table, uint8_t in, const char *format, ...)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,8 @@ enum model_unit {
 	UNIT_BYTES,
 	UNIT_SHARE, /* a part of a whole; derived from other columns, so JSON never has it */
 	UNIT_TIMES, /* thousandths: "2.3 ×" */
+	UNIT_REAL,  /* model_real(), with the column's digits */
+	UNIT_PART,  /* model_real(), of 1: shown in percent, with the column's digits */
 	UNIT_BOOL,
 	UNIT_TEXT,
 	UNIT_FRAME, /* of the stack table: a function and its line */
@@ -39,11 +42,17 @@ struct model_column {
 	const char *heading;
 	int8_t width;	  /* in text; left-aligned if negative; 0: what the unit usually needs */
 	uint8_t gap;	  /* blanks before a left-aligned one that is not the first; 0: two */
+	uint8_t digits;	  /* after the point */
+	uint16_t most;	  /* in text: characters of one that nothing follows; 0: 160 */
 	bool below;	  /* text has it in a line of its own below the row, after ->heading */
 	bool wide, spare; /* page: takes the room that is left; goes first where there is little */
 	const char *help; /* page: says more about the title */
 	const char *none; /* stands for what is not known; NULL: "-" */
 	const char *none_in_page; /* of a frame, if the page says it in other words */
+	bool code;		  /* page: in the font of code */
+	/* Page: keys of columns that have no title and are not shown themselves, or NULL. */
+	const char *tip;   /* its text comes up when the pointer rests on this one */
+	const char *badge; /* its key stands behind this one where it is true */
 };
 
 #define MODEL_COLUMNS 40
@@ -62,7 +71,9 @@ struct model_layout {
 	const char *text, *json, *page; /* views */
 	bool object;			/* JSON has its one row as an object, not an array */
 	bool json_last;			/* JSON has it after the others */
+	bool records;	    /* JSON has each row as a record of this type, not in the summary */
 	bool flush;	    /* text: the headings begin at the margin, as there is no title */
+	bool margin;	    /* text: so do rows and notes */
 	uint16_t text_rows; /* at most; the others are counted */
 	const char *more;   /* "… and 3 more lines": what one is called; NULL: nothing */
 	uint8_t page_rows; /* that the page shows before it is asked for more; 0: as many as usual */
@@ -71,7 +82,10 @@ struct model_layout {
 };
 
 struct model_cell {
-	uint64_t value;
+	union {
+		uint64_t value;
+		double real;
+	};
 	uint64_t
 		of; /* of a share: the whole; of a text: its bytes; of a class: the place of its colour */
 	/*
@@ -136,6 +150,11 @@ void model_note(struct model_table *table, uint8_t in, const char *format, ...)
 /* A text that the model owns; "" when memory ran out. */
 const char *model_format(struct model *model, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/*
+ * At most @size bytes of @text (terminated before, or NULL: none), made safe to show and cut after @columns characters,
+ * as utf8_show() does. The model owns it; "" when memory ran out.
+ */
+const char *model_shown(struct model *model, const char *text, size_t size, size_t columns);
 
 /* The indices of the columns in the renderer's view (one of IN_…), in its order. Returns how many; 0: left out. */
 size_t model_view(const struct model_table *table, int in, uint8_t ret[MODEL_COLUMNS]);
@@ -146,6 +165,13 @@ bool model_has_notes(const struct model_table *table, int in);
 static inline struct model_cell model_number(uint64_t value)
 {
 	return (struct model_cell){.value = value, .state = CELL_KNOWN};
+}
+
+/* Not known unless it is finite. */
+static inline struct model_cell model_real(double value)
+{
+	return (struct model_cell){
+		.real = value, .state = isfinite(value) ? CELL_KNOWN : CELL_UNKNOWN};
 }
 
 static inline struct model_cell model_known(int64_t value)

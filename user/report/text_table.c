@@ -12,7 +12,8 @@
 #include "verdict.h"
 
 #define ROWS_SHOWN    16
-#define LAST_COLUMNS  160 /* of a text that nothing follows */
+#define LAST_COLUMNS  160 /* of a text that nothing follows, unless its column says otherwise */
+#define MOST_COLUMNS  512
 #define HEADING_BYTES 64
 
 /* A table as text has it. */
@@ -23,6 +24,7 @@ struct view {
 	uint8_t columns[MODEL_COLUMNS];
 	size_t count, beside; /* columns; those of them that are not below the row */
 	size_t shown;	      /* rows */
+	const char *indent;   /* of rows and notes */
 };
 
 static int width_of(const struct model_column *column)
@@ -34,6 +36,8 @@ static int width_of(const struct model_column *column)
 		[UNIT_BYTES] = 9,
 		[UNIT_SHARE] = 8,
 		[UNIT_TIMES] = 9,
+		[UNIT_REAL] = 9,
+		[UNIT_PART] = 8,
 		[UNIT_BOOL] = 6,
 		[UNIT_TEXT] = -30,
 		[UNIT_FRAME] = -1,
@@ -65,21 +69,24 @@ static void put_gap(const struct view *view, size_t at)
 }
 
 /* What is last is not padded. */
-static void put_bytes(const struct view *view, const char *text, size_t len, int width, bool last)
+static void put_bytes(const struct view *view, const struct model_column *column, const char *text,
+	size_t len, int width, bool last)
 {
-	char shown[4 * LAST_COLUMNS + 1];
+	size_t most = column->most ? column->most : LAST_COLUMNS;
+	char shown[4 * MOST_COLUMNS + 1];
 
 	if (!last || width > 0) {
 		cell_bytes(view->out, text, len, width);
 		return;
 	}
-	utf8_show(shown, sizeof(shown), text, len, LAST_COLUMNS);
+	utf8_show(shown, sizeof(shown), text, len, most < MOST_COLUMNS ? most : MOST_COLUMNS);
 	fputs(shown, view->out);
 }
 
-static const char *number_text(enum model_unit unit, const struct model_cell *cell, char text[32])
+static const char *number_text(const struct model_column *column, const struct model_cell *cell,
+	char text[32])
 {
-	switch (unit) {
+	switch (column->unit) {
 	case UNIT_NS:
 		return format_duration(cell->value, text, 32);
 	case UNIT_BYTES:
@@ -88,6 +95,12 @@ static const char *number_text(enum model_unit unit, const struct model_cell *ce
 		return verdict_share(cell->value, cell->of, text, 32);
 	case UNIT_TIMES:
 		snprintf(text, 32, "%.1f ×", (double)cell->value / 1000);
+		return text;
+	case UNIT_REAL:
+		snprintf(text, 32, "%.*f", column->digits, cell->real);
+		return text;
+	case UNIT_PART:
+		snprintf(text, 32, "%.*f %%", column->digits, 100 * cell->real);
 		return text;
 	case UNIT_BOOL:
 		return cell->value ? "yes" : "no";
@@ -153,10 +166,10 @@ static void put_cell(const struct view *view, const struct model_column *column,
 	if (cell->state != CELL_KNOWN)
 		text = cell->state == CELL_BLANK ? "" : column->none ? column->none : "-";
 	else if (!text)
-		text = number_text(column->unit, cell, number);
+		text = number_text(column, cell, number);
 	if (cell->state != CELL_KNOWN || column->unit != UNIT_TEXT)
 		len = strlen(text);
-	put_bytes(view, text, len, width_of(column), last);
+	put_bytes(view, column, text, len, width_of(column), last);
 }
 
 /* The columns that have a line of their own, as far as there is something to say. */
@@ -181,7 +194,7 @@ static void put_row(const struct view *view, const struct model_cell *cells)
 
 	while (beside && cells[view->columns[beside - 1]].state == CELL_BLANK)
 		beside--;
-	fputs("  ", view->out);
+	fputs(view->indent, view->out);
 	for (size_t i = 0; i < beside; i++) {
 		struct model_cell cell = cells[view->columns[i]];
 
@@ -198,13 +211,15 @@ static void put_row(const struct view *view, const struct model_cell *cells)
 static void put_headings(const struct view *view)
 {
 	const struct model_column *columns = view->table->columns;
-	bool flush = view->table->layout->flush;
+	bool flush = view->table->layout->flush && *view->indent;
 	size_t count = view->beside;
 	char text[HEADING_BYTES];
 
 	while (count && !*heading_of(&columns[view->columns[count - 1]], text))
 		count--;
-	fputs(flush ? "" : "  ", view->out);
+	if (!count)
+		return;
+	fputs(flush ? "" : view->indent, view->out);
 	for (size_t i = 0; i < count; i++) {
 		const struct model_column *column = &columns[view->columns[i]];
 		int width = width_of(column);
@@ -213,7 +228,7 @@ static void put_headings(const struct view *view)
 			width += width < 0 ? -2 : 2;
 		heading_of(column, text);
 		put_gap(view, i);
-		put_bytes(view, text, strlen(text), width, i == count - 1);
+		put_bytes(view, column, text, strlen(text), width, i == count - 1);
 	}
 	fputc('\n', view->out);
 }
@@ -222,7 +237,10 @@ static void put_headings(const struct view *view)
 static struct view view_of(FILE *out, const struct stack_table *stacks,
 	const struct model_table *table)
 {
-	struct view view = {.out = out, .stacks = stacks, .table = table};
+	struct view view = {.out = out,
+		.stacks = stacks,
+		.table = table,
+		.indent = table->layout->margin ? "" : "  "};
 	size_t most = table->layout->text_rows ? table->layout->text_rows : ROWS_SHOWN;
 
 	view.shown = table->rows < most ? table->rows : most;
@@ -232,27 +250,39 @@ static struct view view_of(FILE *out, const struct stack_table *stacks,
 	return view;
 }
 
-void text_table(FILE *out, const struct stack_table *stacks, const struct model_table *table)
+void text_table_body(FILE *out, const struct stack_table *stacks, const struct model_table *table)
 {
 	const struct model_layout *layout = table->layout;
 	const struct view view = view_of(out, stacks, table);
-	size_t more = table->rows - view.shown;
+	size_t more = view.count ? table->rows - view.shown : 0;
 
-	if (!view.count || (!table->rows && !model_has_notes(table, IN_TEXT)))
+	if (table->rows && view.count)
+		put_headings(&view);
+	for (size_t i = 0; view.count && i < view.shown; i++)
+		put_row(&view, &table->cells.items[i * table->column_count]);
+	if (more)
+		fprintf(out, "%s… and %zu more%s%s%s\n", view.indent, more, layout->more ? " " : "",
+			layout->more ? layout->more : "", layout->more && more > 1 ? "s" : "");
+	if (table->rows && view.count && table->totalled)
+		put_row(&view, table->total);
+	for (size_t i = 0; i < table->notes.count; i++) {
+		if (!(table->notes.items[i].in & IN_TEXT))
+			continue;
+		fputs(view.indent, out);
+		utf8_print(out, table->notes.items[i].text);
+		fputc('\n', out);
+	}
+}
+
+void text_table(FILE *out, const struct stack_table *stacks, const struct model_table *table)
+{
+	uint8_t columns[MODEL_COLUMNS];
+
+	if ((!table->rows || !model_view(table, IN_TEXT, columns)) &&
+		!model_has_notes(table, IN_TEXT))
 		return;
 	fputc('\n', out);
 	if (table->title)
 		fprintf(out, "%s\n", table->title);
-	if (table->rows)
-		put_headings(&view);
-	for (size_t i = 0; i < view.shown; i++)
-		put_row(&view, &table->cells.items[i * table->column_count]);
-	if (more)
-		fprintf(out, "  … and %zu more%s%s%s\n", more, layout->more ? " " : "",
-			layout->more ? layout->more : "", layout->more && more > 1 ? "s" : "");
-	if (table->rows && table->totalled)
-		put_row(&view, table->total);
-	for (size_t i = 0; i < table->notes.count; i++)
-		if (table->notes.items[i].in & IN_TEXT)
-			fprintf(out, "  %s\n", table->notes.items[i].text);
+	text_table_body(out, stacks, table);
 }
