@@ -93,7 +93,8 @@ static int put_value(struct html_page *page, const struct model_column *column,
 	if (cell->state != CELL_KNOWN) {
 		fputs("null", out);
 	} else if (column->unit == UNIT_TEXT) {
-		put_string(page, cell->text, (size_t)cell->of, NAME_MOST);
+		put_string(page, cell->text, (size_t)cell->of,
+			column->most > NAME_MOST ? column->most : NAME_MOST);
 	} else if (column->unit == UNIT_SHARE) {
 		fprintf(out, "{\"part\":%" PRIu64 ",\"whole\":%" PRIu64 "}", cell->value, cell->of);
 	} else if (column->unit == UNIT_CLASS) {

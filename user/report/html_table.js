@@ -156,8 +156,8 @@ function columnOf(column) {
 	const byUnit = {
 		text: () => ({left: true, value: row => row[key],
 			cell: (row, td) => textCell(column, row, td)}),
-		share: () => ({value: row => row[key].part / (row[key].whole || 1),
-			text: row => share(row[key].part, row[key].whole)}),
+		share: () => ({value: row => row[key] && row[key].part / (row[key].whole || 1),
+			text: row => row[key] ? share(row[key].part, row[key].whole) : "-"}),
 		class: () => ({left: true, value: row => row[key].order,
 			cell: (row, td) => makeClass(row[key].place, td, row[key].name)}),
 		frame: () => frameColumn(column, id => id),

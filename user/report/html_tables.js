@@ -14,11 +14,6 @@ function countColumn(title, name, help) {
 		text: row => known(row) ? count(row[name]) : "-"};
 }
 
-function textColumn(title, name, wide) {
-	return {title, left: true, wide, value: row => row[name] || null,
-		text: row => row[name] || "-"};
-}
-
 function addWorstSteps(parent, track, line) {
 	const median = track.with.p50_ns;
 	new Table(parent, [
@@ -96,37 +91,8 @@ function addLongest(parent, lines) {
 		unfold: makePause});
 }
 
-function addProcesses(parent) {
-	/* What is known of a runtime only. */
-	const ofRuntime = (title, value, text, help) => ({title, help, narrow: true,
-		value: row => row.kind ? value(row) : null, text: row => row.kind ? text(row) :
-		"-"});
-	new Table(parent, [
-		{title: "PID", value: row => row.pid,
-			text: row => row.pid + (row.ns_pid ? " (" + row.ns_pid + " inside)" : "")},
-		textColumn("Command", "comm"),
-		{title: "Runtime", left: true, value: row => row.kind || null,
-			text: row => row.kind ? row.kind + " " + row.version +
-				(row.collector ? ", " + row.collector : "") : "no runtime found"},
-		ofRuntime("Pauses", row => row.pauses, row => count(row.pauses)),
-		{...ofRuntime("Total", row => row.pause_ns, row => duration(row.pause_ns)),
-			narrow: false},
-		ofRuntime("of its time", row => row.pause_ns / (row.span_ns || 1),
-			row => share(row.pause_ns, row.span_ns)),
-		ofRuntime("Missed", row => row.missed, row => count(row.missed),
-			"Collections in its own books that no probe saw"),
-		{title: "Probed by", left: true, wide: true, value: row => row.tier || null,
-			cell(row, td) {
-				const known = [row.tier, row.detail].filter(text => text);
-				td.textContent = known.join(": ") || "-";
-				td.title = row.path || "";
-			}},
-	], page.data.processes, {caption: "Processes", shown: 24,
-		sort: page.data.summary.count ? 4 : 0});
-}
-
 function addRecorded(parent) {
-	const {recording, drops, left_out: left, counts} = page.data;
+	const {recording, drops, left_out: left} = page.data;
 	const title = make("h2", "", "What was recorded", parent, {id: "recorded-title"});
 	parent.setAttribute("aria-labelledby", title.id);
 	const list = make("dl", "facts", null, parent);
@@ -155,9 +121,5 @@ function addRecorded(parent) {
 		fact("Left out", plural(page.data.track_count - page.data.tracks.length,
 			"process") +
 			" with steps: gctrace report has them");
-	addProcesses(parent);
-	if (counts.processes > page.data.processes.length)
-		make("p", "note", "Of " + count(counts.processes) + " processes the first " +
-			count(page.data.processes.length) + ".", parent);
 	page.data.recorded.forEach(table => addTable(parent, table));
 }

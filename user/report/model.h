@@ -40,11 +40,12 @@ struct model_column {
 		title; /* above it in the page; in text too, in capitals, unless ->heading says other */
 	enum model_unit unit;
 	const char *heading;
-	int8_t width;	  /* in text; left-aligned if negative; 0: what the unit usually needs */
-	uint8_t gap;	  /* blanks before a left-aligned one that is not the first; 0: two */
-	uint8_t digits;	  /* after the point */
-	uint16_t most;	  /* in text: characters of one that nothing follows; 0: 160 */
-	bool below;	  /* text has it in a line of its own below the row, after ->heading */
+	int8_t width;	/* in text; left-aligned if negative; 0: what the unit usually needs */
+	uint8_t gap;	/* blanks before a left-aligned one that is not the first; 0: two */
+	uint8_t digits; /* after the point */
+	uint16_t
+		most; /* characters, in text of one that nothing follows; 0: 160, in the page 240 */
+	bool below;   /* text has it in a line of its own below the row, after ->heading */
 	bool wide, spare; /* page: takes the room that is left; goes first where there is little */
 	const char *help; /* page: says more about the title */
 	const char *none; /* stands for what is not known; NULL: "-" */

@@ -62,7 +62,7 @@ static const struct model_column signal_columns[] = {
 	{"signal", "Signal", UNIT_TEXT, .code = true},
 	{"calls", "Calls", UNIT_COUNT},
 	{"kept", "Kept", UNIT_TEXT},
-	{"probe", "Probe", UNIT_TEXT, .code = true, .wide = true},
+	{"probe", "Probe", UNIT_TEXT, .most = UINT16_MAX, .code = true, .wide = true},
 };
 
 /* JSON has neither: the file's own table of signals is read with SQL. */

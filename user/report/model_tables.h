@@ -11,6 +11,10 @@
 /* All tables of the summary. 0 or -ENOMEM. Sorts what is in @summary. */
 int model_build(struct model *model, const struct report_input *input, struct summary *summary);
 
+/* Every process, with the sums of its runtime. */
+void model_processes(struct model *model, const struct report_input *input,
+	const struct summary *summary);
+
 /* What each line cost the steps: no rows without steps. */
 void model_costs(struct model *model, const struct report_input *input);
 /* What pauses each line triggered, for a recording without steps: no rows without stacks. */

@@ -17,9 +17,8 @@
 #include "utf8.h"
 #include "verdict.h"
 
-#define PROCESSES_SHOWN 24
-#define DROPS_SHOWN	16
-#define BAR_COLUMNS	40
+#define DROPS_SHOWN 16
+#define BAR_COLUMNS 40
 
 static void show_field(FILE *out, const char *field, size_t size)
 {
@@ -80,137 +79,6 @@ static void put_incomplete(FILE *out, const struct recording *recording,
 	}
 }
 
-/* One line of the table of processes: a runtime, or a process without any. */
-struct row {
-	const struct process *process;
-	const struct runtime *runtime;
-	struct summary_sum sum;
-	uint32_t order;	    /* as recorded */
-	uint32_t namesakes; /* further processes of that name, likewise without a runtime */
-};
-
-static int costliest_first(const void *a, const void *b)
-{
-	const struct row *one = a, *other = b;
-
-	if (one->sum.total_ns != other->sum.total_ns)
-		return one->sum.total_ns < other->sum.total_ns ? 1 : -1;
-	return (one->order > other->order) - (one->order < other->order);
-}
-
-static uint64_t name_key(const struct process *process)
-{
-	uint64_t words[2] = {0};
-
-	memcpy(words, process->comm, strnlen(process->comm, sizeof(words)));
-	return u64_mix(words[0]) ^ words[1];
-}
-
-/* A process without a runtime: one row for all of the same name. */
-static void add_bare(struct row *rows, uint32_t *count, struct u64map *names,
-	const struct process *process)
-{
-	const uint64_t *at = u64map_get(names, name_key(process));
-
-	if (at && !strncmp(rows[*at].process->comm, process->comm, sizeof(process->comm))) {
-		rows[*at].namesakes++;
-		return;
-	}
-	u64map_put(names, name_key(process), *count);
-	rows[*count] = (struct row){.process = process, .order = *count};
-	++*count;
-}
-
-/* The rows of the table, the costliest first. Caller frees; NULL: none, or no memory. */
-static struct row *make_rows(const struct recording *recording, const struct summary *summary,
-	uint32_t *ret_count)
-{
-	size_t runtimes = recording->runtimes.count, processes = recording->processes.count;
-	struct row *rows = calloc(runtimes + processes + 1, sizeof(*rows));
-	struct u64map traced = {0}, names = {0};
-	uint32_t count = 0;
-
-	for (size_t i = 0; rows && i < runtimes; i++) {
-		const struct runtime *runtime = &recording->runtimes.items[i];
-
-		rows[count] = (struct row){
-			.process = recording_process(recording, runtime->process),
-			.runtime = runtime,
-			.sum = summary_of_runtime(summary, runtime->id),
-			.order = count,
-		};
-		count += rows[count].process && !u64map_put(&traced, runtime->process, 1);
-	}
-	for (size_t i = 0; rows && i < processes; i++)
-		if (!u64map_get(&traced, recording->processes.items[i].id))
-			add_bare(rows, &count, &names, &recording->processes.items[i]);
-	u64map_release(&traced);
-	u64map_release(&names);
-	if (rows)
-		qsort(rows, count, sizeof(*rows), costliest_first);
-	*ret_count = count;
-	return rows;
-}
-
-static void put_row(FILE *out, const struct recording *recording, const struct summary *summary,
-	const struct row *row)
-{
-	const struct process *process = row->process;
-	const struct runtime *runtime = row->runtime;
-	char version[sizeof(runtime->kind) + sizeof(runtime->version) + 2];
-
-	fputs("  ", out);
-	cell_known(out, process->pid, 7);
-	cell_known(out, process->ns_pid == process->pid ? UNKNOWN : process->ns_pid, 8);
-	fputs("  ", out);
-	cell_bytes(out, process->comm, strnlen(process->comm, sizeof(process->comm)), -16);
-	if (!runtime) {
-		fputs("no runtime found", out);
-		if (row->namesakes)
-			fprintf(out, ", nor in %u more of that name", row->namesakes);
-		fputc('\n', out);
-		return;
-	}
-	snprintf(version, sizeof(version), "%.15s %.31s", runtime->kind, runtime->version);
-	cell_text(out, version, -17);
-	cell_count(out, row->sum.count, 8);
-	cell_duration(out, row->sum.total_ns, 11);
-	cell_text(out,
-		VERDICT_SHARE(row->sum.total_ns,
-			verdict_process_span_ns(recording, summary, process)),
-		8);
-	cell_duration(out, row->sum.max_ns, 11);
-	fputs("  ", out);
-	if (*runtime->collector) {
-		show_field(out, runtime->collector, sizeof(runtime->collector));
-		fputs(", ", out);
-	}
-	show_field(out, runtime->tier, sizeof(runtime->tier));
-	if (runtime->detail && *runtime->detail) {
-		fputs(": ", out);
-		show_field(out, runtime->detail, strlen(runtime->detail));
-	}
-	fputc('\n', out);
-}
-
-static void put_processes(FILE *out, const struct recording *recording,
-	const struct summary *summary)
-{
-	uint32_t count = 0;
-	_cleanup_free_ struct row *rows = make_rows(recording, summary, &count);
-
-	if (!count)
-		return;
-	fprintf(out, "\nProcesses (SHARE: of the time each was traced)\n"
-		     "      PID  NS PID  COMMAND         RUNTIME            PAUSES      TOTAL   "
-		     "SHARE    "
-		     "LONGEST  PROBED BY\n");
-	for (uint32_t i = 0; i < count && i < PROCESSES_SHOWN; i++)
-		put_row(out, recording, summary, &rows[i]);
-	if (count > PROCESSES_SHOWN)
-		fprintf(out, "  … and %u more\n", count - PROCESSES_SHOWN);
-}
-
 static void put_histogram(FILE *out, const struct summary *summary)
 {
 	static const char bar[] = "########################################";
@@ -254,6 +122,15 @@ static void put_costs(FILE *out, const struct report_input *input)
 	put_tables(out, input->stacks, &model);
 }
 
+static void put_processes(FILE *out, const struct report_input *input,
+	const struct summary *summary)
+{
+	_cleanup_(model_release) struct model model = {0};
+
+	model_processes(&model, input, summary);
+	put_tables(out, input->stacks, &model);
+}
+
 static void put_lines(FILE *out, const struct stack_table *stacks, const struct summary *summary)
 {
 	_cleanup_(model_release) struct model model = {0};
@@ -287,7 +164,7 @@ void text_summary(FILE *out, const struct report_input *input, const struct summ
 	if (stepped)
 		put_costs(out, input);
 	text_advice(out, input);
-	put_processes(out, recording, summary);
+	put_processes(out, input, summary);
 	put_tables(out, input->stacks, model);
 	if (!summary->count)
 		return;
