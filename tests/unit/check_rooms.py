@@ -25,10 +25,6 @@ FLOORS = (
 )
 
 
-# Circles that are still there: nothing is added here. The files of a session call each other by struct trace.
-KNOWN_CIRCLES = ("trace",)
-
-
 def symbols(path):
     """What @path defines for others, and what it needs of them."""
     text = subprocess.run(["nm", "-g", path], capture_output=True, text=True, check=True).stdout
@@ -90,7 +86,7 @@ def main(build):
     print(f"1..{len(rooms)}")
     failed = False
     for at, room in enumerate(sorted(rooms), 1):
-        groups = [] if room in KNOWN_CIRCLES else circles(uses[room])
+        groups = circles(uses[room])
         wrong = [" <-> ".join(group) for group in groups] + sorted(
             # the build makes these two
             arrow for arrow in arrows[room] if "(probe_runtimes)" not in arrow

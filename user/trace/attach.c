@@ -2,15 +2,15 @@
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cleanup.h"
+#include "images.h"
 #include "log.h"
-#include "trace_priv.h"
 
 /* The image owns what is kept, also on failure. */
 static int keep_probe(struct image *image, const struct uprobe *probe)
@@ -27,7 +27,7 @@ static int keep_probe(struct image *image, const struct uprobe *probe)
 
 /* One place of an image, on its way to be probed. */
 struct placing {
-	struct trace *trace;
+	struct images *images;
 	struct image *image;
 	const struct probe_site *site;
 	uint64_t cookie;
@@ -45,7 +45,7 @@ static int put_program(const struct placing *at, const char *name, bool at_retur
 		at->image->plan.path, site->offset, site->semaphore, at->cookie, at_return};
 	struct bpf_program *program;
 	struct uprobe probe;
-	int r = programs_find(&at->trace->programs, at->image->plan.ops->capture->programs, name,
+	int r = programs_find(at->images->programs, at->image->plan.ops->capture->programs, name,
 		&program, err);
 
 	if (r)
@@ -65,17 +65,17 @@ static int put_probes(const struct placing *at, int *ret, struct err *err)
 	*ret = 0;
 	if (!site->end)
 		return put_program(at, site->program, site->at_return, ret, err);
-	if (site->session && at->trace->programs.way == UPROBE_SESSION)
+	if (site->session && at->images->programs->way == UPROBE_SESSION)
 		return put_program(at, site->session, false, ret, err);
 	r = put_program(at, site->end, true, ret, err);
 	return r || *ret ? r : put_program(at, site->program, false, ret, err);
 }
 
-int trace_watch(struct trace *trace, uint32_t index, const struct probe_site *site, pid_t tid,
+int images_watch(struct images *images, uint32_t index, const struct probe_site *site, pid_t tid,
 	unsigned int bytes, bool inherit, uint64_t cookie, struct err *err)
 {
 	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = cookie);
-	struct image *image = &trace->images[index];
+	struct image *image = &images->items[index];
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_BREAKPOINT,
 		.size = sizeof(attr),
@@ -89,7 +89,7 @@ int trace_watch(struct trace *trace, uint32_t index, const struct probe_site *si
 	};
 	struct bpf_program *program;
 	struct bpf_link *link;
-	int fd, r = programs_find(&trace->programs, image->plan.ops->capture->programs,
+	int fd, r = programs_find(images->programs, image->plan.ops->capture->programs,
 			site->program, &program, err);
 
 	if (r)
@@ -111,17 +111,18 @@ int trace_watch(struct trace *trace, uint32_t index, const struct probe_site *si
 }
 
 /* What cannot be attached, and is not needed, is a drop. */
-static int attach_site(struct trace *trace, struct image *image, uint32_t index, size_t n,
+static int attach_site(struct images *images, struct image *image, uint32_t index, size_t n,
 	struct err *err)
 {
 	struct probe_site *site = &image->plan.sites[n];
-	const struct placing at = {trace, image, site, GC_COOKIE(index, n) | site->cookie};
+	const struct placing at = {images, image, site, GC_COOKIE(index, n) | site->cookie};
 	int r, why;
 
 	if (site->address) {
-		const struct capture *capture = trace_capture(trace, index);
+		const struct runtime_part *part =
+			captures_of(images->captures, image->plan.ops->capture);
 
-		return capture->ops->watch(capture->state, index, image->pid, site, at.cookie, err);
+		return part->ops->watch(part->state, index, image->pid, site, at.cookie, err);
 	}
 	r = put_probes(&at, &why, err);
 	if (r || !why)
@@ -131,7 +132,7 @@ static int attach_site(struct trace *trace, struct image *image, uint32_t index,
 			"the probe at offset %#llx of %s cannot be attached: %s; the facts that it "
 			"gives will be missing",
 			(unsigned long long)site->offset, image->plan.shown_path, strerror(-why));
-		trace->unprobed_facts++;
+		images->unprobed_facts++;
 		site->missing = true;
 		return 0;
 	}
@@ -143,50 +144,41 @@ static int attach_site(struct trace *trace, struct image *image, uint32_t index,
 		image->plan.shown_path, strerror(-why));
 }
 
-static int attach_sites(struct trace *trace, struct image *image, uint32_t index, struct err *err)
+static int attach_sites(struct images *images, struct image *image, uint32_t index, struct err *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; !r && i < image->plan.site_count; i++)
 		if (image->plan.sites[i].ends)
-			r = attach_site(trace, image, index, i, err);
+			r = attach_site(images, image, index, i, err);
 	for (size_t i = 0; !r && i < image->plan.site_count; i++)
 		if (!image->plan.sites[i].ends)
-			r = attach_site(trace, image, index, i, err);
+			r = attach_site(images, image, index, i, err);
 	return r;
 }
 
-int trace_attach(struct trace *trace, const struct probe_plan *plan, pid_t pid, struct err *err)
+int images_attach(struct images *images, const struct probe_plan *plan, pid_t pid, struct err *err)
 {
-	uint32_t index = trace->image_count;
-	struct image *image = &trace->images[index];
-	const struct capture *capture;
+	uint32_t index = images->count;
+	struct image *image = &images->items[index];
+	const struct runtime_part *part;
 	int r;
 
 	if (index == GC_MAX_IMAGES)
 		return err_set(err, E2BIG, "more than %d runtime files in one session",
 			GC_MAX_IMAGES);
 	*image = (struct image){.plan = *plan, .pid = plan->per_process ? pid : 0};
-	capture = trace_capture(trace, index);
-	r = capture->ops->image ? capture->ops->image(capture->state, index, plan, err) : 0;
+	part = captures_of(images->captures, plan->ops->capture);
+	r = part->ops->image ? part->ops->image(part->state, index, plan, err) : 0;
 	if (!r)
-		r = attach_sites(trace, image, index, err);
+		r = attach_sites(images, image, index, err);
 	if (r) {
-		trace_detach(image);
+		image_detach(image);
 		return r;
 	}
-	trace->image_count++;
+	images->count++;
 	log_debug("%s: %s by %s: %s", plan->shown_path, plan->version, plan->tier, plan->detail);
 	return (int)index;
-}
-
-int trace_attach_hook(struct trace *trace, const char *path, uint64_t offset)
-{
-	const struct uprobe_place place = {.path = path, .offset = offset};
-	struct uprobe *slot = vec_add(&trace->hook_probes);
-
-	return slot ? uprobe_attach(trace->programs.bpf->progs.on_maps_changed, &place, slot)
-		    : -ENOMEM;
 }
 
 /* One probe of an image that is being removed. */
@@ -223,7 +215,7 @@ static void remove_all(struct removal *removals, size_t count)
  * Removing a probe takes about 100 ms, in which the kernel waits until no CPU can still be in it. They are
  * removed in parallel.
  */
-void trace_detach(struct image *image)
+void image_detach(struct image *image)
 {
 	struct removal removals[REMOVALS];
 	size_t count = image->probes.count;

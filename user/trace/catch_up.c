@@ -4,7 +4,8 @@
  */
 #include <bpf/bpf.h>
 
-#include "mem.h"
+#include "clock.h"
+#include "gctrace.skel.h"
 #include "trace_priv.h"
 
 static uint64_t left_out(const struct bpf_program *program)
@@ -17,41 +18,16 @@ static uint64_t left_out(const struct bpf_program *program)
 		       : info.recursion_misses;
 }
 
-/* Pids of the live, for what may change their table. */
-static void list_live(const struct trace *trace, struct proc_pids *ret)
-{
-	for (size_t i = 0; i < trace->live.capacity; i++) {
-		pid_t *slot = trace->live.used[i] ? vec_add(&ret->pids) : NULL;
-
-		if (slot)
-			*slot = (pid_t)trace->live.slots[i].key;
-	}
-}
-
-bool trace_is_target(const struct trace *trace, pid_t pid)
-{
-	const struct bpf_map *targets = trace->programs.bpf->maps.targets;
-	uint32_t key = (uint32_t)pid;
-	struct gc_target target;
-
-	return !bpf_map__lookup_elem(targets, &key, sizeof(key), &target, sizeof(target), 0);
-}
-
 /* Targets that are not known to live: forked a moment ago, or dead. */
 static void list_unknown_targets(const struct trace *trace, struct proc_pids *ret)
 {
-	uint32_t key, last = 0;
-	int r = bpf_map__get_next_key(trace->programs.bpf->maps.targets, NULL, &key, sizeof(key));
+	size_t kept = ret->pids.count;
 
-	for (size_t i = 0; !r && i < GC_MAX_TARGETS; i++) {
-		pid_t *slot = u64map_get(&trace->live, key) ? NULL : vec_add(&ret->pids);
-
-		if (slot)
-			*slot = (pid_t)key;
-		last = key;
-		r = bpf_map__get_next_key(trace->programs.bpf->maps.targets, &last, &key,
-			sizeof(key));
-	}
+	targets_list(&trace->targets, ret);
+	for (size_t i = kept; i < ret->pids.count; i++)
+		if (!processes_find(&trace->processes, ret->pids.items[i]))
+			ret->pids.items[kept++] = ret->pids.items[i];
+	ret->pids.count = kept;
 }
 
 /* An exec that nobody told, and children likewise. What they collected until now is not known. */
@@ -59,7 +35,7 @@ static void note_changed(struct trace *trace)
 {
 	struct proc_pids live = {};
 
-	list_live(trace, &live);
+	processes_list(&trace->processes, &live);
 	for (size_t i = 0; i < live.pids.count; i++) {
 		trace_look_again(trace, live.pids.items[i]);
 		if (trace->options.children)
@@ -75,14 +51,14 @@ void trace_list_ended(struct trace *trace)
 	struct proc_pids all = {};
 	uint64_t now = now_ns();
 
-	if (trace->ended.pids.count || now - trace->round_ns < ROUND_NS)
+	if (trace->gaps.ended.pids.count || now - trace->gaps.round_ns < ROUND_NS)
 		return;
-	trace->round_ns = now;
-	list_live(trace, &all);
+	trace->gaps.round_ns = now;
+	processes_list(&trace->processes, &all);
 	list_unknown_targets(trace, &all);
 	for (size_t i = 0; i < all.pids.count; i++) {
-		pid_t *slot =
-			proc_has_exited(all.pids.items[i]) ? vec_add(&trace->ended.pids) : NULL;
+		pid_t *slot = proc_has_exited(all.pids.items[i]) ? vec_add(&trace->gaps.ended.pids)
+								 : NULL;
 
 		if (slot)
 			*slot = all.pids.items[i];
@@ -93,18 +69,17 @@ void trace_list_ended(struct trace *trace)
 /* A number that was given anew in the meantime is another's. */
 static void note_ended(struct trace *trace)
 {
-	for (size_t i = 0; i < trace->ended.pids.count; i++) {
-		uint32_t pid = (uint32_t)trace->ended.pids.items[i];
+	for (size_t i = 0; i < trace->gaps.ended.pids.count; i++) {
+		pid_t pid = trace->gaps.ended.pids.items[i];
 
-		if (!proc_has_exited((pid_t)pid))
+		if (!proc_has_exited(pid))
 			continue;
-		bpf_map__delete_elem(trace->programs.bpf->maps.targets, &pid, sizeof(pid), 0);
-		trace_process_exit(trace, (pid_t)pid, now_ns());
-		if (!proc_has_exited((pid_t)
-				    pid)) /* forked just then: it was no target for a moment */
+		targets_remove(&trace->targets, pid);
+		trace_process_exit(trace, pid, now_ns());
+		if (!proc_has_exited(pid)) /* forked just then: it was no target for a moment */
 			note_changed(trace);
 	}
-	trace->ended.pids.count = 0;
+	trace->gaps.ended.pids.count = 0;
 }
 
 void trace_catch_up(struct trace *trace)
@@ -112,10 +87,10 @@ void trace_catch_up(struct trace *trace)
 	const struct gctrace_bpf *bpf = trace->programs.bpf;
 	uint64_t changes = left_out(bpf->progs.on_fork) + left_out(bpf->progs.on_exec);
 
-	if (changes != trace->skipped_changes) {
-		trace->skipped_changes = changes;
+	if (changes != trace->gaps.skipped) {
+		trace->gaps.skipped = changes;
 		note_changed(trace);
 	}
-	if (!trace->more)
+	if (!trace->ring.more)
 		note_ended(trace);
 }

@@ -77,12 +77,12 @@ size_t trace_foresee(struct trace *trace, char *const *paths, size_t count)
 			munmap(pages[i], PAGE);
 	known = probe_find(0, &maps, found, PROBE_MAX_IMAGES);
 	for (size_t i = 0; i < known; i++) {
-		if (trace_attach_found(trace, 0, &found[i], &err) >= 0)
+		if (images_attach_found(&trace->images, 0, &found[i], &err) >= 0)
 			probed++;
 		else
 			log_debug("%s", err.text);
 	}
-	trace_hook_linker(trace, 0, &maps);
+	linkers_hook(&trace->linkers, 0, &maps);
 	proc_maps_release(&maps);
 	return probed;
 }

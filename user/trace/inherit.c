@@ -1,89 +1,99 @@
 /* The runtimes of forked children: their parents', until it is known whether they become their own. */
-#include "trace_priv.h"
+#include "runtimes.h"
+#include "trace_runtime.h"
 
-uint64_t trace_bequeathed(const struct trace *trace, uint32_t process)
+static uint64_t inherited_of(const struct runtimes *runtimes, uint32_t process)
 {
-	const uint64_t *images = u64map_get(&trace->inherited, process);
+	const uint64_t *images = u64map_get(&runtimes->inherited, process);
 
 	return images ? *images : 0;
 }
 
-void trace_bequeath(struct trace *trace, uint32_t child, uint64_t images)
-{
-	if (images)
-		u64map_put(&trace->inherited, child, trace_bequeathed(trace, child) | images);
-}
-
-void trace_keep_inherited(struct trace *trace, uint32_t process)
-{
-	uint64_t images = trace_bequeathed(trace, process);
-
-	for (uint32_t image = 0; image < trace->image_count; image++)
-		if (images >> image & 1)
-			trace_runtime(trace, process, image);
-	u64map_remove(&trace->inherited, process);
-}
-
-void trace_forget_inherited(struct trace *trace, uint32_t process)
-{
-	u64map_remove(&trace->inherited, process);
-}
-
-void trace_leave_runtimes(struct trace *trace, uint32_t process)
+/* What it has rows of. */
+static uint64_t images_of(const struct runtimes *runtimes, uint32_t process)
 {
 	uint64_t images = 0;
 
-	for (uint32_t image = 0; image < trace->image_count; image++)
-		if (u64map_get(&trace->runtimes, trace_runtime_key(process, image)))
+	for (uint32_t image = 0; image < runtimes->images->count; image++)
+		if (runtimes_have(runtimes, process, image))
 			images |= 1ull << image;
-	if (images)
-		u64map_put(&trace->former, process, images);
+	return images;
 }
 
-void trace_meet_runtime(struct trace *trace, uint32_t process, uint32_t image)
+/* What a child can have of its parent. */
+static uint64_t heritable(const struct runtimes *runtimes)
 {
-	uint64_t *images = u64map_get(&trace->former, process);
+	uint64_t images = 0;
+
+	for (uint32_t image = 0; image < runtimes->images->count; image++) {
+		const struct probe_plan *plan = &runtimes->images->items[image].plan;
+
+		if (!plan->per_process && !plan->ops->capture->ends_at_fork)
+			images |= 1ull << image;
+	}
+	return images;
+}
+
+void runtimes_inherit(struct runtimes *runtimes, uint32_t parent, uint32_t child)
+{
+	const uint64_t *former = u64map_get(&runtimes->former, parent);
+	uint64_t images = (images_of(runtimes, parent) & heritable(runtimes)) |
+			  inherited_of(runtimes, parent);
+
+	if (former)
+		images &= ~*former;
+	if (images)
+		u64map_put(&runtimes->inherited, child, images);
+	for (uint32_t image = 0; image < runtimes->images->count; image++)
+		if (runtimes_aged(runtimes, parent, image))
+			runtimes_age(runtimes, child, image);
+}
+
+void runtimes_keep_inherited(struct runtimes *runtimes, uint32_t process)
+{
+	uint64_t images = inherited_of(runtimes, process);
+
+	for (uint32_t image = 0; image < runtimes->images->count; image++)
+		if (images >> image & 1)
+			runtimes_get(runtimes, process, image);
+	u64map_remove(&runtimes->inherited, process);
+}
+
+void runtimes_forget_inherited(struct runtimes *runtimes, uint32_t process)
+{
+	u64map_remove(&runtimes->inherited, process);
+}
+
+void runtimes_leave(struct runtimes *runtimes, uint32_t process)
+{
+	uint64_t images = images_of(runtimes, process);
+
+	if (images)
+		u64map_put(&runtimes->former, process, images);
+}
+
+void runtimes_meet(struct runtimes *runtimes, uint32_t process, uint32_t image)
+{
+	uint64_t *images = u64map_get(&runtimes->former, process);
 
 	if (images)
 		*images &= ~(1ull << image);
 }
 
-void trace_disown_former(struct trace *trace, uint32_t parent, uint32_t child)
+void runtimes_inherited_turn(struct runtimes *runtimes, uint64_t before_ns)
 {
-	const uint64_t *former = u64map_get(&trace->former, parent);
-	uint64_t *images = u64map_get(&trace->inherited, child);
+	const struct u64map *inherited = &runtimes->inherited;
 
-	if (former && images)
-		*images &= ~*former;
-}
-
-void trace_inherited_turn(struct trace *trace, uint64_t before_ns)
-{
-	for (size_t i = 0; trace->inherited.count && i < trace->inherited.capacity;) {
-		uint32_t id = (uint32_t)trace->inherited.slots[i].key;
+	for (size_t i = 0; inherited->count && i < inherited->capacity;) {
+		uint32_t id = (uint32_t)inherited->slots[i].key;
 		const struct process *process =
-			trace->inherited.used[i] ? recording_process(&trace->recording, id) : NULL;
+			inherited->used[i] ? recording_process(&runtimes->feed->recording, id)
+					   : NULL;
 
 		if (process && process->seen_ns <= before_ns)
-			trace_keep_inherited(trace,
-				id); /* its removal may move another to slot i */
+			runtimes_keep_inherited(runtimes,
+				id); /* which may move another to slot i */
 		else
 			i++;
 	}
-}
-
-void trace_inherit(struct trace *trace, uint32_t parent, uint32_t child)
-{
-
-	books_fork(&trace->books, parent, child);
-	for (uint32_t image = 0; image < trace->image_count; image++)
-		if (!trace->images[image].plan.per_process &&
-			!trace_capture(trace, image)->ops->ends_at_fork &&
-			u64map_get(&trace->runtimes, trace_runtime_key(parent, image)))
-			trace_bequeath(trace, child, 1ull << image);
-	trace_bequeath(trace, child, trace_bequeathed(trace, parent));
-	for (uint32_t image = 0; image < trace->image_count; image++)
-		if (u64map_get(&trace->aged, trace_runtime_key(parent, image)))
-			u64map_put(&trace->aged, trace_runtime_key(child, image), 1);
-	trace_captures_fork(trace, parent, child);
 }

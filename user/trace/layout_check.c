@@ -5,15 +5,14 @@
  */
 #include <errno.h>
 
+#include "images.h"
 #include "log.h"
 #include "proc.h"
-#include "trace_priv.h"
 
-#define CALLS_WITHOUT_EFFECT 3 /* that much an interpreter does as it exits */
-
-void trace_check_later(struct trace *trace, uint32_t index, pid_t pid, const struct proc_map *map)
+void images_check_later(struct images *images, uint32_t index, pid_t pid,
+	const struct proc_map *map)
 {
-	struct image *image = &trace->images[index];
+	struct image *image = &images->items[index];
 
 	image->check_map = *map;
 	image->check_map.path = NULL;
@@ -56,24 +55,9 @@ static void check(struct image *image)
 }
 
 /* A runtime that had not started up when it was planned. */
-void trace_check_turn(struct trace *trace)
+void images_check_turn(struct images *images)
 {
-	for (uint32_t i = 0; i < trace->image_count; i++)
-		if (!trace->images[i].checked && trace->images[i].check_pid)
-			check(&trace->images[i]);
-}
-
-uint64_t trace_misfits(const struct trace *trace)
-{
-	uint64_t count = 0;
-
-	for (uint32_t i = 0; i < trace->image_count; i++) {
-		uint64_t unmoved = __atomic_load_n(&trace->shared->unmoved[i], __ATOMIC_RELAXED);
-
-		/* Until all is drained, a pause may be on its way. */
-		count += trace->images[i].misfit ||
-			 (trace->ending && unmoved >= CALLS_WITHOUT_EFFECT &&
-				 !trace->images[i].pauses);
-	}
-	return count;
+	for (uint32_t i = 0; i < images->count; i++)
+		if (!images->items[i].checked && images->items[i].check_pid)
+			check(&images->items[i]);
 }

@@ -1,31 +1,29 @@
 /* Marks and labels as they come from the ring → series and marks for the sink. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
-#include "trace_priv.h"
+#include "steps_priv.h"
 #include "utf8.h"
 
 /* Of one signal: labels that differ from call to call ("step 17") share a series beyond. */
 #define SERIES_MOST 1000
 #define KEY_OTHERS  0xffffffffffffffffull
 
-void trace_on_label(struct trace *trace, const struct event *event)
+int steps_on_label(struct step_watch *steps, const struct event *event)
 {
-	struct step_watch *steps = &trace->steps;
 	char text[3 * GC_LABEL_BYTES + 8];
 	size_t length;
 	uint32_t id;
 
-	if (!steps->on || event->label.signal >= trace->recording.signals.count) {
-		trace->bad_records++;
-		return;
-	}
+	if (!steps->on || event->label.signal >= steps->feed->recording.signals.count)
+		return -EBADMSG;
 	if (u64map_get(&steps->labels, event->label.key) ||
 		steps->signals[event->label.signal].series >= SERIES_MOST)
-		return;
+		return 0;
 	length = utf8_clean(text, sizeof(text) - 4, (const char *)event->label.bytes,
 		event->label.length);
 	if (event->label.cut)
@@ -33,6 +31,7 @@ void trace_on_label(struct trace *trace, const struct event *event)
 	id = strtab_add(steps->texts, text, length);
 	if (id != STRTAB_NONE)
 		u64map_put(&steps->labels, event->label.key, id);
+	return 0;
 }
 
 /* How the signal's marks are told apart. */
@@ -51,10 +50,10 @@ static const char *variant_label(const struct step_signal *watch, uint64_t varia
 }
 
 /* Owned by the caller; NULL for none. */
-static char *make_label(const struct trace *trace, const struct step_signal *watch,
+static char *make_label(const struct step_watch *steps, const struct step_signal *watch,
 	const struct event *event)
 {
-	const uint64_t *id = u64map_get(&trace->steps.labels, event->mark.key);
+	const uint64_t *id = u64map_get(&steps->labels, event->mark.key);
 	uint64_t dims = event->mark.number;
 	const char *variant;
 	char *text = NULL;
@@ -62,7 +61,7 @@ static char *make_label(const struct trace *trace, const struct step_signal *wat
 	switch (key_kind(watch)) {
 	case GC_KEY_TEXT:
 	case GC_KEY_HINT:
-		return id ? strdup(strtab_get(trace->steps.texts, (uint32_t)*id)) : NULL;
+		return id ? strdup(strtab_get(steps->texts, (uint32_t)*id)) : NULL;
 	case GC_KEY_NONE:
 		variant = variant_label(watch, event->mark.key);
 		return variant ? strdup(variant) : NULL;
@@ -75,28 +74,21 @@ static char *make_label(const struct trace *trace, const struct step_signal *wat
 	return text;
 }
 
-static void tell(struct trace *trace, const struct series *series)
-{
-	int r = trace->sink.series ? trace->sink.series(trace->sink.arg, series) : 0;
-
-	trace_note_sink(trace, r);
-}
-
 static uint64_t series_key(uint32_t process, uint32_t tid, uint32_t signal, uint64_t key)
 {
 	return u64_mix(u64_mix((uint64_t)process << 32 | tid) + signal) ^ key;
 }
 
-static struct series *add_series(struct trace *trace, uint32_t process, const struct event *event,
-	uint64_t key)
+static struct series *add_series(struct step_watch *steps, uint32_t process,
+	const struct event *event, uint64_t key)
 {
-	struct step_signal *watch = &trace->steps.signals[event->mark.signal];
+	struct step_signal *watch = &steps->signals[event->mark.signal];
 	bool others = key == KEY_OTHERS;
-	struct series *series = vec_add(&trace->recording.series);
+	struct series *series = vec_add(&steps->feed->recording.series);
 
 	if (!series)
 		return NULL;
-	series->id = trace->steps.series_ids + 1;
+	series->id = steps->series_ids + 1;
 	series->signal = event->mark.signal + 1;
 	series->process = process;
 	series->tid = event->tid;
@@ -104,85 +96,135 @@ static struct series *add_series(struct trace *trace, uint32_t process, const st
 	if (!others && (key_kind(watch) == GC_KEY_NUMBER || key_kind(watch) == GC_KEY_DIMS))
 		series->number = (int64_t)(event->mark.number & INT64_MAX);
 	if (!others)
-		series->label = make_label(trace, watch, event);
-	if (u64map_put(&trace->steps.series,
-		    series_key(process, event->tid, event->mark.signal, key), series->id)) {
+		series->label = make_label(steps, watch, event);
+	if (u64map_put(&steps->series, series_key(process, event->tid, event->mark.signal, key),
+		    series->id)) {
 		free(series->label);
-		trace->recording.series.count--;
+		steps->feed->recording.series.count--;
 		return NULL;
 	}
-	trace->steps.series_ids++;
+	steps->series_ids++;
 	watch->series++;
-	tell(trace, series);
+	feed_series(steps->feed, series);
 	return series;
 }
 
-static struct series *series_by_id(struct trace *trace, uint32_t id)
+static struct series *series_by_id(struct step_watch *steps, uint32_t id)
 {
-	return (struct series *)recording_series(&trace->recording, id);
+	return (struct series *)recording_series(&steps->feed->recording, id);
 }
 
-static struct series *find_series(struct trace *trace, uint32_t process, const struct event *event)
+static struct series *find_series(struct step_watch *steps, uint32_t process,
+	const struct event *event)
 {
-	const struct step_signal *watch = &trace->steps.signals[event->mark.signal];
+	const struct step_signal *watch = &steps->signals[event->mark.signal];
 	uint64_t key = event->mark.key;
 
 	for (;;) {
-		const uint64_t *id = u64map_get(&trace->steps.series,
+		const uint64_t *id = u64map_get(&steps->series,
 			series_key(process, event->tid, event->mark.signal, key));
 
 		if (id)
-			return series_by_id(trace, (uint32_t)*id);
+			return series_by_id(steps, (uint32_t)*id);
 		if (key == KEY_OTHERS || watch->series < SERIES_MOST)
-			return add_series(trace, process, event, key);
+			return add_series(steps, process, event, key);
 		key = KEY_OTHERS;
 	}
 }
 
 /* The first label was lost with a full ring, and its series has none: now it came. */
-static void settle_label(struct trace *trace, struct series *series, const struct event *event)
+static void settle_label(struct step_watch *steps, struct series *series, const struct event *event)
 {
-	const struct step_signal *watch = &trace->steps.signals[event->mark.signal];
+	const struct step_signal *watch = &steps->signals[event->mark.signal];
 
 	if (series->label || watch->series >= SERIES_MOST ||
 		(key_kind(watch) != GC_KEY_TEXT && key_kind(watch) != GC_KEY_HINT))
 		return;
-	series->label = make_label(trace, watch, event);
+	series->label = make_label(steps, watch, event);
 	if (series->label)
-		tell(trace, series);
+		feed_series(steps->feed, series);
 }
 
 /* A day of marks must fit the disk: those that come after so many are not kept, and no longer asked for. */
-static bool is_one_too_many(struct trace *trace, const struct event *event)
+static bool is_one_too_many(struct step_watch *steps, const struct event *event)
 {
-	if (!trace->recording.steps_until_ns && trace->steps.marks++ >= trace->options.marks_most)
-		trace->recording.steps_until_ns = event->time_ns;
-	return trace->recording.steps_until_ns;
+	if (!steps->feed->recording.steps_until_ns && steps->marks++ >= steps->marks_most)
+		steps->feed->recording.steps_until_ns = event->time_ns;
+	return steps->feed->recording.steps_until_ns;
 }
 
-void trace_on_mark(struct trace *trace, const struct event *event)
+int steps_on_mark(struct step_watch *steps, uint32_t process, const struct event *event)
 {
-	uint32_t process = trace_process(trace, (pid_t)event->pid);
 	struct series *series;
 	struct mark mark;
-	int r;
 
-	if (!process || !trace->steps.on || event->mark.signal >= trace->recording.signals.count) {
-		trace->bad_records++;
-		return;
-	}
-	if (is_one_too_many(trace, event))
-		return;
-	series = find_series(trace, process, event);
+	if (!process || !steps->on || event->mark.signal >= steps->feed->recording.signals.count)
+		return -EBADMSG;
+	if (is_one_too_many(steps, event))
+		return 0;
+	series = find_series(steps, process, event);
 	if (!series)
-		return;
-	settle_label(trace, series, event);
+		return 0;
+	settle_label(steps, series, event);
 	mark = (struct mark){
 		.series = series->id,
 		.time_ns = event->time_ns,
 		.rss_bytes = event->mark.has_rss ? (int64_t)event->mark.rss_bytes : UNKNOWN,
 		.skipped = event->mark.skipped,
 	};
-	r = trace->sink.mark ? trace->sink.mark(trace->sink.arg, &mark) : 0;
-	trace_note_sink(trace, r);
+	feed_mark(steps->feed, &mark);
+	return 0;
+}
+
+#define MOST_TEXTS 65536
+
+void steps_forget_texts(struct step_watch *steps)
+{
+	struct strtab *fresh;
+
+	if (!steps->on || strtab_count(steps->texts) <= MOST_TEXTS)
+		return;
+	fresh = strtab_new();
+	if (!fresh)
+		return;
+	strtab_free(steps->texts);
+	steps->texts = fresh;
+	u64map_release(&steps->labels);
+	memset(steps->page->labels, 0, sizeof(steps->page->labels));
+}
+
+/* The keys of series are hashes: what they lead to tells which still hold. */
+static void sift_keys(struct step_watch *steps)
+{
+	struct u64map kept = {}, *map = &steps->series;
+
+	for (size_t i = 0; i < map->capacity; i++)
+		if (map->used[i] && series_by_id(steps, (uint32_t)map->slots[i].value) &&
+			u64map_put(&kept, map->slots[i].key, map->slots[i].value)) {
+			u64map_release(&kept); /* memory is out: another time */
+			return;
+		}
+	u64map_release(map);
+	*map = kept;
+}
+
+void steps_sift_series(struct step_watch *steps)
+{
+	struct recording *recording = &steps->feed->recording;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < recording->series.count; i++) {
+		struct series *series = &recording->series.items[i];
+
+		if (recording_process(recording, series->process)) {
+			recording->series.items[kept++] = *series;
+			continue;
+		}
+		steps->signals[series->signal - 1].series--;
+		free(series->label);
+	}
+	if (kept == recording->series.count)
+		return;
+	recording->series.count = kept;
+	sift_keys(steps);
 }

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
-#include "mem.h"
-#include "trace_priv.h"
+#include "clock.h"
+#include "ledger.h"
+#include "trace_runtime.h"
 
 struct pause trace_unknown_pause(uint32_t runtime, uint64_t start_ns, uint64_t end_ns)
 {
@@ -29,10 +30,10 @@ struct pause trace_unknown_pause(uint32_t runtime, uint64_t start_ns, uint64_t e
 }
 
 /* Whether a probe saw its begin: this process was a target already when the books were read. */
-static bool is_ours(const struct trace *trace, const struct begun_pause *begun)
+static bool is_ours(const struct ledger *ledger, const struct begun_pause *begun)
 {
 	struct trace_open_pause open[GC_OPEN_SLOTS];
-	size_t count = trace_open_slots(trace, 0, open, ARRAY_SIZE(open));
+	size_t count = slots_open(ledger->shared, 0, open, ARRAY_SIZE(open));
 
 	for (size_t i = 0; i < count; i++)
 		if (open[i].pid == (uint32_t)begun->pid && open[i].image == begun->image)
@@ -40,20 +41,21 @@ static bool is_ours(const struct trace *trace, const struct begun_pause *begun)
 	return false;
 }
 
-void trace_begun_add(struct trace *trace, const struct begun_pause *begun)
+void ledger_begun_add(struct ledger *ledger, const struct begun_pause *begun)
 {
-	struct begun_pause *slot = is_ours(trace, begun) ? NULL : vec_add(&trace->begun);
+	struct begun_pause *slot = is_ours(ledger, begun) ? NULL : vec_add(&ledger->begun);
 
 	if (slot)
 		*slot = *begun;
 }
 
 /* Looks whether it goes on. */
-static bool look(struct trace *trace, struct begun_pause *begun)
+static bool look(struct ledger *ledger, struct begun_pause *begun)
 {
 	struct probe_books books;
 
-	if (probe_books(begun->pid, &begun->map, &trace->images[begun->image].plan, &books) ||
+	if (probe_books(begun->pid, &begun->map, &ledger->images->items[begun->image].plan,
+		    &books) ||
 		!books.collecting || books.owner != begun->books.owner)
 		return false;
 	for (int i = 0; i < PROBE_COUNTERS && books.names[i]; i++)
@@ -64,49 +66,48 @@ static bool look(struct trace *trace, struct begun_pause *begun)
 }
 
 /* One look says nothing of how long it lasted. */
-static void put_begun(struct trace *trace, const struct begun_pause *begun, uint32_t flags)
+static void put_begun(struct ledger *ledger, const struct begun_pause *begun, uint32_t flags)
 {
 	struct pause pause = trace_unknown_pause(begun->runtime, begun->start_ns, begun->seen_ns);
 
 	pause.flags = PAUSE_BEGUN_BEFORE | flags;
 	if (pause.end_ns > pause.start_ns)
-		trace_put_pause(trace, &pause);
+		feed_pause(ledger->feed, &pause);
 }
 
-static void end_begun(struct trace *trace, size_t index, uint32_t flags)
+static void end_begun(struct ledger *ledger, size_t index, uint32_t flags)
 {
-	struct begun_pause begun = trace->begun.items[index];
+	struct begun_pause begun = ledger->begun.items[index];
 
-	trace->begun.items[index] = trace->begun.items[--trace->begun.count];
-	put_begun(trace, &begun, flags);
+	ledger->begun.items[index] = ledger->begun.items[--ledger->begun.count];
+	put_begun(ledger, &begun, flags);
 }
 
-void trace_begun_turn(struct trace *trace)
+void ledger_begun_turn(struct ledger *ledger)
 {
-	for (size_t i = trace->begun.count; i--;)
-		if (!look(trace, &trace->begun.items[i]))
-			end_begun(trace, i, 0);
+	for (size_t i = ledger->begun.count; i--;)
+		if (!look(ledger, &ledger->begun.items[i]))
+			end_begun(ledger, i, 0);
 }
 
-void trace_begun_over(struct trace *trace, uint32_t process)
+void ledger_begun_over(struct ledger *ledger, uint32_t process)
 {
-	for (size_t i = trace->begun.count; i--;)
-		if (trace->begun.items[i].process == process)
-			end_begun(trace, i, 0);
+	for (size_t i = ledger->begun.count; i--;)
+		if (ledger->begun.items[i].process == process)
+			end_begun(ledger, i, 0);
 }
 
-void trace_begun_next(struct trace *trace, uint32_t process, uint64_t interpreter,
-	uint64_t start_ns)
+void ledger_begun_next(struct ledger *ledger, uint32_t process, uint64_t owner, uint64_t start_ns)
 {
-	for (size_t i = trace->begun.count; i--;) {
-		const struct begun_pause *begun = &trace->begun.items[i];
+	for (size_t i = ledger->begun.count; i--;) {
+		const struct begun_pause *begun = &ledger->begun.items[i];
 
-		if (begun->process != process || begun->books.owner != interpreter)
+		if (begun->process != process || begun->books.owner != owner)
 			continue;
 		if (begun->seen_ns < start_ns)
-			end_begun(trace, i, 0);
+			end_begun(ledger, i, 0);
 		else /* a probe saw it begin after all */
-			trace->begun.items[i] = trace->begun.items[--trace->begun.count];
+			ledger->begun.items[i] = ledger->begun.items[--ledger->begun.count];
 	}
 }
 
@@ -123,35 +124,36 @@ static bool is_listed(const struct trace_open_pause *open, size_t count,
  * Whether it goes on, by the runtime's own word when the books were read; if so they may hold it,
  * though no end was seen. Else its end was lost.
  */
-static bool goes_on(struct trace *trace, const struct runtime *runtime,
+static bool goes_on(struct ledger *ledger, const struct runtime *runtime,
 	const struct trace_open_pause *open)
 {
-	if (!trace->images[open->image].plan.ops->books)
+	if (!ledger->images->items[open->image].plan.ops->books)
 		return true; /* it says nothing of what is under way */
-	for (size_t i = 0; i < trace->closing.count; i++) {
-		const struct closing_books *closing = &trace->closing.items[i];
+	for (size_t i = 0; i < ledger->closing.count; i++) {
+		const struct closing_books *closing = &ledger->closing.items[i];
 
 		if (closing->runtime != runtime->id || open->start_ns > closing->read_ns)
 			continue;
 		if (!closing->books.collecting)
 			return false;
-		books_expect(&trace->books, runtime->process, closing->books.owner);
+		books_expect(&ledger->books, runtime->process, closing->books.owner);
 	}
 	return true;
 }
 
-static void put_unfinished(struct trace *trace, const struct trace_open_pause *open,
+static void put_unfinished(struct ledger *ledger, const struct trace_open_pause *open,
 	uint64_t end_ns)
 {
-	const uint64_t *process = u64map_get(&trace->live, open->pid);
+	uint32_t process = processes_find(ledger->processes, (pid_t)open->pid);
 	const struct runtime *runtime =
-		process ? trace_runtime(trace, (uint32_t)*process, open->image) : NULL;
+		process ? runtimes_get(ledger->runtimes, process, open->image) : NULL;
 	struct pause pause;
 
-	if (!runtime || end_ns <= open->start_ns || trace_capture(trace, open->image)->ops->finish)
+	if (!runtime || end_ns <= open->start_ns ||
+		ledger->images->items[open->image].plan.ops->capture->finish)
 		return; /* its runtime tells more */
-	if (!goes_on(trace, runtime, open)) {
-		trace->unfinished++;
+	if (!goes_on(ledger, runtime, open)) {
+		ledger->unfinished++;
 		return;
 	}
 	pause = trace_unknown_pause(runtime->id, open->start_ns, end_ns);
@@ -159,29 +161,37 @@ static void put_unfinished(struct trace *trace, const struct trace_open_pause *o
 	pause.generation = open->generation;
 	pause.cause = open->cause;
 	pause.flags = PAUSE_UNFINISHED;
-	trace_put_pause(trace, &pause);
+	feed_pause(ledger->feed, &pause);
 }
 
-int trace_finish_open(struct trace *trace)
+size_t ledger_begun_list(const struct ledger *ledger, uint64_t least_ns,
+	struct trace_open_pause *ret, size_t max)
 {
-	struct trace_open_pause open[GC_OPEN_SLOTS], still[GC_OPEN_SLOTS];
-	size_t count = trace_open_slots(trace, 0, open, ARRAY_SIZE(open)), still_count;
-	uint64_t end_ns = now_ns();
-	int r;
+	size_t count = 0;
 
-	trace_captures_look(trace);
-	r = trace_consume_all(trace);
-	trace_captures_finish(trace);
+	for (size_t i = 0; i < ledger->begun.count && count < max; i++) {
+		const struct begun_pause *begun = &ledger->begun.items[i];
+
+		if (begun->seen_ns >= begun->start_ns + least_ns)
+			ret[count++] = (struct trace_open_pause){(uint32_t)begun->pid, 0,
+				begun->start_ns, begun->image, CAUSE_UNKNOWN, UNKNOWN};
+	}
+	return count;
+}
+
+void ledger_finish_open(struct ledger *ledger, const struct trace_open_pause *open, size_t count,
+	uint64_t end_ns)
+{
+	struct trace_open_pause still[GC_OPEN_SLOTS];
+	size_t still_count = slots_open(ledger->shared, 0, still, ARRAY_SIZE(still));
 
 	/* An end clears its slot, then sends its record: what is in both lists has sent none. */
-	still_count = trace_open_slots(trace, 0, still, ARRAY_SIZE(still));
 	for (size_t i = 0; i < still_count; i++)
 		if (is_listed(open, count, &still[i]))
-			put_unfinished(trace, &still[i], end_ns);
-	while (trace->begun.count) {
-		bool going_on = look(trace, &trace->begun.items[0]);
+			put_unfinished(ledger, &still[i], end_ns);
+	while (ledger->begun.count) {
+		bool going_on = look(ledger, &ledger->begun.items[0]);
 
-		end_begun(trace, 0, going_on ? PAUSE_UNFINISHED : 0);
+		end_begun(ledger, 0, going_on ? PAUSE_UNFINISHED : 0);
 	}
-	return trace->sink_error ? trace->sink_error : r < 0 ? r : 0;
 }

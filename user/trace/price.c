@@ -1,11 +1,9 @@
 /* What a hit of a step signal costs on this machine, found by putting a probe on ourselves and hitting it. */
 #include <string.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "log.h"
-#include "proc.h"
-#include "trace_priv.h"
+#include "steps_priv.h"
 
 #define CALLS	100
 #define BATCHES 8 /* the fastest counts: in the others something else ran */
@@ -30,21 +28,21 @@ static uint64_t time_batch(void)
 	return (now_ns() - start) / CALLS;
 }
 
-uint64_t trace_hit_price(struct trace *trace, struct uprobe *ret)
+uint64_t step_hit_price(const struct bpf_program *program, struct uprobe *ret)
 {
 	const struct uprobe_place place = {
 		.path = "/proc/self/exe", .offset = programs_own_offset(price_probed)};
 	uint64_t best = UINT64_MAX;
 
-	if (!place.offset || uprobe_attach(trace->programs.bpf->progs.on_step, &place, ret))
-		return TRACE_HIT_PRICE_NS;
+	if (!place.offset || uprobe_attach(program, &place, ret))
+		return STEP_HIT_PRICE_NS;
 	for (int i = 0; i < BATCHES; i++) {
 		uint64_t price = time_batch();
 
 		best = price < best ? price : best;
 	}
 	log_debug("a hit of a step signal costs %llu ns here", (unsigned long long)best);
-	if (best > TRACE_HIT_PRICE_NS)
-		return TRACE_HIT_PRICE_NS;
-	return best < TRACE_HIT_PRICE_NS / 8 ? TRACE_HIT_PRICE_NS / 8 : best;
+	if (best > STEP_HIT_PRICE_NS)
+		return STEP_HIT_PRICE_NS;
+	return best < STEP_HIT_PRICE_NS / 8 ? STEP_HIT_PRICE_NS / 8 : best;
 }

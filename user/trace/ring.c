@@ -1,8 +1,8 @@
-/* The ring, drained a portion at a time: targets that collect back to back fill it as fast as it is read. */
+/* A BPF ring buffer → its records, a portion at a time. */
 #include <errno.h>
 
-#include "mem.h"
-#include "trace_priv.h"
+#include "clock.h"
+#include "ring.h"
 
 #define PORTION_NS  20000000ull /* then signals and the clock are looked at */
 #define ASK_RECORDS 64		/* between two looks at the clock */
@@ -10,41 +10,49 @@
 /* libbpf goes on behind a record for which this is returned, at the next call. */
 #define PORTION_DONE (-EINTR)
 
-int trace_on_ring(void *arg, void *bytes, size_t size)
+static int on_record(void *arg, void *bytes, size_t size)
 {
-	struct trace *trace = arg;
+	struct ring *ring = arg;
 
-	trace_on_record(trace, bytes, size);
-	trace->drained_bytes += size;
-	if (++trace->drained % ASK_RECORDS || now_ns() < trace->portion_ends_ns)
+	ring->record(ring->arg, bytes, size);
+	ring->drained_bytes += size;
+	if (++ring->drained % ASK_RECORDS || now_ns() < ring->portion_ends_ns)
 		return 0;
-	trace->more = true;
+	ring->more = true;
 	return PORTION_DONE;
 }
 
-int trace_consume(struct trace *trace)
+int ring_open(struct ring *ring, const struct bpf_map *map,
+	void (*record)(void *arg, void *bytes, size_t size), void *arg)
+{
+	*ring = (struct ring){.record = record, .arg = arg, .size = bpf_map__max_entries(map)};
+	ring->buffer = ring_buffer__new(bpf_map__fd(map), on_record, ring, NULL);
+	return ring->buffer ? 0 : -errno;
+}
+
+void ring_close(struct ring *ring)
+{
+	ring_buffer__free(ring->buffer);
+	ring->buffer = NULL;
+}
+
+int ring_consume(struct ring *ring)
 {
 	int r;
 
-	trace->more = false;
-	trace->portion_ends_ns = now_ns() + PORTION_NS;
-	r = ring_buffer__consume(trace->ring);
+	ring->more = false;
+	ring->portion_ends_ns = now_ns() + PORTION_NS;
+	r = ring_buffer__consume(ring->buffer);
 	return r == PORTION_DONE ? 0 : r;
 }
 
-int trace_consume_all(struct trace *trace)
+int ring_consume_all(struct ring *ring)
 {
-	uint64_t before = trace->drained_bytes,
-		 most = bpf_map__max_entries(trace->programs.bpf->maps.events);
+	uint64_t before = ring->drained_bytes;
 	int r;
 
 	do
-		r = trace_consume(trace);
-	while (r >= 0 && trace->more && trace->drained_bytes - before < most);
+		r = ring_consume(ring);
+	while (r >= 0 && ring->more && ring->drained_bytes - before < ring->size);
 	return r;
-}
-
-bool trace_has_more(const struct trace *trace)
-{
-	return trace->more;
 }

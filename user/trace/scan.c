@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,29 @@
 
 #include "cleanup.h"
 #include "log.h"
-#include "trace_priv.h"
+#include "steps_priv.h"
+#include "wake.h"
 
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
+
+/* Files that are looked through in a thread of their own, while pauses go on being drained. */
+struct step_scan {
+	pthread_t thread;
+	bool threaded; /* the thread was started */
+	pid_t pid;
+	struct signal_wish wish; /* "" for none */
+	VEC(struct step_file {
+		struct proc_map map; /* owns its path */
+		int fd;		     /* -1: no signals in it */
+		bool unread;	     /* it could not be opened, though its process lives */
+		struct signal_plans plans;
+	})
+	files;
+	struct signal_near near;
+	int wake;	      /* see step_watch.called */
+	atomic_size_t looked; /* how many files, from the first on */
+	size_t taken;	      /* of them, whose signals are probed */
+};
 
 static void free_scan(struct step_scan *scan)
 {
@@ -59,7 +81,7 @@ static void *run_scan(void *arg)
 	for (size_t i = 0; i < scan->files.count; i++) {
 		look_through(scan, &scan->files.items[i]);
 		atomic_store(&scan->looked, i + 1);
-		trace_wake_now(scan->wake);
+		wake_now(scan->wake);
 	}
 	return NULL;
 }
@@ -117,9 +139,8 @@ static void note_searched(struct step_watch *steps, const struct proc_map *map)
 		snprintf(steps->searched + used, room, "%s%s", used ? ", " : "", base);
 }
 
-void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *maps)
+void steps_look(struct step_watch *steps, pid_t pid, const struct proc_maps *maps)
 {
-	struct step_watch *steps = &trace->steps;
 	const struct signal_wish *wish = steps->wish.name[0] ? &steps->wish : NULL;
 	struct step_scan *scan, **slot;
 
@@ -127,11 +148,11 @@ void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *ma
 		return;
 	scan = calloc(1, sizeof(*scan));
 	if (!scan) {
-		trace->unprobed_steps++;
+		steps->unprobed++;
 		return;
 	}
 	scan->pid = pid;
-	scan->wake = trace->scanned;
+	scan->wake = steps->called;
 	scan->wish = steps->wish;
 	for (size_t i = 0; i < maps->maps.count; i++) {
 		const struct proc_map *map = &maps->maps.items[i];
@@ -141,13 +162,13 @@ void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *ma
 			u64map_put(&steps->files, key, 1))
 			continue;
 		note_searched(steps, map);
-		if ((trace->options.steps ? signal_likely(map->path, wish)
+		if ((steps->known_signals ? signal_likely(map->path, wish)
 					  : signal_wish_likely(map->path, wish)))
-			trace->unprobed_steps += !add_file(scan, map);
+			steps->unprobed += !add_file(scan, map);
 	}
 	slot = scan->files.count ? vec_add(&steps->scans) : NULL;
 	if (!slot) {
-		trace->unprobed_steps += scan->files.count;
+		steps->unprobed += scan->files.count;
 		free_scan(scan);
 		return;
 	}
@@ -156,27 +177,25 @@ void trace_steps_look(struct trace *trace, pid_t pid, const struct proc_maps *ma
 }
 
 /* Attaches what the scan has found since the last time: a small file does not wait for a large one. */
-static void take_found(struct trace *trace, struct step_scan *scan)
+static void take_found(struct step_watch *steps, struct step_scan *scan)
 {
 	size_t looked = atomic_load(&scan->looked);
 
 	for (; scan->taken < looked; scan->taken++) {
 		struct step_file *file = &scan->files.items[scan->taken];
-		int *fd = file->fd >= 0 ? vec_add(&trace->steps.fds) : NULL;
+		int *fd = file->fd >= 0 ? vec_add(&steps->fds) : NULL;
 
-		trace->unprobed_steps += file->unread || (file->fd >= 0 && !fd);
+		steps->unprobed += file->unread || (file->fd >= 0 && !fd);
 		if (!fd)
 			continue;
 		*fd = steal_fd(&file->fd);
 		for (size_t i = 0; i < file->plans.plans.count; i++)
-			trace_step_attach(trace, *fd, &file->plans.plans.items[i]);
+			step_attach(steps, *fd, &file->plans.plans.items[i]);
 	}
 }
 
-static void end_scan(struct trace *trace, struct step_scan *scan)
+static void end_scan(struct step_watch *steps, struct step_scan *scan)
 {
-	struct step_watch *steps = &trace->steps;
-
 	if (scan->threaded)
 		pthread_join(scan->thread, NULL);
 	for (size_t i = 0; i < scan->near.count; i++)
@@ -184,49 +203,54 @@ static void end_scan(struct trace *trace, struct step_scan *scan)
 	free_scan(scan);
 }
 
-void trace_scans_turn(struct trace *trace)
+void steps_take_scans(struct step_watch *steps)
 {
-	struct step_watch *steps = &trace->steps;
-
 	for (size_t i = 0; i < steps->scans.count;) {
 		struct step_scan *scan = steps->scans.items[i];
 
 		if (!scan->threaded && !atomic_load(&scan->looked))
 			start_thread(scan);
-		take_found(trace, scan);
+		take_found(steps, scan);
 		if (scan->taken < scan->files.count) {
 			i++;
 			continue;
 		}
 		steps->scans.items[i] = steps->scans.items[--steps->scans.count];
-		end_scan(trace, scan);
+		end_scan(steps, scan);
 	}
 }
 
-void trace_scans_settle(struct trace *trace)
+bool steps_scan_here(struct step_watch *steps)
 {
-	for (size_t i = 0; i < trace->steps.scans.count; i++) {
-		struct step_scan *scan = trace->steps.scans.items[i];
+	bool looked = false;
+
+	for (size_t i = 0; i < steps->scans.count; i++) {
+		struct step_scan *scan = steps->scans.items[i];
+		size_t next = atomic_load(&scan->looked);
+
+		if (scan->threaded || next == scan->files.count)
+			continue;
+		look_through(scan, &scan->files.items[next]);
+		atomic_store(&scan->looked, next + 1);
+		looked = true;
+	}
+	return looked;
+}
+
+void steps_give_up_scans(struct step_watch *steps)
+{
+	for (size_t i = 0; i < steps->scans.count; i++) {
+		struct step_scan *scan = steps->scans.items[i];
 
 		if (scan->threaded)
 			continue;
-		if (trace->ending) {
-			trace->unprobed_steps += scan->files.count - scan->taken;
-			scan->taken = scan->files.count;
-			continue;
-		}
-		for (size_t n = 0; n < scan->files.count; n++) {
-			look_through(scan, &scan->files.items[n]);
-			atomic_store(&scan->looked, n + 1);
-			trace_consume(trace);
-		}
+		steps->unprobed += scan->files.count - scan->taken;
+		scan->taken = scan->files.count;
 	}
 }
 
-void trace_scans_close(struct trace *trace)
+void step_close_scans(struct step_watch *steps)
 {
-	struct step_watch *steps = &trace->steps;
-
 	for (size_t i = 0; i < steps->scans.count; i++) {
 		if (steps->scans.items[i]->threaded)
 			pthread_join(steps->scans.items[i]->thread, NULL);

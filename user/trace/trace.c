@@ -1,33 +1,14 @@
-/* The session's life: open, add, drain, finish, free. */
+/* The session at work: processes added, the ring drained, the recording finished. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "cleanup.h"
 #include "kernel.h"
 #include "log.h"
 #include "mem.h"
+#include "strangers.h"
 #include "trace_priv.h"
-
-static void read_boot_id(char ret[37])
-{
-	_cleanup_fclose_ FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-	if (!stream || fscanf(stream, "%36s", ret) != 1)
-		ret[0] = '\0';
-}
-
-static void begin_recording(struct recording *recording)
-{
-	snprintf(recording->version, sizeof(recording->version), "%s", GCTRACE_VERSION);
-	gethostname(recording->host, sizeof(recording->host) - 1);
-	read_boot_id(recording->boot_id);
-	recording->start_ns = now_ns();
-	recording->realtime_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - now_ns());
-}
 
 #define CLOCKS_NS   1000000000ull /* between two looks at both clocks */
 #define TOGETHER_NS 100000 /* that two reads of one may lie apart, with the other between them */
@@ -39,123 +20,7 @@ static void look_at_clocks(struct trace *trace)
 	if (before - trace->clocks_ns < CLOCKS_NS || after - before > TOGETHER_NS)
 		return;
 	trace->clocks_ns = before;
-	recording_note_offset(&trace->recording, before, (int64_t)(wall - before));
-}
-
-static int load_programs(struct programs *programs, const struct capture_program *const *lists,
-	const struct trace_options *options, struct err *err)
-{
-	const struct program_settings settings = {
-		.lists = lists,
-		.min_stack_ns = options->min_stack_ns,
-		.buffer_bytes = options->buffer_bytes,
-		.children = options->children,
-		.steps = options->steps || options->step_wish,
-	};
-
-	return programs_load(programs, &settings, err);
-}
-
-static int map_shared(struct trace *trace, struct err *err)
-{
-	void *shared = mmap(NULL, sizeof(struct gc_shared), PROT_READ | PROT_WRITE, MAP_SHARED,
-		bpf_map__fd(trace->programs.bpf->maps.shared_map), 0);
-
-	if (shared == MAP_FAILED)
-		return err_set(err, errno, "the shared BPF map cannot be mapped: %s",
-			strerror(errno));
-	trace->shared = shared;
-	return 0;
-}
-
-static int open_ring(struct trace *trace, struct err *err)
-{
-	trace->ring = ring_buffer__new(bpf_map__fd(trace->programs.bpf->maps.events), trace_on_ring,
-		trace, NULL);
-	if (trace->ring)
-		return 0;
-	return err_set(err, errno,
-		"the ring buffer of %llu bytes cannot be mapped: %s; choose a smaller --buffer",
-		(unsigned long long)trace->options.buffer_bytes, strerror(errno));
-}
-
-static int start(struct trace *trace, struct err *err)
-{
-	int r = load_programs(&trace->programs, trace->lists, &trace->options, err);
-
-	if (!r)
-		r = programs_follow(&trace->programs, err);
-	if (!r)
-		r = map_shared(trace, err);
-	if (!r)
-		r = trace_steps_open(trace, err);
-	if (!r)
-		r = open_ring(trace, err);
-	return r ? r : trace_wake_open(trace, err);
-}
-
-int trace_open(const struct trace_options *options, const struct trace_sink *sink,
-	struct trace **ret, struct err *err)
-{
-	struct trace *trace = calloc(1, sizeof(*trace));
-	int r;
-
-	if (!trace)
-		return err_set(err, ENOMEM, "out of memory");
-	trace->options = *options;
-	trace->sink = *sink;
-	trace->scanned = trace->due = -1;
-	begin_recording(&trace->recording);
-	if (options->step_asked)
-		snprintf(trace->recording.step_asked, sizeof(trace->recording.step_asked), "%s",
-			options->step_asked);
-	trace->lists = trace_program_lists();
-	if (!trace->lists || stack_table_init(&trace->stacks) || trace_captures_open(trace)) {
-		trace_free(trace);
-		return err_set(err, ENOMEM, "out of memory");
-	}
-	r = start(trace, err);
-	if (r) {
-		trace_free(trace);
-		return r;
-	}
-	*ret = trace;
-	return 0;
-}
-
-void trace_free(struct trace *trace)
-{
-	if (!trace)
-		return;
-	for (uint32_t i = 0; i < trace->image_count; i++)
-		trace_detach(&trace->images[i]);
-	for (size_t i = 0; i < trace->hook_probes.count; i++)
-		uprobe_detach(&trace->hook_probes.items[i]);
-	vec_free(&trace->hook_probes);
-	vec_free(&trace->hooks);
-	trace_steps_close(trace);
-	trace_wake_close(trace);
-	ring_buffer__free(trace->ring);
-	if (trace->shared)
-		munmap((void *)trace->shared, sizeof(*trace->shared));
-	trace_captures_close(trace);
-	programs_release(&trace->programs);
-	free(trace->lists);
-	stack_table_release(&trace->stacks);
-	books_release(&trace->books);
-	vec_free(&trace->closing);
-	vec_free(&trace->begun);
-	vec_free(&trace->early);
-	vec_free(&trace->ended.pids);
-	u64map_release(&trace->live);
-	u64map_release(&trace->runtimes);
-	u64map_release(&trace->aged);
-	u64map_release(&trace->looks);
-	u64map_release(&trace->inherited);
-	u64map_release(&trace->former);
-	probe_known_release(&trace->known);
-	recording_release(&trace->recording);
-	free(trace);
+	recording_note_offset(&trace->feed.recording, before, (int64_t)(wall - before));
 }
 
 /* "CPython 3.8 to 3.15, …": what was looked for. */
@@ -194,7 +59,7 @@ static void explain_nothing(const struct trace *trace, pid_t pid, struct err *er
 
 bool trace_met_stranger(const struct trace *trace, struct err *err)
 {
-	const struct stranger *stranger = trace->known.stranger;
+	const struct stranger *stranger = trace->looks.known.stranger;
 
 	if (stranger)
 		err_set(err, ENOENT, "a process runs %s, which gctrace does not trace: %s",
@@ -202,29 +67,25 @@ bool trace_met_stranger(const struct trace *trace, struct err *err)
 	return stranger;
 }
 
-int trace_add_descendants(struct trace *trace, pid_t pid)
+#define SETTLE_POLL_MS 2
+
+/* Waits for the scans under way, and probes what they found. */
+static void settle_steps(struct trace *trace)
 {
-	struct proc_pids list = {};
-	struct err err;
-	int total = 0;
+	struct pollfd ring = {.fd = trace_fd(trace), .events = POLLIN};
 
-	if (proc_descendants(pid, &list))
-		return 0;
-	for (size_t i = 0; i < list.pids.count; i++) {
-		int r;
+	while (trace->steps.scans.count) {
+		bool here = !trace->ending && steps_scan_here(&trace->steps);
 
-		if (u64map_get(&trace->live, (uint64_t)list.pids.items[i]))
-			continue;
-		r = trace_look(trace, list.pids.items[i], true, &err);
-		if (r == -ESRCH)
-			trace_process_exit(trace, list.pids.items[i], now_ns());
-		if (r < 0)
-			log_debug("%s", err.text);
-		else
-			total += r;
+		if (trace->ending)
+			steps_give_up_scans(&trace->steps);
+		/* Readable: it is nearly full, or has news of a process. */
+		if (here || poll(&ring, 1, SETTLE_POLL_MS) > 0) {
+			wake_clear(&trace->wake);
+			ring_consume(&trace->ring);
+		}
+		steps_take_scans(&trace->steps);
 	}
-	vec_free(&list.pids);
-	return total;
 }
 
 /*
@@ -237,9 +98,9 @@ static void prepare_steps(struct trace *trace, pid_t pid)
 
 	if (!trace->steps.on || proc_maps_read(pid, &maps))
 		return;
-	trace_steps_look(trace, pid, &maps);
+	steps_look(&trace->steps, pid, &maps);
 	proc_maps_release(&maps);
-	trace_steps_settle(trace);
+	settle_steps(trace);
 }
 
 int trace_add(struct trace *trace, pid_t pid, struct err *err)
@@ -259,7 +120,7 @@ int trace_add(struct trace *trace, pid_t pid, struct err *err)
 	if (trace->options.children)
 		for (int round = 0; round < 2; round++)
 			total += trace_add_descendants(trace, pid);
-	trace_steps_settle(trace);
+	settle_steps(trace);
 	if (total)
 		return total;
 	explain_nothing(trace, pid, err);
@@ -268,74 +129,57 @@ int trace_add(struct trace *trace, pid_t pid, struct err *err)
 
 int trace_fd(const struct trace *trace)
 {
-	return ring_buffer__epoll_fd(trace->ring);
+	return ring_buffer__epoll_fd(trace->ring.buffer);
 }
 
 static int take_turn(struct trace *trace, int r)
 {
 	trace_catch_up(trace);
-	trace_early_turn(trace);
+	ledger_early_turn(&trace->ledger, trace->ring.more);
 	trace_looks_turn(trace);
-	trace_begun_turn(trace);
-	trace_inherited_turn(trace, now_ns() - INHERITED_NS);
-	trace_check_turn(trace);
-	trace_captures_turn(trace);
-	trace_steps_turn(trace);
+	ledger_begun_turn(&trace->ledger);
+	runtimes_inherited_turn(&trace->runtimes, now_ns() - INHERITED_NS);
+	images_check_turn(&trace->images);
+	captures_turn(&trace->captures);
+	steps_turn(&trace->steps);
 	trace_count_drops(trace);
 	look_at_clocks(trace);
 	trace_retire_turn(trace);
-	return trace->sink_error ? trace->sink_error : r < 0 ? r : 0;
+	return trace->feed.error ? trace->feed.error : r < 0 ? r : 0;
 }
 
 int trace_drain(struct trace *trace)
 {
 	trace_list_ended(trace);
-	return take_turn(trace, trace_consume(trace));
+	return take_turn(trace, ring_consume(&trace->ring));
+}
+
+bool trace_has_more(const struct trace *trace)
+{
+	return trace->ring.more;
+}
+
+int trace_check_step(const struct trace *trace, struct err *err)
+{
+	return steps_check_wish(&trace->steps, err);
 }
 
 size_t trace_alive(const struct trace *trace)
 {
-	return trace->live.count;
+	return trace->processes.live.count;
 }
 
 size_t trace_runtimes(const struct trace *trace)
 {
-	return trace->runtime_ids;
-}
-
-size_t trace_open_slots(const struct trace *trace, uint64_t least_ns, struct trace_open_pause *ret,
-	size_t max)
-{
-	uint64_t now = now_ns();
-	size_t count = 0;
-
-	for (int i = 0; i < GC_OPEN_SLOTS && count < max; i++) {
-		const volatile struct gc_open *slot = &trace->shared->open[i];
-		uint32_t tid = slot->tid, pid = slot->pid;
-		uint64_t start_ns = slot->start_ns;
-
-		/* Not a snapshot: a slot that changed under us is looked at next time. */
-		if (start_ns && start_ns + least_ns <= now && slot->tid == tid &&
-			slot->start_ns == start_ns)
-			ret[count++] = (struct trace_open_pause){
-				pid, tid, start_ns, slot->image, slot->cause, slot->generation};
-	}
-	return count;
+	return trace->runtimes.ids;
 }
 
 size_t trace_open_pauses(const struct trace *trace, uint64_t least_ns, struct trace_open_pause *ret,
 	size_t max)
 {
-	size_t count = trace_open_slots(trace, least_ns, ret, max);
+	size_t count = slots_open(trace->shared, least_ns, ret, max);
 
-	for (size_t i = 0; i < trace->begun.count && count < max; i++) {
-		const struct begun_pause *begun = &trace->begun.items[i];
-
-		if (begun->seen_ns >= begun->start_ns + least_ns)
-			ret[count++] = (struct trace_open_pause){(uint32_t)begun->pid, 0,
-				begun->start_ns, begun->image, CAUSE_UNKNOWN, UNKNOWN};
-	}
-	return count;
+	return count + ledger_begun_list(&trace->ledger, least_ns, ret + count, max - count);
 }
 
 /* A counter moves within its pause: lets the pauses that began before the books were read end. */
@@ -346,10 +190,25 @@ static int drain_until(struct trace *trace, uint64_t read_ns)
 
 	for (int i = 0; i < 40; i++) {
 		nanosleep(&nap, NULL);
-		if (!trace_open_slots(trace, now_ns() - read_ns, open, ARRAY_SIZE(open)))
+		if (!slots_open(trace->shared, now_ns() - read_ns, open, ARRAY_SIZE(open)))
 			break;
 	}
-	return take_turn(trace, trace_consume_all(trace));
+	return take_turn(trace, ring_consume_all(&trace->ring));
+}
+
+/* What is under way as the recording ends. After the books were read. 0 or -errno. */
+static int finish_open(struct trace *trace)
+{
+	struct trace_open_pause open[GC_OPEN_SLOTS];
+	size_t count = slots_open(trace->shared, 0, open, ARRAY_SIZE(open));
+	uint64_t end_ns = now_ns();
+	int r;
+
+	captures_look(&trace->captures);
+	r = ring_consume_all(&trace->ring);
+	captures_finish(&trace->captures);
+	ledger_finish_open(&trace->ledger, open, count, end_ns);
+	return trace->feed.error ? trace->feed.error : r < 0 ? r : 0;
 }
 
 int trace_finish(struct trace *trace)
@@ -357,48 +216,31 @@ int trace_finish(struct trace *trace)
 	int r;
 
 	trace->ending = true;
-	trace_inherited_turn(trace, UINT64_MAX);
-	trace_steps_settle(trace); /* what was found but not probed yet is listed at least */
-	trace_read_books(trace);
+	runtimes_inherited_turn(&trace->runtimes, UINT64_MAX);
+	settle_steps(trace); /* what was found but not probed yet is listed at least */
+	ledger_read(&trace->ledger);
 	r = drain_until(trace, now_ns());
 	if (!r)
-		r = trace_finish_open(trace);
-	trace_early_settle(trace, 0, now_ns());
-	trace_close_books(trace);
-	trace_steps_finish(trace);
+		r = finish_open(trace);
+	ledger_early_settle(&trace->ledger, 0, now_ns());
+	ledger_close(&trace->ledger);
+	steps_finish(&trace->steps);
 	trace_count_drops(trace);
-	trace->recording.end_ns = now_ns();
-	trace->recording.complete =
-		!recording_drop_total(&trace->recording) && !trace->retired_missed;
-	for (size_t i = 0; i < trace->recording.runtimes.count; i++)
-		if (trace->recording.runtimes.items[i].missed)
-			trace->recording.complete = false;
+	trace->feed.recording.end_ns = now_ns();
+	trace->feed.recording.complete =
+		!recording_drop_total(&trace->feed.recording) && !trace->retired_missed;
+	for (size_t i = 0; i < trace->feed.recording.runtimes.count; i++)
+		if (trace->feed.recording.runtimes.items[i].missed)
+			trace->feed.recording.complete = false;
 	return r;
 }
 
 const struct recording *trace_recording(const struct trace *trace)
 {
-	return &trace->recording;
+	return &trace->feed.recording;
 }
 
 const struct stack_table *trace_stacks(const struct trace *trace)
 {
 	return &trace->stacks;
-}
-
-int trace_probe_kernel(const char **ret_way, struct err *err)
-{
-	const struct trace_options options = {.buffer_bytes = 4096, .steps = true};
-	const struct capture_program **lists = trace_program_lists();
-	struct programs programs = {};
-	int r = lists ? load_programs(&programs, lists, &options, err)
-		      : err_set(err, ENOMEM, "out of memory");
-
-	if (!r)
-		r = programs_hit_ourselves(&programs, err);
-	if (!r)
-		*ret_way = uprobe_way_name(programs.way);
-	programs_release(&programs);
-	free(lists);
-	return r;
 }

@@ -95,10 +95,10 @@ struct stack_table *trace_stack_table(struct trace *trace);
 struct books *trace_books(struct trace *trace);
 
 /*
- * A pause of @image in @process is about to be told. @interpreter: whose counters it moved, as in struct
+ * A pause of @image in @process is about to be told. @owner: of the counters that it moved, as in struct
  * probe_books. Settles what was under way before.
  */
-void trace_saw_pause(struct trace *trace, uint32_t process, uint32_t image, uint64_t interpreter,
+void trace_saw_pause(struct trace *trace, uint32_t process, uint32_t image, uint64_t owner,
 	uint64_t start_ns);
 /* A pause of struct runtime.id @runtime, of which only its times are known. */
 struct pause trace_unknown_pause(uint32_t runtime, uint64_t start_ns, uint64_t end_ns);

@@ -7,57 +7,58 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "trace_priv.h"
+#include "wake.h"
 
 /* Nobody asks the ring's epoll instance which descriptor it was. */
-static int add(struct trace *trace, int fd)
+static int add(const struct wake *wake, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
-	return fd < 0 || epoll_ctl(trace_fd(trace), EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+	return fd < 0 || epoll_ctl(wake->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-int trace_wake_open(struct trace *trace, struct err *err)
+int wake_open(struct wake *wake, int epoll, struct err *err)
 {
 	int r;
 
-	trace->scanned = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = add(trace, trace->scanned);
+	wake->epoll = epoll;
+	wake->called = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = add(wake, wake->called);
 	if (!r) {
-		trace->due = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-		r = add(trace, trace->due);
+		wake->due = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		r = add(wake, wake->due);
 	}
 	return r ? err_set(err, -r, "no timer or event of the kernel's: %s", strerror(-r)) : 0;
 }
 
-void trace_wake_close(struct trace *trace)
+void wake_close(struct wake *wake)
 {
-	cleanup_close(&trace->scanned);
-	cleanup_close(&trace->due);
+	cleanup_close(&wake->called);
+	cleanup_close(&wake->due);
 }
 
-void trace_wake_now(int fd)
+void wake_now(int called)
 {
-	eventfd_write(fd, 1);
+	eventfd_write(called, 1);
 }
 
-void trace_wake_at(struct trace *trace, uint64_t time_ns)
+void wake_at(struct wake *wake, uint64_t time_ns)
 {
 	const struct itimerspec at = {
 		.it_value = {(time_t)(time_ns / 1000000000), (long)(time_ns % 1000000000)}};
 
-	if (trace->due_ns && trace->due_ns <= time_ns)
+	if (wake->due_ns && wake->due_ns <= time_ns)
 		return;
-	trace->due_ns = time_ns;
-	timerfd_settime(trace->due, TFD_TIMER_ABSTIME, &at, NULL);
+	wake->due_ns = time_ns;
+	timerfd_settime(wake->due, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-void trace_woken(struct trace *trace)
+void wake_clear(struct wake *wake)
 {
 	eventfd_t count;
 	uint64_t ticks;
 
-	eventfd_read(trace->scanned, &count);
-	if (read(trace->due, &ticks, sizeof(ticks)) == sizeof(ticks))
-		trace->due_ns = 0;
+	eventfd_read(wake->called, &count);
+	if (read(wake->due, &ticks, sizeof(ticks)) == sizeof(ticks))
+		wake->due_ns = 0;
 }

@@ -1,0 +1,92 @@
+/* What may mark steps, watched: files looked through, signals probed, their calls → series and marks. */
+#pragma once
+
+#include "event.h"
+#include "feed.h"
+#include "gc_wire.h"
+#include "proc.h"
+#include "programs.h"
+#include "step_signal.h"
+#include "strtab.h"
+#include "u64map.h"
+
+/* A probe of a step signal, and where it is, so that it can be put there again. */
+struct step_place {
+	int fd; /* of the file; owned by step_watch.fds */
+	uint64_t offset, semaphore, cookie;
+	const char *label;   /* of the cookie's variant, or NULL */
+	struct uprobe probe; /* none while the signal is let go */
+};
+
+/* What the session knows of recording.signals.items[i]. */
+struct step_signal {
+	VEC(struct step_place) places;
+	uint64_t retry_ns,
+		wait_ns;     /* when a signal that was let go is tried again, after how long */
+	bool settled;	     /* its hints are let go: the inner function is called */
+	bool warned;	     /* a user's signal is hot */
+	uint32_t spare_rate; /* calls a second above which it is let go */
+	uint32_t
+		spare_of; /* index + 1 of a signal that says more, which suffices for short steps */
+	uint64_t rate_ns, rate_hits, other_hits;  /* what was counted when the last second began */
+	uint64_t told_hits, level_hits, level_ns; /* of what the sink and the leaky bucket know */
+	size_t series;
+};
+
+struct step_scan; /* scan.c */
+
+struct step_watch {
+	struct feed *feed;
+	const struct programs *programs;
+	bool on;
+	bool known_signals;  /* those of known libraries, beside the user's own */
+	int called;	     /* see struct wake: a scan has something. Not owned */
+	uint64_t marks_most; /* that are kept */
+	uint64_t price_ns; /* of a hit; 0: no signal came near its limit, and it was not measured */
+	struct uprobe price_probe;
+	bool ended;		 /* the probes are gone: there were too many marks */
+	uint64_t unprobed;	 /* places of signals, or files of them, that could not be probed */
+	struct signal_wish wish; /* "" for none */
+	struct gc_signals *page;
+	struct step_signal signals[GC_MAX_SIGNALS];
+	struct u64map files; /* hash of device and inode: looked through, or being so */
+	VEC(struct step_scan *) scans;
+	VEC(int) fds;
+	struct strtab *texts;
+	struct u64map labels; /* key → id in texts */
+	struct u64map series; /* hash of process, thread, signal and key → struct series.id */
+	uint32_t series_ids;  /* given out so far */
+	uint64_t marks;	      /* likewise */
+	/* For the sentence, should the user's own not be found. */
+	char searched[256];
+	struct signal_near near, near_files;
+};
+
+/* steps.c: with what @options asks for. 0 or -errno with a sentence. */
+int steps_open(struct step_watch *steps, const struct trace_options *options, struct err *err);
+void steps_close(struct step_watch *steps);
+/* What is due: scans that ended, signals that ran hot, or may be tried again. */
+void steps_turn(struct step_watch *steps);
+/* The last word on every signal. */
+void steps_finish(struct step_watch *steps);
+/* See trace_check_step(). */
+int steps_check_wish(const struct step_watch *steps, struct err *err);
+
+/* scan.c: begins to look through those files of @maps that may hold signals and are new. */
+void steps_look(struct step_watch *steps, pid_t pid, const struct proc_maps *maps);
+/* Probes what the scans that have ended found. */
+void steps_take_scans(struct step_watch *steps);
+/*
+ * Of scans for which no thread could be started. Here: looks through a file of each, true if there was one. Give
+ * up: at the session's end their files are drops.
+ */
+bool steps_scan_here(struct step_watch *steps);
+void steps_give_up_scans(struct step_watch *steps);
+
+/* marks.c: of process @process. 0, or -EBADMSG: of no signal of ours. */
+int steps_on_mark(struct step_watch *steps, uint32_t process, const struct event *event);
+int steps_on_label(struct step_watch *steps, const struct event *event);
+/* Labels that are known at once are bounded: BPF sends every one again that comes again. */
+void steps_forget_texts(struct step_watch *steps);
+/* Series of processes that the recording has no more are forgotten. */
+void steps_sift_series(struct step_watch *steps);

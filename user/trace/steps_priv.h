@@ -1,0 +1,29 @@
+/* The inside of what watches step signals, shared by its files only. */
+#pragma once
+
+#include "steps.h"
+
+/* signals.c: index of the signal called @name, or -ENOENT. */
+int step_find_signal(const struct step_watch *steps, const char *name);
+/* Probes @plan in the file open as @fd. */
+void step_attach(struct step_watch *steps, int fd, const struct signal_plan *plan);
+/* Puts the probe at @place, unless there are as many marks as are kept. 0 or -errno, which is a drop. */
+int step_attach_place(struct step_watch *steps, struct step_place *place);
+void step_detach(struct step_signal *watch);
+/* Tells BPF how many hits the signal may have, by what one costs. */
+void step_set_rate(struct step_watch *steps, size_t index);
+void step_tell(struct step_watch *steps, size_t index);
+
+/* heat.c: what is due for each signal. */
+void step_watch_signals(struct step_watch *steps, uint64_t now);
+
+/* scan.c */
+void step_close_scans(struct step_watch *steps);
+
+/*
+ * price.c: what a hit of step signals' @program costs a program on this machine, in ns: from an eighth of
+ * STEP_HIT_PRICE_NS, which is also what it is where it costs more or cannot be measured. Takes 15 ms, and the
+ * caller detaches *ret, which takes 30 and so can wait.
+ */
+uint64_t step_hit_price(const struct bpf_program *program, struct uprobe *ret);
+#define STEP_HIT_PRICE_NS 500
