@@ -1,7 +1,7 @@
 #!/bin/sh
 # Traces a training smoke test and judges it: for any CI server.
 # In: the command to run as arguments, the environment below. Out: a folder with the recording and its
-# reports; the exit status: 0 within budget, 99 a budget is broken, 3 or 4 gctrace saw nothing or not all,
+# reports; the exit status: 0 within budget, 99 a budget is broken, 3 gctrace saw nothing, 4 not everything,
 # 2 wrong usage, else the training's own.
 set -u
 
@@ -23,7 +23,7 @@ budgets=${GCTRACE_BUDGETS:-cost.share<1%,pause.max<100ms}
 step=${GCTRACE_STEP:-auto}
 out=${GCTRACE_OUT:-gctrace-out}
 
-# Capturing needs root; the training itself runs as who called sudo. Reports need no root.
+# Capturing needs root; the training itself runs as the user who called sudo. Reports need no root.
 as_root() {
 	if [ "$(id -u)" -eq 0 ]; then
 		"$@"
@@ -36,11 +36,11 @@ mkdir -p "$out" || exit 1
 as_root "$gctrace" run --step "$step" -o "$out/run.gct" -- "$@"
 status=$?
 if [ $status -ne 0 ]; then
-	echo "gctrace.sh: the training or its tracing ended with $status: nothing is judged" >&2
+	echo "gctrace.sh: the training or its tracing ended with $status: nothing was judged" >&2
 	exit $status
 fi
 
-# What a person will want to see first, also when a budget is broken.
+# What a person wants to see first, even when a budget is broken.
 "$gctrace" report "$out/run.gct" --step "$step" -o "$out/report.txt" || exit
 "$gctrace" report "$out/run.gct" --step "$step" -f html -o "$out/report.html" || exit
 cat "$out/report.txt"
