@@ -68,6 +68,9 @@ int elf_file_functions(const struct elf_file *file, bool dynamic, elf_visit_fn v
 int elf_file_symbol(const struct elf_file *file, const char *name, bool all,
 	struct elf_symbol *ret);
 
+/* The function whose bytes hold @vaddr, by .symtab or else .dynsym. 0 or -ENOENT. */
+int elf_file_function_at(const struct elf_file *file, uint64_t vaddr, struct elf_symbol *ret);
+
 /* True if the file keeps a .symtab with entries. */
 bool elf_file_has_symtab(const struct elf_file *file);
 

@@ -168,6 +168,31 @@ int elf_file_symbol(const struct elf_file *file, const char *name, bool all, str
 	return 0;
 }
 
+struct holder {
+	uint64_t vaddr;
+	struct elf_symbol *ret;
+};
+
+static int match_holder(const struct elf_symbol *symbol, void *arg)
+{
+	struct holder *search = arg;
+
+	if (search->vaddr < symbol->vaddr || search->vaddr - symbol->vaddr >= symbol->size)
+		return 0;
+	*search->ret = *symbol;
+	return 1;
+}
+
+int elf_file_function_at(const struct elf_file *file, uint64_t vaddr, struct elf_symbol *ret)
+{
+	struct holder search = {vaddr, ret};
+
+	return elf_file_functions(file, false, match_holder, &search) ||
+			       elf_file_functions(file, true, match_holder, &search)
+		       ? 0
+		       : -ENOENT;
+}
+
 bool elf_file_has_symtab(const struct elf_file *file)
 {
 	struct elf_section table;
