@@ -48,7 +48,9 @@ static struct elf_file *open_self(void)
 {
 	struct elf_file *file = NULL;
 
-	assert_int_equal(elf_file_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "self", &file, NULL), 0);
+	assert_int_equal(elf_file_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "self", &file,
+				 NULL),
+		0);
 	return file;
 }
 

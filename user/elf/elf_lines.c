@@ -39,8 +39,7 @@ static bool look_at_sections(struct elf_lines *lines)
 		return false;
 	while ((section = elf_nextscn(lines->elf, section))) {
 		const Elf64_Shdr *header = elf64_getshdr(section);
-		const char *name =
-			header ? elf_strptr(lines->elf, names, header->sh_name) : NULL;
+		const char *name = header ? elf_strptr(lines->elf, names, header->sh_name) : NULL;
 
 		if (!header || header->sh_flags & SHF_COMPRESSED ||
 			(name && !strncmp(name, ".zdebug", 7)))

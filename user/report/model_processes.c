@@ -162,16 +162,16 @@ static void add_without_runtime(struct model_table *table, const struct row *row
 {
 	struct model *model = table->model;
 	const struct process *process = row->process;
-	const char *none = !row->namesakes
-				   ? "no runtime found"
-				   : model_format(model, "no runtime found, nor in %u more of that name",
-					     row->namesakes);
+	const char *none =
+		!row->namesakes
+			? "no runtime found"
+			: model_format(model, "no runtime found, nor in %u more of that name",
+				  row->namesakes);
 
 	MODEL_ROW(table, model_known(process->pid), inside(model, process), ns_pid(process),
 		model_bytes(process->comm, strnlen(process->comm, sizeof(process->comm))),
-		model_text(none), model_text(none), model_blank(), model_blank(),
-		model_blank(), model_blank(), model_blank(), model_blank(),
-		model_blank(), model_blank());
+		model_text(none), model_text(none), model_blank(), model_blank(), model_blank(),
+		model_blank(), model_blank(), model_blank(), model_blank(), model_blank());
 }
 
 static void add_runtime(struct model_table *table, const struct row *row, uint64_t span_ns)
