@@ -10,6 +10,7 @@
 #include "flame_svg.h"
 #include "html.h"
 #include "html_assets.h"
+#include "model_tables.h"
 #include "parse.h"
 #include "verdict.h"
 
@@ -189,55 +190,60 @@ static void put_answer(struct html_page *page)
 	fputs("</section>\n", page->out);
 }
 
-static void put_part(struct html_page *page, const char *before, const char *text, size_t size,
+/* A text between two pieces of markup; nothing of an empty one. */
+static void put_part(struct html_page *page, const char *before, const char *text,
 	const char *after)
 {
-	if (!*text)
+	if (!text || !*text)
 		return;
 	fputs(before, page->out);
-	put_field(page, text, size);
+	put_field(page, text, HTML_WHOLE);
 	fputs(after, page->out);
 }
 
-static void put_advice(struct html_page *page, const struct advice *advice, bool several)
+static void put_cell(struct html_page *page, const struct model_table *table, size_t row,
+	const char *before, const char *key, const char *after)
 {
-	const struct process *process = recording_process(page->input->recording, advice->process);
-	FILE *out = page->out;
-
-	fprintf(out, "<article class=\"card%s\">", advice->kind == &advice_nothing ? " calm" : "");
-	put_part(page, "<h3>", advice->title, sizeof(advice->title), "</h3>\n");
-	if (several && process) {
-		const char *name = VERDICT_NAME(process);
-
-		put_part(page, "<p class=\"whose\">", name, HTML_WHOLE, "</p>\n");
-	}
-	if (advice->saves_ns)
-		fprintf(out,
-			"<p class=\"saves\"><b>−%.*f&#8239;%%</b> of training time: %s "
-			"<span>(95 %% interval %s to %s)</span></p>\n",
-			advice->saves_share < 0.01 ? 2 : 1, 100 * advice->saves_share,
-			FORMAT_DURATION(advice->saves_ns), FORMAT_DURATION(advice->saves_low_ns),
-			FORMAT_DURATION(advice->saves_high_ns));
-	put_part(page, "<pre><code>", advice->line, sizeof(advice->line), "</code></pre>\n");
-	put_part(page, "<p>", advice->estimate, sizeof(advice->estimate), "</p>\n");
-	put_part(page, "<p class=\"risk\"><b>Risk</b> ", advice->risk, sizeof(advice->risk),
-		"</p>\n");
-	fputs("</article>\n", out);
+	put_part(page, before, model_named(table, row, key)->text, after);
 }
 
-static void put_advices(struct html_page *page)
+static void put_advice(struct html_page *page, const struct model_table *table, size_t row,
+	bool several)
 {
-	const struct advices *advices = page->input->advices;
+	fprintf(page->out, "<article class=\"card%s\">",
+		model_named(table, row, "calm")->value ? " calm" : "");
+	put_cell(page, table, row, "<h3>", "title", "</h3>\n");
+	if (several)
+		put_cell(page, table, row, "<p class=\"whose\">", "whose", "</p>\n");
+	put_cell(page, table, row, "<p class=\"saves\"><b>", "less", "</b> ");
+	put_cell(page, table, row, "", "saves", " <span>");
+	put_cell(page, table, row, "", "interval", "</span></p>\n");
+	put_cell(page, table, row, "<pre><code>", "line", "</code></pre>\n");
+	put_cell(page, table, row, "<p>", "estimate", "</p>\n");
+	put_cell(page, table, row, "<p class=\"risk\"><b>Risk</b> ", "risk", "</p>\n");
+	fputs("</article>\n", page->out);
+}
 
-	if (!advices || !advices->items.count)
-		return;
+/* Cards in the markup, so that they are there without a script. 0 or -ENOMEM. */
+static int put_advices(struct html_page *page)
+{
+	_cleanup_(model_release) struct model model = {0};
+	const struct model_table *table;
+
+	model_advice(&model, page->input);
+	if (model.failed)
+		return -ENOMEM;
+	table = model.tables.items[0];
+	if (!table->rows)
+		return 0;
 	fputs("<section id=\"advice\" aria-labelledby=\"advice-title\">\n"
 	      "<h2 id=\"advice-title\">What would help</h2>\n<p class=\"lead\">Computed on this very recording.</p>\n"
 	      "<div class=\"cards\">\n",
 		page->out);
-	for (size_t i = 0; i < advices->items.count; i++)
-		put_advice(page, &advices->items.items[i], html_tracks(page) > 1);
+	for (size_t i = 0; i < table->rows; i++)
+		put_advice(page, table, i, html_tracks(page) > 1);
 	fputs("</div>\n</section>\n", page->out);
+	return 0;
 }
 
 /* @text as the value of an attribute between single quotes. */
@@ -274,7 +280,7 @@ static void put_flame(struct html_page *page)
 		page->out);
 	if (r) {
 		put_part(page, "<p class=\"note\">There is no flame graph: ",
-			*err.text ? err.text : strerror(-r), HTML_WHOLE, "</p>\n</section>\n");
+			*err.text ? err.text : strerror(-r), "</p>\n</section>\n");
 		return;
 	}
 	fputs("<iframe id=\"flame-graph\" title=\"Flame graph of pause time\" "
@@ -295,7 +301,9 @@ int html_page_write(struct html_page *page, struct err *err)
 	put_banner_top(page);
 	fputs("<main id=\"main\">\n", out);
 	put_answer(page);
-	put_advices(page);
+	r = put_advices(page);
+	if (r)
+		return err_set(err, -r, "memory ran out while writing the page");
 	fputs("<noscript><p class=\"note\">The timeline and the tables are drawn by the script in "
 	      "this page, which is not allowed to run here. <code>gctrace report FILE</code> has "
 	      "the same figures as text.</p></noscript>\n"

@@ -283,18 +283,19 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 	return r;
 }
 
-/* What the pauses add up to. 0 or -ENOMEM. */
+/* Advice, and what the pauses add up to. 0 or -ENOMEM. */
 static int put_sums(FILE *out, const struct report_input *input, struct summary *summary,
 	const struct report_room *room)
 {
-	_cleanup_(model_release) struct model model = {0};
+	_cleanup_(model_release) struct model model = {0}, advice = {0};
 	int r = model_build(&model, input, summary);
 
-	if (!r) {
-		json_advice(out, input);
-		put_summary(out, input, summary, &model, room);
-	}
-	return r;
+	model_advice(&advice, input);
+	if (r || advice.failed)
+		return -ENOMEM;
+	json_records(out, input->stacks, &advice);
+	put_summary(out, input, summary, &model, room);
+	return 0;
 }
 
 static int put_report(const struct report_input *input, FILE *out, bool quiet,

@@ -1,4 +1,4 @@
-/* Attribution in; step and advice records, and the summary's word on steps, out. */
+/* Attribution in; step records, and the summary's word on steps, out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,32 +101,6 @@ void json_charge(FILE *out, const struct report_input *input, uint64_t index)
 		charged && charge->step != ATTRIB_NONE ? (int64_t)charge->step : UNKNOWN);
 	line_known(out, "overlap_ns", charged ? (int64_t)charge->overlap_ns : UNKNOWN);
 	line_known(out, "cost_ns", charged ? (int64_t)charge->cost_ns : UNKNOWN);
-}
-
-static void put_advice(FILE *out, const struct report_input *input, const struct advice *advice)
-{
-	line_begin(out, "advice");
-	line_text(out, "advice", advice_name(advice->kind));
-	line_known(out, "pid", pid_of(input, advice->process));
-	line_text(out, "title", advice->title);
-	line_text(out, "line", advice->line);
-	line_unsigned(out, "saves_ns", advice->saves_ns);
-	line_unsigned(out, "saves_low_ns", advice->saves_low_ns);
-	line_unsigned(out, "saves_high_ns", advice->saves_high_ns);
-	line_real(out, "saves_share", advice->saves_share);
-	line_known(out, "grows_objects", advice->grows_objects);
-	line_known(out, "grows_bytes", advice->grows_bytes);
-	line_real(out, "grows_objects_per_step", advice->grows_objects_per_step);
-	line_known(out, "every", advice->every ? (int64_t)advice->every : UNKNOWN);
-	line_text(out, "estimate", advice->estimate);
-	line_text(out, "risk", advice->risk);
-	line_end(out);
-}
-
-void json_advice(FILE *out, const struct report_input *input)
-{
-	for (size_t i = 0; input->advices && i < input->advices->items.count; i++)
-		put_advice(out, input, &input->advices->items.items[i]);
 }
 
 static void put_changes(FILE *out, const struct step_track *track)

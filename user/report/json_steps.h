@@ -1,4 +1,4 @@
-/* The JSON records about steps: one a step, one a piece of advice, and the summary's keys. */
+/* The JSON records of steps, and the summary's keys that are about them. */
 #pragma once
 
 #include <stdio.h>
@@ -17,8 +17,6 @@ void json_steps_release(struct json_steps *steps);
 
 /* The keys step, overlap_ns and cost_ns of the pause that @input gave as number @index, from 0. */
 void json_charge(FILE *out, const struct report_input *input, uint64_t index);
-
-void json_advice(FILE *out, const struct report_input *input);
 
 /* The keys steps, step_signal, confidence and tracks of the summary. */
 void json_tracks(FILE *out, const struct report_input *input);

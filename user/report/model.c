@@ -194,6 +194,14 @@ struct model_cell model_cell_at(const struct model_table *table, size_t row, siz
 	return cell;
 }
 
+const struct model_cell *model_named(const struct model_table *table, size_t row, const char *key)
+{
+	size_t column = find_column(table, key, strlen(key));
+
+	assert(column < table->column_count && row < table->rows);
+	return &table->cells.items[row * table->column_count + column];
+}
+
 bool model_has_notes(const struct model_table *table, int in)
 {
 	for (size_t i = 0; i < table->notes.count; i++)

@@ -36,16 +36,16 @@ enum model_unit {
 /* Static, or owned by the model. */
 struct model_column {
 	const char *key; /* names it in JSON, in the page's rows, and in a layout's views */
-	const char *
-		title; /* above it in the page; in text too, in capitals, unless ->heading says other */
+	/* Above it in the page; in text too, in capitals, unless ->heading says other. */
+	const char *title;
 	enum model_unit unit;
 	const char *heading;
-	int8_t width;	/* in text; left-aligned if negative; 0: what the unit usually needs */
-	uint8_t gap;	/* blanks before a left-aligned one that is not the first; 0: two */
-	uint8_t digits; /* after the point */
-	uint16_t
-		most; /* characters, in text of one that nothing follows; 0: 160, in the page 240 */
-	bool below;   /* text has it in a line of its own below the row, after ->heading */
+	int8_t width; /* in text; left-aligned if negative; 0: what the unit usually needs */
+	/* In text: blanks before a left-aligned one that is not the first (0: two), before one below (0: six). */
+	uint8_t gap;
+	uint8_t digits;	  /* after the point */
+	uint16_t most;	  /* characters of a text that nothing follows; 0: 160, in the page 240 */
+	bool below;	  /* text has it in a line of its own below the row, after ->heading */
 	bool wide, spare; /* page: takes the room that is left; goes first where there is little */
 	const char *help; /* page: says more about the title */
 	const char *none; /* stands for what is not known; NULL: "-" */
@@ -161,6 +161,8 @@ const char *model_shown(struct model *model, const char *text, size_t size, size
 size_t model_view(const struct model_table *table, int in, uint8_t ret[MODEL_COLUMNS]);
 /* The cell as renderer @in is to take it. */
 struct model_cell model_cell_at(const struct model_table *table, size_t row, size_t column, int in);
+/* The cell of the column @key, which the table has. */
+const struct model_cell *model_named(const struct model_table *table, size_t row, const char *key);
 bool model_has_notes(const struct model_table *table, int in);
 
 static inline struct model_cell model_number(uint64_t value)

@@ -11,6 +11,8 @@
 /* All tables of the summary. 0 or -ENOMEM. Sorts what is in @summary. */
 int model_build(struct model *model, const struct report_input *input, struct summary *summary);
 
+/* What would have helped. */
+void model_advice(struct model *model, const struct report_input *input);
 /* Every process, with the sums of its runtime. */
 void model_processes(struct model *model, const struct report_input *input,
 	const struct summary *summary);

@@ -264,31 +264,3 @@ void text_steps(FILE *out, const struct report_input *input)
 			attribution->elsewhere == 1 ? "" : "s",
 			FORMAT_DURATION(attribution->elsewhere_ns));
 }
-
-void text_advice(FILE *out, const struct report_input *input)
-{
-	const struct advices *advices = input->advices;
-
-	if (!advices || !advices->items.count)
-		return;
-	fputs("\nAdvice, computed on this recording\n", out);
-	for (size_t i = 0; i < advices->items.count; i++) {
-		const struct advice *advice = &advices->items.items[i];
-
-		fprintf(out, "  %zu. ", i + 1);
-		put_shown(out, advice->title, 200);
-		if (*advice->line) {
-			fputs("\n       ", out);
-			put_shown(out, advice->line, 200);
-		}
-		if (*advice->estimate) {
-			fputs("\n     saves: ", out);
-			put_shown(out, advice->estimate, 400);
-		}
-		if (*advice->risk) {
-			fputs("\n     risk:  ", out);
-			put_shown(out, advice->risk, 400);
-		}
-		fputc('\n', out);
-	}
-}

@@ -1,4 +1,4 @@
-/* The parts of the text report about training steps: what pauses cost them, and what would help. */
+/* The parts of the text report about training steps: what pauses cost them. */
 #pragma once
 
 #include <stdio.h>
@@ -7,5 +7,3 @@
 
 /* For each process that trains: its steps with and without pauses, what they cost, the worst steps. */
 void text_steps(FILE *out, const struct report_input *input);
-
-void text_advice(FILE *out, const struct report_input *input);

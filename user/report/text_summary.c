@@ -122,6 +122,14 @@ static void put_costs(FILE *out, const struct report_input *input)
 	put_tables(out, input->stacks, &model);
 }
 
+static void put_advice(FILE *out, const struct report_input *input)
+{
+	_cleanup_(model_release) struct model model = {0};
+
+	model_advice(&model, input);
+	put_tables(out, input->stacks, &model);
+}
+
 static void put_processes(FILE *out, const struct report_input *input,
 	const struct summary *summary)
 {
@@ -163,7 +171,7 @@ void text_summary(FILE *out, const struct report_input *input, const struct summ
 	text_steps(out, input);
 	if (stepped)
 		put_costs(out, input);
-	text_advice(out, input);
+	put_advice(out, input);
 	put_processes(out, input, summary);
 	put_tables(out, input->stacks, model);
 	if (!summary->count)

@@ -181,7 +181,8 @@ static void put_below(const struct view *view, const struct model_cell *cells)
 
 		if (!column->below || cell->state != CELL_KNOWN || cell->unknown_in & IN_TEXT)
 			continue;
-		fprintf(view->out, "      %s", column->heading ? column->heading : "");
+		fprintf(view->out, "%*s%s", column->gap ? column->gap : 6, "",
+			column->heading ? column->heading : "");
 		put_cell(view, column, cell, true);
 		fputc('\n', view->out);
 	}

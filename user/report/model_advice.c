@@ -1,0 +1,89 @@
+/* Advice in; a table of it out: a numbered list in text, records in JSON, cards in the page. */
+#include "cleanup.h"
+#include "model_tables.h"
+#include "parse.h"
+#include "verdict.h"
+
+static const struct model_column advice_columns[] = {
+	{"numbered", NULL, UNIT_TEXT, .most = 200},
+	{"advice", NULL, UNIT_TEXT},
+	{"pid", NULL, UNIT_ID},
+	{"title", NULL, UNIT_TEXT},
+	{"line", NULL, UNIT_TEXT, .below = true, .gap = 7, .most = 200},
+	{"saves_ns", NULL, UNIT_NS},
+	{"saves_low_ns", NULL, UNIT_NS},
+	{"saves_high_ns", NULL, UNIT_NS},
+	{"saves_share", NULL, UNIT_REAL},
+	{"grows_objects", NULL, UNIT_COUNT},
+	{"grows_bytes", NULL, UNIT_BYTES},
+	{"grows_objects_per_step", NULL, UNIT_REAL},
+	{"every", NULL, UNIT_COUNT},
+	{"estimate", NULL, UNIT_TEXT, .heading = "saves: ", .below = true, .gap = 5, .most = 400},
+	{"risk", NULL, UNIT_TEXT, .heading = "risk:  ", .below = true, .gap = 5, .most = 400},
+	{"calm", NULL, UNIT_BOOL},
+	{"whose", NULL, UNIT_TEXT},
+	{"less", NULL, UNIT_TEXT},
+	{"saves", NULL, UNIT_TEXT},
+	{"interval", NULL, UNIT_TEXT},
+};
+
+static const struct model_layout advice_layout = {
+	.key = "advice",
+	.title = "Advice, computed on this recording",
+	.columns = advice_columns,
+	.column_count = ARRAY_SIZE(advice_columns),
+	.text = "numbered line estimate risk",
+	.json = "advice pid title line saves_ns saves_low_ns saves_high_ns saves_share grows_objects "
+		"grows_bytes grows_objects_per_step every estimate risk",
+	.page = "title calm whose less saves interval line estimate risk",
+	.records = true,
+	.text_rows = UINT16_MAX,
+};
+
+/* Steps that are charged, or none: what its share is of. */
+static bool has_steps(const struct report_input *input, uint32_t process)
+{
+	const struct steps *steps = input->attribution ? input->attribution->steps : NULL;
+
+	return steps && steps_track(steps, process);
+}
+
+static void add_advice(struct model_table *table, const struct report_input *input,
+	const struct advice *advice)
+{
+	struct model *model = table->model;
+	const struct process *process = recording_process(input->recording, advice->process);
+	const char *less = NULL, *saves = NULL, *interval = NULL;
+
+	if (advice->saves_ns) {
+		less = model_format(model, "−%.*f\u202f%%", advice->saves_share < 0.01 ? 2 : 1,
+			100 * advice->saves_share);
+		saves = model_format(model, "%s: %s",
+			has_steps(input, advice->process) ? "of training time"
+							  : "of the traced time",
+			FORMAT_DURATION(advice->saves_ns));
+		interval = model_format(model, "(95 %% interval %s to %s)",
+			FORMAT_DURATION(advice->saves_low_ns),
+			FORMAT_DURATION(advice->saves_high_ns));
+	}
+	MODEL_ROW(table,
+		model_text(model_format(model, "%zu. %s", table->rows + 1, advice->title)),
+		model_text(advice_name(advice->kind)),
+		model_known(process ? process->pid : UNKNOWN), model_text(advice->title),
+		model_text(advice->line), model_number(advice->saves_ns),
+		model_number(advice->saves_low_ns), model_number(advice->saves_high_ns),
+		model_real(advice->saves_share), model_known(advice->grows_objects),
+		model_known(advice->grows_bytes), model_real(advice->grows_objects_per_step),
+		model_unless_zero(advice->every), model_text(advice->estimate),
+		model_text(advice->risk), model_number(advice->kind == &advice_nothing),
+		model_text(process ? model_format(model, "%s", VERDICT_NAME(process)) : NULL),
+		model_text(less), model_text(saves), model_text(interval));
+}
+
+void model_advice(struct model *model, const struct report_input *input)
+{
+	struct model_table *table = model_add(model, &advice_layout);
+
+	for (size_t i = 0; input->advices && i < input->advices->items.count; i++)
+		add_advice(table, input, &input->advices->items.items[i]);
+}
