@@ -14,8 +14,6 @@
 #include "parse.h"
 #include "verdict.h"
 
-#define DROPS_SHOWN 16
-
 /* Fewer than in a picture that stands alone: the page holds much else. */
 static const struct flame_limits flame_limits = {.calls = 1500, .share = 2000, .depth = 256};
 
@@ -30,11 +28,6 @@ static void put_bytes(struct html_page *page, const char *bytes, size_t len)
 static void put_field(struct html_page *page, const char *field, size_t size)
 {
 	put_bytes(page, field, strnlen(field, size));
-}
-
-static void put_plural(FILE *out, uint64_t count, const char *one, const char *many)
-{
-	fprintf(out, "%" PRIu64 " %s", count, count == 1 ? one : many);
 }
 
 static void put_head(struct html_page *page)
@@ -96,100 +89,6 @@ static void put_banner_top(struct html_page *page)
 		FORMAT_DURATION(verdict_span_ns(recording, &page->summary)));
 }
 
-static void put_missed(struct html_page *page)
-{
-	const struct recording *recording = page->input->recording;
-	size_t shown = 0;
-
-	for (size_t i = 0; i < recording->runtimes.count && shown < DROPS_SHOWN; i++) {
-		const struct runtime *runtime = &recording->runtimes.items[i];
-		const struct process *process = recording_process(recording, runtime->process);
-		const char *name;
-
-		if (!runtime->missed)
-			continue;
-		name = VERDICT_NAME(process);
-		fputs("<li>", page->out);
-		put_plural(page->out, runtime->missed, "collection", "collections");
-		fputs(" of ", page->out);
-		put_bytes(page, name, strlen(name));
-		fprintf(page->out,
-			" in the runtime’s own books but seen by no probe: "
-			"<code>gctrace doctor -p %d</code> shows what is probed.</li>\n",
-			process ? (int)process->pid : 0);
-		shown++;
-	}
-}
-
-static void put_drops(struct html_page *page)
-{
-	const struct recording *recording = page->input->recording;
-
-	for (size_t i = 0; i < recording->drops.count && i < DROPS_SHOWN; i++) {
-		const struct drop *drop = &recording->drops.items[i];
-
-		fputs("<li>", page->out);
-		if (drop_is_end(drop)) {
-			fputs("The recording ends early (", page->out);
-		} else {
-			put_plural(page->out, drop->count, "event", "events");
-			fputs(" lost (", page->out);
-		}
-		put_field(page, drop->cause, sizeof(drop->cause));
-		fputs(*drop->remedy ? "): " : ").", page->out);
-		put_field(page, drop->remedy, sizeof(drop->remedy));
-		fputs(*drop->remedy ? ".</li>\n" : "</li>\n", page->out);
-	}
-	if (recording->drops.count > DROPS_SHOWN)
-		fprintf(page->out, "<li>Events were lost for %zu cause%s more.</li>\n",
-			recording->drops.count - DROPS_SHOWN,
-			recording->drops.count - DROPS_SHOWN == 1 ? "" : "s");
-}
-
-static void put_incomplete(struct html_page *page)
-{
-	const struct recording *recording = page->input->recording;
-	FILE *out = page->out;
-
-	if (verdict_complete(recording) && !*page->damage.text)
-		return;
-	fputs("<div class=\"banner\" role=\"alert\"><h2>INCOMPLETE</h2>"
-	      "<p>The figures on this page are lower bounds.</p><ul>\n",
-		out);
-	if (recording->cut_off)
-		fprintf(out,
-			"<li>The recording was cut off, after %s at the earliest: gctrace was "
-			"killed, or could not write on.</li>\n",
-			FORMAT_DURATION(verdict_span_ns(recording, &page->summary)));
-	if (*recording->damage) {
-		fputs("<li>The file is damaged (", out);
-		put_field(page, recording->damage, sizeof(recording->damage));
-		fputs("): only what could be read is counted. Take another copy of it.</li>\n",
-			out);
-	}
-	if (*page->damage.text) {
-		fputs("<li>Not all pauses could be read: ", out);
-		put_field(page, page->damage.text, sizeof(page->damage.text));
-		fputs("</li>\n", out);
-	}
-	put_drops(page);
-	put_missed(page);
-	fputs("</ul></div>\n", out);
-}
-
-static void put_answer(struct html_page *page)
-{
-	char text[VERDICT_PARAGRAPH_BYTES];
-
-	fputs("<section class=\"answer\" aria-label=\"Verdict\">\n<p class=\"verdict\">",
-		page->out);
-	verdict_paragraph(page->input, &page->summary, text, sizeof(text));
-	put_bytes(page, text, strlen(text));
-	fputs("</p>\n", page->out);
-	put_incomplete(page);
-	fputs("</section>\n", page->out);
-}
-
 /* A text between two pieces of markup; nothing of an empty one. */
 static void put_part(struct html_page *page, const char *before, const char *text,
 	const char *after)
@@ -222,6 +121,44 @@ static void put_advice(struct html_page *page, const struct model_table *table, 
 	put_cell(page, table, row, "<p>", "estimate", "</p>\n");
 	put_cell(page, table, row, "<p class=\"risk\"><b>Risk</b> ", "risk", "</p>\n");
 	fputs("</article>\n", page->out);
+}
+
+/* 0 or -ENOMEM. */
+static int put_incomplete(struct html_page *page)
+{
+	const struct recording *recording = page->input->recording;
+	_cleanup_(model_release) struct model model = {0};
+	const struct model_table *table;
+
+	if (verdict_complete(recording) && !*page->damage.text)
+		return 0;
+	model_missing(&model, recording, &page->summary,
+		*page->damage.text ? page->damage.text : NULL);
+	if (model.failed)
+		return -ENOMEM;
+	table = model.tables.items[0];
+	fputs("<div class=\"banner\" role=\"alert\"><h2>INCOMPLETE</h2>"
+	      "<p>The figures on this page are lower bounds.</p><ul>\n",
+		page->out);
+	for (size_t i = 0; i < table->rows; i++)
+		put_cell(page, table, i, "<li>", "sentence", "</li>\n");
+	fputs("</ul></div>\n", page->out);
+	return 0;
+}
+
+static int put_answer(struct html_page *page)
+{
+	char text[VERDICT_PARAGRAPH_BYTES];
+	int r;
+
+	fputs("<section class=\"answer\" aria-label=\"Verdict\">\n<p class=\"verdict\">",
+		page->out);
+	verdict_paragraph(page->input, &page->summary, text, sizeof(text));
+	put_bytes(page, text, strlen(text));
+	fputs("</p>\n", page->out);
+	r = put_incomplete(page);
+	fputs("</section>\n", page->out);
+	return r;
 }
 
 /* Cards in the markup, so that they are there without a script. 0 or -ENOMEM. */
@@ -300,8 +237,9 @@ int html_page_write(struct html_page *page, struct err *err)
 	put_head(page);
 	put_banner_top(page);
 	fputs("<main id=\"main\">\n", out);
-	put_answer(page);
-	r = put_advices(page);
+	r = put_answer(page);
+	if (!r)
+		r = put_advices(page);
 	if (r)
 		return err_set(err, -r, "memory ran out while writing the page");
 	fputs("<noscript><p class=\"note\">The timeline and the tables are drawn by the script in "

@@ -1,5 +1,6 @@
 /* Cells and sentences in; tables that own them out. */
 #include <assert.h>
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,12 @@ const char *model_format(struct model *model, const char *format, ...)
 	text = format_kept(model, format, args);
 	va_end(args);
 	return text;
+}
+
+const char *model_capital(struct model *model, const char *text)
+{
+	return model_format(model, "%.*s%s", *text != '\0',
+		(char[2]){(char)toupper((unsigned char)*text)}, *text ? text + 1 : "");
 }
 
 const char *model_shown(struct model *model, const char *text, size_t size, size_t columns)

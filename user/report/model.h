@@ -151,6 +151,8 @@ void model_note(struct model_table *table, uint8_t in, const char *format, ...)
 /* A text that the model owns; "" when memory ran out. */
 const char *model_format(struct model *model, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same text with a capital, if it begins with a letter of ASCII. */
+const char *model_capital(struct model *model, const char *text);
 /*
  * At most @size bytes of @text (terminated before, or NULL: none), made safe to show and cut after @columns characters,
  * as utf8_show() does. The model owns it; "" when memory ran out.

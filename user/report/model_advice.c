@@ -66,8 +66,7 @@ static void add_advice(struct model_table *table, const struct report_input *inp
 			FORMAT_DURATION(advice->saves_low_ns),
 			FORMAT_DURATION(advice->saves_high_ns));
 	}
-	MODEL_ROW(table,
-		model_text(model_format(model, "%zu. %s", table->rows + 1, advice->title)),
+	MODEL_ROW(table, model_text(model_format(model, "%zu. %s", table->rows + 1, advice->title)),
 		model_text(advice_name(advice->kind)),
 		model_known(process ? process->pid : UNKNOWN), model_text(advice->title),
 		model_text(advice->line), model_number(advice->saves_ns),

@@ -25,12 +25,6 @@ static const struct model_layout fact_layout = {
 	.sort = "total_ns",
 };
 
-/* "Cleanup" of "cleanup". */
-static const char *capital(struct model *model, const char *name)
-{
-	return model_format(model, "%c%s", toupper((unsigned char)*name), *name ? name + 1 : "");
-}
-
 void model_facts(struct model *model, const struct summary_facts *facts, uint64_t total_ns,
 	const char *caption)
 {
@@ -43,7 +37,7 @@ void model_facts(struct model *model, const struct summary_facts *facts, uint64_
 
 		if (meaning->facts[i].part && sum->count)
 			MODEL_ROW(table, model_text(meaning->facts[i].name),
-				model_text(capital(model, meaning->facts[i].name)),
+				model_text(model_capital(model, meaning->facts[i].name)),
 				model_number(sum->count), model_number(sum->total_ns),
 				model_share(sum->total_ns, total_ns), model_number(sum->max_ns));
 	}

@@ -11,6 +11,12 @@
 /* All tables of the summary. 0 or -ENOMEM. Sorts what is in @summary. */
 int model_build(struct model *model, const struct report_input *input, struct summary *summary);
 
+/*
+ * Every reason why the figures may be too low, with what would have helped. @unread: why not all pauses could be
+ * read, or NULL.
+ */
+void model_missing(struct model *model, const struct recording *recording,
+	const struct summary *summary, const char *unread);
 /* What would have helped. */
 void model_advice(struct model *model, const struct report_input *input);
 /* Every process, with the sums of its runtime. */

@@ -17,67 +17,7 @@
 #include "utf8.h"
 #include "verdict.h"
 
-#define DROPS_SHOWN 16
 #define BAR_COLUMNS 40
-
-static void show_field(FILE *out, const char *field, size_t size)
-{
-	char shown[512];
-
-	utf8_show(shown, sizeof(shown), field, strnlen(field, size), 120);
-	fputs(shown, out);
-}
-
-/* Every reason why the figures below may be too low, with what would have helped. */
-static void put_incomplete(FILE *out, const struct recording *recording,
-	const struct summary *summary)
-{
-	size_t more = 0;
-
-	if (recording->cut_off)
-		fprintf(out,
-			"INCOMPLETE: the recording was cut off, after %s at the earliest: gctrace "
-			"was killed, or could not write on.\n",
-			FORMAT_DURATION(verdict_span_ns(recording, summary)));
-	if (*recording->damage) {
-		fputs("INCOMPLETE: the file is damaged (", out);
-		show_field(out, recording->damage, sizeof(recording->damage));
-		fputs("): only what could be read is counted. Take another copy of it.\n", out);
-	}
-	for (size_t i = 0; i < recording->drops.count && i < DROPS_SHOWN; i++) {
-		const struct drop *drop = &recording->drops.items[i];
-
-		if (drop_is_end(drop))
-			fputs("INCOMPLETE: the recording ends early (", out);
-		else
-			fprintf(out, "INCOMPLETE: %llu event%s lost (",
-				(unsigned long long)drop->count, drop->count == 1 ? "" : "s");
-		show_field(out, drop->cause, sizeof(drop->cause));
-		fputs(*drop->remedy ? "): " : ").", out);
-		show_field(out, drop->remedy, sizeof(drop->remedy));
-		fputs(*drop->remedy ? ".\n" : "\n", out);
-	}
-	if (recording->drops.count > DROPS_SHOWN)
-		fprintf(out, "INCOMPLETE: events were lost for %zu cause%s more.\n",
-			recording->drops.count - DROPS_SHOWN,
-			recording->drops.count - DROPS_SHOWN == 1 ? "" : "s");
-	for (size_t i = 0; i < recording->runtimes.count; i++) {
-		const struct runtime *runtime = &recording->runtimes.items[i];
-
-		if (!runtime->missed || more++ >= DROPS_SHOWN)
-			continue;
-		fprintf(out,
-			"INCOMPLETE: %llu collection%s of %s %s in the runtime's own books but "
-			"seen by "
-			"no probe: \"gctrace doctor -p %d\" shows what is probed.\n",
-			(unsigned long long)runtime->missed, runtime->missed == 1 ? "" : "s",
-			VERDICT_NAME(recording_process(recording, runtime->process)),
-			runtime->missed == 1 ? "is" : "are",
-			recording_process(recording, runtime->process)
-				? (int)recording_process(recording, runtime->process)->pid
-				: 0);
-	}
-}
 
 static void put_histogram(FILE *out, const struct summary *summary)
 {
@@ -122,6 +62,14 @@ static void put_costs(FILE *out, const struct report_input *input)
 	put_tables(out, input->stacks, &model);
 }
 
+static void put_missing(FILE *out, const struct recording *recording, const struct summary *summary)
+{
+	_cleanup_(model_release) struct model model = {0};
+
+	model_missing(&model, recording, summary, NULL);
+	text_table_body(out, NULL, model.tables.items[0]);
+}
+
 static void put_advice(FILE *out, const struct report_input *input)
 {
 	_cleanup_(model_release) struct model model = {0};
@@ -162,7 +110,7 @@ void text_summary(FILE *out, const struct report_input *input, const struct summ
 	utf8_print(out, verdict_paragraph(input, summary, paragraph, sizeof(paragraph)));
 	fputc('\n', out);
 	terminal_style(out, TERMINAL_ALARM);
-	put_incomplete(out, recording, summary);
+	put_missing(out, recording, summary);
 	terminal_style(out, TERMINAL_PLAIN);
 	if (input->left_out)
 		fprintf(out,
