@@ -120,6 +120,25 @@ static __always_inline void count_drop(__u32 cause)
 		__sync_fetch_and_add(&s->drops[cause], 1);
 }
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GC_MAX_TARGETS);
+	__type(key, struct gc_vain);
+	__type(value, __u64); /* how many */
+} calls_in_vain __weak SEC(".maps");
+
+/* Few programs make one: what finds no room in the map is not counted. */
+static __always_inline void count_in_vain(const struct gc_vain *key)
+{
+	const __u64 one = 1;
+	__u64 *count = bpf_map_lookup_elem(&calls_in_vain, key);
+
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	else
+		bpf_map_update_elem(&calls_in_vain, key, &one, BPF_NOEXIST);
+}
+
 /* For tests: whether this lookup of a thread's state is to fail, as under contention before 6.2. */
 static __always_inline bool state_is_refused(void)
 {

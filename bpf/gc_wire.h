@@ -136,9 +136,14 @@ struct gc_open {
 
 /* A process that is traced. */
 struct gc_target {
-	__u32 space;	   /* names its code addresses: inherited at fork, new after exec */
-	__u32 watched;	   /* index + 1 of the image whose memory is watched; 0: none */
-	__u64 interpreter; /* the first one that was seen to collect */
+	__u32 space;   /* names its code addresses: inherited at fork, new after exec */
+	__u32 watched; /* index + 1 of the image whose memory is watched; 0: none */
+	__u64 owner;   /* of the first books that were seen to be kept, as in struct probe_books */
+};
+
+/* Key of the map calls_in_vain: calls of a collector that should have moved a counter of its books, and did not. */
+struct gc_vain {
+	__u32 pid, image;
 };
 
 #define GC_NO_FIELD 0xffff /* in what programs are told of offsets: there is none */
@@ -154,7 +159,6 @@ struct gc_target {
 struct gc_shared {
 	__u64 drops[GC_DROP_COUNT];
 	struct gc_open open[GC_OPEN_SLOTS];
-	__u64 unmoved[GC_MAX_IMAGES]; /* calls of the collector that should have moved a counter */
 };
 
 _Static_assert(sizeof(struct gc_header) == 24, "wire ABI");
@@ -164,4 +168,4 @@ _Static_assert(sizeof(struct gc_mark) == 64, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
 _Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");
 _Static_assert(sizeof(struct gc_signals) <= 4096, "one page");
-_Static_assert(sizeof(struct gc_shared) == 32 + 24 * GC_OPEN_SLOTS + 8 * GC_MAX_IMAGES, "wire ABI");
+_Static_assert(sizeof(struct gc_shared) == 32 + 24 * GC_OPEN_SLOTS, "wire ABI");

@@ -124,19 +124,25 @@ static __always_inline void send_pause(struct thread_state *state)
 	send_record(record, size, &state->sent);
 }
 
-/* A call of the collector that should have moved a counter, wherever that is. */
-static __always_inline void note_unmoved(const struct thread_state *state)
+/*
+ * A call of the collector that should have moved a counter, wherever that is. A global function: its key is on no
+ * stack but its own.
+ */
+__noinline int note_unmoved(struct thread_state *state)
 {
 	const struct gc_layout *layout;
-	struct gc_shared *s = shared();
-	__u32 image = state->image;
+	struct gc_vain key = {};
 
-	layout = bpf_map_lookup_elem(&layouts, &image);
+	if (!state)
+		return 0;
+	key.image = state->image;
+	layout = bpf_map_lookup_elem(&layouts, &key.image);
 	/* A watchpoint is also hit by a call that chooses a generation and finds none due. */
 	if (!layout || layout->idle_source == GC_IDLE_FLAGS)
-		return;
-	if (s && image < GC_MAX_IMAGES)
-		__sync_fetch_and_add(&s->unmoved[image], 1);
+		return 0;
+	key.pid = state->record.header.pid;
+	count_in_vain(&key);
+	return 0;
 }
 
 /*

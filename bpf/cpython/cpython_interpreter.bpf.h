@@ -48,12 +48,12 @@ static __always_inline void note_interpreter(__u64 *several, const struct gc_lay
 
 	if (!target)
 		return;
-	if (target->interpreter == interpreter)
+	if (target->owner == interpreter)
 		return;
-	if (target->interpreter || read_u64(interpreter + layout->interp_number))
+	if (target->owner || read_u64(interpreter + layout->interp_number))
 		*several = 1;
-	if (!target->interpreter)
-		target->interpreter = interpreter;
+	if (!target->owner)
+		target->owner = interpreter;
 }
 
 /*

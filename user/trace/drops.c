@@ -1,21 +1,13 @@
 /* What each part of the session counted as lost → the recording's drops, with remedies. */
 #include "trace_priv.h"
 
-#define CALLS_WITHOUT_EFFECT 3 /* that much an interpreter does as it exits */
-
 /* Images whose pauses cannot be told by what is known of them. */
-static uint64_t count_misfits(const struct trace *trace)
+static uint64_t count_misfits(const struct images *images)
 {
 	uint64_t count = 0;
 
-	for (uint32_t i = 0; i < trace->images.count; i++) {
-		uint64_t unmoved = __atomic_load_n(&trace->shared->unmoved[i], __ATOMIC_RELAXED);
-
-		/* Until all is drained, a pause may be on its way. */
-		count += trace->images.items[i].misfit ||
-			 (trace->ending && unmoved >= CALLS_WITHOUT_EFFECT &&
-				 !trace->images.items[i].pauses);
-	}
+	for (uint32_t i = 0; i < images->count; i++)
+		count += images->items[i].misfit;
 	return count;
 }
 
@@ -38,7 +30,7 @@ void trace_count_drops(struct trace *trace)
 			kernel[i].remedy);
 	feed_drop(&trace->feed, "unprobed-runtime", trace->looks.unprobed,
 		"a process got a runtime that could not be probed: gctrace doctor -p PID");
-	feed_drop(&trace->feed, "layout-unknown", count_misfits(trace),
+	feed_drop(&trace->feed, "layout-unknown", count_misfits(&trace->images),
 		"a runtime keeps its state elsewhere than its version does: gctrace doctor -p PID");
 	feed_drop(&trace->feed, "unprobed-linker", trace->linkers.unprobed,
 		"a runtime that a process loads later is not seen: gctrace doctor says why");

@@ -23,6 +23,7 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 	trace_forget_looks(trace, pid);
 	images_disown(&trace->images, pid);
 	captures_over(&trace->captures, pid, time_ns);
+	in_vain_settle(&trace->in_vain, pid);
 	processes_bury(&trace->processes, pid);
 }
 
@@ -74,6 +75,7 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64
 		return;
 	ledger_begun_over(&trace->ledger, id);
 	captures_over(&trace->captures, pid, time_ns);
+	in_vain_settle(&trace->in_vain, pid);
 	process = processes_by_id(&trace->processes, id);
 	processes_rename(&trace->processes, process, comm);
 	ledger_early_settle(&trace->ledger, id, time_ns);

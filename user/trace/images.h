@@ -11,7 +11,6 @@ struct image {
 	struct probe_plan plan;
 	pid_t pid;		   /* of a per-process plan */
 	VEC(struct uprobe) probes; /* and watchpoints, as links */
-	uint64_t pauses;	   /* recorded */
 	/*
 	 * Whether its layout was held against a process, which one to ask, and that it did not fit.
 	 */

@@ -45,8 +45,8 @@ static void check(struct image *image)
 	if (r == -EPROTO && !still_mapped(image))
 		r = -EAGAIN; /* until it is opened again */
 	image->checked = r != -EAGAIN;
-	image->misfit = r == -EPROTO;
-	if (image->misfit)
+	image->misfit |= r == -EPROTO;
+	if (r == -EPROTO)
 		log_warning(
 			"%s says that it is %s %s, but in process %d its state is not where that "
 			"version keeps it",

@@ -72,6 +72,7 @@ static void connect_parts(struct trace *trace)
 	trace->images.programs = &trace->programs;
 	trace->images.captures = &trace->captures;
 	trace->images.only_tier = trace->options.only_tier;
+	trace->in_vain.images = &trace->images;
 	trace->linkers.programs = &trace->programs;
 	trace->processes.feed = feed;
 	trace->processes.targets = &trace->targets;
@@ -104,6 +105,7 @@ static int start(struct trace *trace, struct err *err)
 		return r;
 	trace->ledger.shared = trace->shared;
 	trace->targets.map = trace->programs.bpf->maps.targets;
+	trace->in_vain.map = trace->programs.bpf->maps.calls_in_vain;
 	trace->steps.called = trace->wake.called;
 	return 0;
 }
@@ -144,6 +146,7 @@ void trace_free(struct trace *trace)
 	if (!trace)
 		return;
 	images_close(&trace->images);
+	in_vain_release(&trace->in_vain);
 	linkers_close(&trace->linkers);
 	steps_close(&trace->steps);
 	wake_close(&trace->wake);

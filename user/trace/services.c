@@ -72,7 +72,10 @@ struct books *trace_books(struct trace *trace)
 void trace_saw_pause(struct trace *trace, uint32_t process, uint32_t image, uint64_t owner,
 	uint64_t start_ns)
 {
-	trace->images.items[image].pauses++;
+	const struct process *seen = processes_by_id(&trace->processes, process);
+
+	if (seen)
+		in_vain_pause(&trace->in_vain, seen->pid, image);
 	runtimes_meet(&trace->runtimes, process, image);
 	ledger_begun_next(&trace->ledger, process, owner, start_ns);
 }

@@ -222,6 +222,7 @@ int trace_finish(struct trace *trace)
 	r = drain_until(trace, now_ns());
 	if (!r)
 		r = finish_open(trace);
+	in_vain_settle(&trace->in_vain, 0);
 	ledger_early_settle(&trace->ledger, 0, now_ns());
 	ledger_close(&trace->ledger);
 	steps_finish(&trace->steps);

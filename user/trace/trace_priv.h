@@ -6,6 +6,7 @@
 
 #include "captures.h"
 #include "images.h"
+#include "in_vain.h"
 #include "ledger.h"
 #include "linkers.h"
 #include "processes.h"
@@ -48,6 +49,7 @@ struct trace {
 	struct captures captures;
 	struct targets targets;
 	struct images images;
+	struct in_vain in_vain;
 	struct linkers linkers;
 	struct processes processes;
 	struct runtimes runtimes;
