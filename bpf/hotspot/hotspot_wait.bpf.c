@@ -5,7 +5,8 @@
  */
 #include "java_stack.bpf.h"
 
-#define KINDS (GC_STALL_LOCKER + 1)
+#define KINDS	(GC_STALL_LOCKER + 1)
+#define SPUN_NS 1000000 /* a call of the locker this long has waited, asleep or not */
 
 /* A call that has not returned. */
 struct wait {
@@ -121,20 +122,26 @@ __noinline int send_stall(struct wait_state *state, __u32 kind, __u64 start_ns, 
 
 /*
  * All but System.gc() are functions that are also called when there is nothing to wait for, some
- * for each allocation: a stall is a call in which the thread has slept.
+ * for each allocation: a stall is a call in which the thread has slept. From 25 on the locker spins
+ * and yields its processor before it sleeps (SpinYield), on a busy machine to the end.
  */
+static __always_inline bool has_waited(__u32 kind, const struct wait *wait, __u64 now)
+{
+	if (kind == GC_STALL_LOCKER && now - wait->start_ns >= SPUN_NS)
+		return true;
+	return kind == GC_STALL_EXPLICIT || bpf_get_current_task_btf()->nvcsw != wait->sleeps;
+}
+
 static __always_inline void wait_ends(__u32 kind, __u64 now)
 {
 	struct wait_state *state = wait_state(0);
 	struct wait *wait;
-	__u64 start_ns;
 
 	if (!state || kind >= KINDS || !state->depth[kind] || --state->depth[kind])
 		return;
 	wait = &state->waits[kind];
-	start_ns = wait->start_ns;
-	if (kind == GC_STALL_EXPLICIT || bpf_get_current_task_btf()->nvcsw != wait->sleeps)
-		send_stall(state, kind, start_ns, now);
+	if (has_waited(kind, wait, now))
+		send_stall(state, kind, wait->start_ns, now);
 }
 
 SEC("uprobe")

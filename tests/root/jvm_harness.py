@@ -1,6 +1,7 @@
 """Starts JVMs of any row of scripts/runtimes, with or without a root of their own, and tells what
 they said. In: the rows of kind hotspot, the programs in jvm/. Out: Python objects for the tests."""
 
+import contextlib
 import functools
 import json
 import os
@@ -270,10 +271,13 @@ def tid_of(pid, name):
 
 
 def prefer(pid, first, last):
-    """From now on no thread waits for a processor but for these: @last for all, all for @first."""
+    """From now on no thread waits for a processor but for these: @last for all, all for @first. For
+    threads that soon sleep or are done: no other process gets a processor that they want, but for the
+    5 % that the kernel sets aside (sched_rt_runtime_us)."""
     priorities = {tid_of(pid, first): 3, tid_of(pid, last): 1}
     for tid in threads_of(pid):
-        os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(priorities.get(tid, 2)))
+        with contextlib.suppress(ProcessLookupError):  # HotSpot ends compilers that have no work
+            os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(priorities.get(tid, 2)))
 
 
 def hold_loop(jvm, pid):
