@@ -234,7 +234,7 @@ def callers(runs, out):
 
 
 def promises(runs, out):
-    """What the advice on the window promised at 500 ms, and what came at 5000 ms."""
+    """What the advice on the window predicted at 500 ms, and what was measured at 5000 ms."""
     rows = []
     for model in MODELS:
         for workspaces in WORKSPACES:
@@ -242,9 +242,9 @@ def promises(runs, out):
             after = runs.train(model, workspaces, "manager that calls, 5000 ms")
             told = [a for a in before.records.of("advice") if a["advice"] == "gc-window"]
             whole, time_ns = before.track["overlap_ns"], before.track["time_ns"]
-            promised = "no such advice"
+            predicted = "no such advice"
             if told:
-                promised = "%s (%.1f – %.1f)" % (
+                predicted = "%s (%.1f – %.1f)" % (
                     percent(whole - told[0]["saves_ns"], time_ns),
                     100 * (whole - told[0]["saves_high_ns"]) / time_ns,
                     100 * (whole - told[0]["saves_low_ns"]) / time_ns)
@@ -252,10 +252,10 @@ def promises(runs, out):
                 "%s, workspaces %s" % (model.upper(), workspaces),
                 percent(whole, time_ns),
                 "`%s`" % told[0]["line"].split(".")[-1].rstrip(";") if told else "-",
-                promised,
+                predicted,
                 percent(after.track["overlap_ns"], after.track["time_ns"]),
             ])
-    table(out, ["", "In safepoints at 500 ms", "Advice", "Promised (range)", "Came at 5000 ms"], rows)
+    table(out, ["", "In safepoints at 500 ms", "Advice", "Predicted (range)", "Measured at 5000 ms"], rows)
 
 
 def boundaries(runs, out):

@@ -213,8 +213,8 @@ def advice(runs, out):
             ])
         out.write("\nEquinox, %s\n" % e.name)
         table(out, COST_HEAD, rows)
-        table(out, ["Advice", "Promised to save (95 %)", "Saved", "Measured ÷ promised",
-                    "Objects let grow"], promises)
+        table(out, ["Advice", "Predicted saving (95 %)", "Saved", "Measured ÷ predicted",
+                    "Garbage objects kept"], promises)
 
 
 def workers(runs, out):
