@@ -71,7 +71,7 @@ def test_refused(bench, local, patched, monkeypatch):
         assert done.returncode == 3
         said = done.stderr.decode()
         assert "no safe place for a probe where" in said
-        assert "jumps to where only a run of it tells" in said
+        assert "jumps to an address known only at run time" in said
     assert target.quit() == 0
 
 

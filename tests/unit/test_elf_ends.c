@@ -107,13 +107,13 @@ static void test_refusals(void **state)
 	check_refused("fixture_avoided_once", -ENOTSUP, "ends where no probe is cheap");
 	check_refused("fixture_calls_first", -ENOTSUP, "ends where no probe is cheap");
 	check_refused("fixture_half_word", -ENOTSUP, "ends where no probe is cheap");
-	check_refused("fixture_middle", -ENOTSUP, "goes on where no instruction begins");
-	check_refused("fixture_cold", -ENOTSUP, "goes on where no instruction begins");
-	check_refused("fixture_table", -ENOTSUP, "jumps to where only a run of it tells");
+	check_refused("fixture_middle", -ENOTSUP, "continues where no instruction begins");
+	check_refused("fixture_cold", -ENOTSUP, "continues where no instruction begins");
+	check_refused("fixture_table", -ENOTSUP, "jumps to an address known only at run time");
 	check_refused("fixture_leaves", -ENOTSUP, "is another function's");
-	check_refused("fixture_cut", -ENOTSUP, "is no instruction");
+	check_refused("fixture_cut", -ENOTSUP, "is not an instruction");
 	check_refused("fixture_idle", -ENOTSUP, "0 places");
-	check_refused("fixture_runs_on", -ENOTSUP, "goes on where no instruction begins");
+	check_refused("fixture_runs_on", -ENOTSUP, "continues where no instruction begins");
 	check_refused("plain_end", -ENOENT, "no function begins");
 }
 

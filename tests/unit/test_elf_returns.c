@@ -111,8 +111,8 @@ static void test_refusals(void **state)
 	check_refused("fixture_beside", 4, "jumps to it");
 	check_refused("fixture_pointed", 4, "point to it");
 	check_refused("fixture_taken", 4, "does not call it, but refers to it");
-	check_refused("fixture_last", 4, "does not go on");
-	check_refused("fixture_garbled", 4, "is no instruction");
+	check_refused("fixture_last", 4, "does not continue");
+	check_refused("fixture_garbled", 4, "is not an instruction");
 	check_refused("fixture_alone", 4, "nothing in the file calls it");
 	check_refused("fixture_plain", 1, "more than 1 times");
 }

@@ -14,7 +14,7 @@
 
 #define GROUPS_MAX 65536 /* NGROUPS_MAX of Linux */
 
-/* The root that caller_act() left, to come back to. */
+/* What caller_act() replaced, for caller_rest() to restore. */
 static struct {
 	gid_t *groups;
 	int count;

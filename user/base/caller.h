@@ -14,18 +14,22 @@ struct caller {
 	gid_t gid;
 };
 
-/* Whether root acts for somebody else, by SUDO_UID and SUDO_GID; *ret is who. */
+/* Whether root acts for somebody else, by SUDO_UID and SUDO_GID; *ret says for whom. */
 bool caller_get(struct caller *ret);
 
 /*
- * From here to caller_rest() this thread opens, makes, renames and removes files with the rights of who called
- * sudo, root's groups left out; without sudo, with its own. Nests. 0 or -errno with a sentence, nothing changed then.
+ * From here to caller_rest() this thread opens, makes, renames and removes files with the rights of
+ * the user who called sudo, without root's groups; without sudo, with its own. Nests. 0, or -errno
+ * with a sentence and nothing changed.
  */
 int caller_act(struct err *err);
 void caller_rest(void);
 
-/* The process becomes who called sudo for good, environment included. 0 or -errno. */
+/* The process becomes the user who called sudo for good, environment included. 0 or -errno. */
 int caller_become(void);
 
-/* " for uid 1000, who called sudo", or "": for the sentence of a file that could not be made. */
+/*
+ * " for uid 1000, who called sudo", or "": for an error sentence about a file that could not be
+ * made.
+ */
 const char *caller_note(char *text, size_t size);

@@ -65,7 +65,7 @@ int clock_offset_of(pid_t pid, int64_t *ret, struct err *err)
 	len = fread(text, 1, sizeof(text) - 1, stream);
 	text[len] = '\0';
 	if (clock_parse_offsets(text, ret))
-		return err_set(err, ENOTSUP, "%s is of an unknown form", path);
+		return err_set(err, ENOTSUP, "%s has an unknown format", path);
 	return 0;
 }
 

@@ -13,8 +13,8 @@
 uint64_t now_ns(void);
 
 /*
- * What to subtract from the CLOCK_MONOTONIC of @pid to get the kernel's, in ns. 0; or -ENOTSUP with a
- * sentence: it has left the time namespace that /proc describes.
+ * What to subtract from the CLOCK_MONOTONIC of @pid to get the kernel's, in ns. 0; or -ENOTSUP with
+ * a sentence: it has left the time namespace that /proc describes.
  */
 int clock_offset_of(pid_t pid, int64_t *ret, struct err *err);
 

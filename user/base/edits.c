@@ -4,7 +4,7 @@
 
 #include "edits.h"
 
-#define MAX_BYTES 160 /* as many as the name of a step signal has */
+#define MAX_BYTES 160 /* as long as the name of a step signal */
 
 unsigned int edit_distance(const char *a, const char *b, unsigned int most)
 {

@@ -1,4 +1,4 @@
-/* The log: one line a message on stderr, "gctrace: " before it. */
+/* The log: one line per message on stderr, with "gctrace: " before it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ void log_write(enum log_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	/* It holds names of processes, files and threads, which anybody may choose. */
+	/* It contains names of processes, files and threads, which anybody may choose. */
 	utf8_show(shown, sizeof(shown), line, strlen(line), sizeof(line));
 	fprintf(stderr, "gctrace: %s%s\n", prefix[level], shown);
 }

@@ -54,7 +54,10 @@ struct proc_pids {
 };
 int proc_descendants(pid_t pid, struct proc_pids *ret);
 
-/* The process that thread @pid belongs to (its own id for a main thread); 0: there is no such thread. */
+/*
+ * The process that thread @pid belongs to (its own id for a main thread); 0: there is no such
+ * thread.
+ */
 pid_t proc_of_thread(pid_t pid);
 
 /* Whether the process has ended, reaped or not: all of its threads. */

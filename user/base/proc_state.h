@@ -1,4 +1,4 @@
-/* Whether a process id stands for a program that runs. */
+/* Whether a process id stands for a running program. */
 #pragma once
 
 #include <sys/types.h>

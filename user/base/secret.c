@@ -7,7 +7,7 @@
 
 #include "secret.h"
 
-#define NAME_MOST 64 /* of a name, only the end decides */
+#define NAME_MOST 64 /* only the end of a name decides */
 
 /* What a name, or a part of it before "-", "_", "." or a capital, ends in. */
 static const char *const words[] = {
@@ -26,7 +26,7 @@ static const char *const words[] = {
 	"bearer",
 };
 
-/* Where the text is copied to; it never grows beyond twice its length and a little. */
+/* Where the text is copied to; it never grows much beyond twice its length. */
 struct masked {
 	const char *at, *end;
 	char *to;
@@ -42,7 +42,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* What ends a value that stands within an argument, as in sh -c 'TOKEN=x command'. */
+/* What ends a value within an argument, as in sh -c 'TOKEN=x command'. */
 static bool ends_value(char c)
 {
 	return is_blank(c) || strchr(";&|,)}'\"`", c); /* NUL too */

@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 /*
- * A copy of @cmdline (arguments separated by NUL, @len bytes) in which "***" stands for what a name such as
- * --token, DB_PASSWORD= or Authorization: calls a secret, and for the password of a URL. The caller frees; NULL:
- * no memory.
+ * A copy of @cmdline (arguments separated by NUL, @len bytes) in which "***" replaces what a name
+ * such as --token, DB_PASSWORD= or Authorization: marks as a secret, and the password in a URL. The
+ * caller frees; NULL: no memory.
  */
 char *secret_mask(const char *cmdline, size_t len, size_t *ret_len);

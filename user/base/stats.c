@@ -10,8 +10,9 @@
 #define DIGITS	   (1u << DIGIT_BITS)
 
 /*
- * Selection by digits from the top: a pass counts, among the values that share the digits found so far, how
- * often each next digit occurs. Linear for any values, and without a copy of them.
+ * Selection by digits, most significant first: each pass counts, among the values that share the
+ * digits found so far, how often each next digit occurs. Linear for any values, and needs no copy
+ * of them.
  */
 uint64_t stats_nth(const uint64_t *values, size_t count, size_t rank)
 {

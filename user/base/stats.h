@@ -1,17 +1,17 @@
-/* Order statistics, reproducible random numbers, and sums that stick at the top. */
+/* Order statistics, reproducible random numbers, and saturating sums. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* A hostile file may hold any times: sums stick at the top rather than wrap. */
+/* A hostile file may hold any times: sums saturate rather than wrap. */
 static inline void stats_add(uint64_t *sum, uint64_t value)
 {
 	if (__builtin_add_overflow(*sum, value, sum))
 		*sum = UINT64_MAX;
 }
 
-/* What fits; 0 for what is not a number. */
+/* As a uint64_t, saturating; 0 for what is not a number. */
 static inline uint64_t stats_whole(double value)
 {
 	if (!(value > 0))
@@ -29,13 +29,13 @@ static inline uint64_t stats_distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* The value that has @rank (from 0) once @values are sorted; they are not moved. @rank < @count. */
+/* The value at @rank (from 0) if @values were sorted; they are not moved. @rank < @count. */
 uint64_t stats_nth(const uint64_t *values, size_t count, size_t rank);
 /* By nearest rank, 0 <= q <= 1; 0 when there are none. */
 uint64_t stats_quantile(const uint64_t *values, size_t count, double q);
 /* The middle one, or the mean of the two in the middle; 0 when there are none. */
 uint64_t stats_median(const uint64_t *values, size_t count);
-/* Sorts. */
+/* Sorts @values. */
 double stats_median_real(double *values, size_t count);
 void stats_sort_real(double *values, size_t count);
 
@@ -46,7 +46,7 @@ struct stats_random {
 
 uint64_t stats_draw(struct stats_random *random, uint64_t below); /* 0 … below − 1; below > 0 */
 
-/* The values of a window that only moves onwards, kept in order. */
+/* The values of a window that only moves forwards, kept sorted. */
 #define STATS_WINDOW 51
 
 struct stats_window {
@@ -55,8 +55,8 @@ struct stats_window {
 };
 
 /*
- * Moves to [from, to) of @values: at most STATS_WINDOW, neither end backwards unless it is emptied
- * between.
+ * Moves to [from, to) of @values: at most STATS_WINDOW of them, and neither end goes backwards
+ * unless the window is emptied in between.
  */
 void stats_window_move(struct stats_window *window, const uint64_t *values, size_t from, size_t to);
 uint64_t stats_window_median(const struct stats_window *window);

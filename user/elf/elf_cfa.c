@@ -42,7 +42,7 @@ static bool skip_ulebs(const uint8_t **at, const uint8_t *end, int count)
 	return true;
 }
 
-/* An operand's length, then so many bytes. */
+/* A block: its length, then that many bytes. */
 static bool skip_block(const uint8_t **at, const uint8_t *end)
 {
 	uint64_t len;
@@ -67,7 +67,10 @@ static bool remember(struct cfa *cfa, uint8_t op)
 	return true;
 }
 
-/* Those that neither move on nor change the rule of the frame. False: not understood. */
+/*
+ * Instructions that neither advance the address nor change the rule of the frame. False: not
+ * understood.
+ */
 static bool skip_other(const uint8_t **at, const uint8_t *end, uint8_t op)
 {
 	switch (op) {
@@ -126,7 +129,7 @@ static bool step(struct cfa *cfa, const uint8_t **at, const uint8_t *end)
 	return skip_other(at, end, op);
 }
 
-/* Up to the first instruction that is for code beyond the wanted address. */
+/* Runs up to the first instruction for code beyond the wanted address. */
 static bool run(struct cfa *cfa, const uint8_t *at, const uint8_t *end)
 {
 	while (at < end) {

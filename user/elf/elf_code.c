@@ -126,7 +126,7 @@ int elf_code_calls(const struct elf_file *file, uint64_t start, uint64_t end, st
 	return (int)count;
 }
 
-/* False when a probe must not sit any later than the current instruction. */
+/* False when a probe must not be any later than the current instruction. */
 static bool may_pass(const struct decode *decode)
 {
 	uint64_t target;
@@ -137,7 +137,9 @@ static bool may_pass(const struct decode *decode)
 	       !cs_insn_group(decode->handle, decode->insn, CS_GRP_INT) && !decode_writes(decode);
 }
 
-/* True if the function holding @vaddr holds @site too and jumps nowhere in (vaddr, site]. */
+/*
+ * True if the function that contains @vaddr contains @site too and has no jump into (vaddr, site].
+ */
 static bool is_straight(const struct elf_file *file, uint64_t vaddr, uint64_t site)
 {
 	_cleanup_(decode_targets_release) struct decode_targets targets = {};

@@ -12,8 +12,9 @@ int elf_code_bounds(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_s
 	uint64_t *ret_end);
 
 /*
- * The bytes from %rsp, before the instruction at @vaddr, up to where the function's return address
- * ends: its canonical frame address. 0; -ENOENT when .eh_frame does not say so in terms of %rsp.
+ * The distance in bytes from %rsp, before the instruction at @vaddr, to the end of the function's
+ * return address, which is its canonical frame address. 0; -ENOENT when .eh_frame does not give it
+ * in terms of %rsp.
  */
 int elf_code_frame(const struct elf_file *file, uint64_t vaddr, uint64_t *ret);
 
@@ -23,7 +24,7 @@ int elf_code_frame(const struct elf_file *file, uint64_t vaddr, uint64_t *ret);
 size_t elf_code_callers(const struct elf_file *file, uint64_t vaddr, uint64_t *ret, size_t max);
 
 /*
- * Whether the file's data hold {"@name", @vaddr}, or will once relocated, as a table of methods
+ * Whether the file's data contains {"@name", @vaddr}, or will once relocated, as a table of methods
  * does.
  */
 bool elf_code_is_method(const struct elf_file *file, uint64_t vaddr, const char *name);
@@ -48,7 +49,7 @@ struct elf_call {
 /*
  * Lists at most @max direct calls in [start, end), in address order; returns how many or
  * -errno (-EFAULT: the range is not in the file; -E2BIG: more than a mebibyte; decoding stops at a
- * byte that is no instruction).
+ * byte that is not an instruction).
  */
 int elf_code_calls(const struct elf_file *file, uint64_t start, uint64_t end, struct elf_call *ret,
 	size_t max);
@@ -61,9 +62,9 @@ enum elf_step {
 
 /*
  * The best place for an entry probe of the function at @vaddr: the first instruction, or a later
- * one of the same straight line that the kernel emulates, as long as nothing skipped moves %rsp or
- * writes an argument register (rdi, rsi, rdx, rcx, r8, r9), and nothing jumps to it. Usually vaddr,
- * or vaddr+4 after endbr64. 0 or -EFAULT.
+ * one of the same straight line that the kernel emulates, as long as no skipped instruction moves
+ * %rsp or writes an argument register (rdi, rsi, rdx, rcx, r8, r9), and nothing jumps to it.
+ * Usually vaddr, or vaddr+4 after endbr64. 0 or -EFAULT.
  */
 int elf_code_probe_site(const struct elf_file *file, uint64_t vaddr, uint64_t *ret,
 	enum elf_step *ret_step);

@@ -1,4 +1,4 @@
-/* The graph of a function → the first places on all its ways out where its work is done. */
+/* The graph of a function → on every path out of it, the first place where its work is done. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,15 +7,15 @@
 #include "elf_ends.h"
 #include "elf_flow.h"
 
-/* What is known of an instruction, a byte of bits each. */
+/* What is known of an instruction, a bit each. */
 enum {
 	LIVE = 1,     /* reachable from the entry */
-	LOUD = 2,     /* adds, or some way leads from it to what adds */
-	AFTER = 4,    /* some way leads from what adds to it, past no place */
+	LOUD = 2,     /* adds, or some path leads from it to one that adds */
+	AFTER = 4,    /* some path leads to it from one that adds, past no place */
 	PLACE = 8,    /* what is looked for */
-	AVOIDS = 16,  /* some way leads from the entry to it, past no place, … */
-	ESCAPES = 32, /* … and from it out */
-	ENDS = 64,    /* some way leads from it out */
+	AVOIDS = 16,  /* some path leads to it from the entry, past no place, … */
+	ESCAPES = 32, /* … and from it out of the function */
+	ENDS = 64,    /* some path leads from it out of the function */
 };
 
 struct ends {
@@ -29,7 +29,7 @@ static void ends_release(struct ends *ends)
 	free(ends->marks);
 }
 
-/* Marks everything reachable from the marked ones, not beyond one that has a @stop mark. */
+/* Marks everything reachable from the marked ones, not going beyond one with a @stop mark. */
 static void spread_forward(struct ends *ends, uint8_t mark, uint8_t stop)
 {
 	bool more = true;
@@ -49,7 +49,7 @@ static void spread_forward(struct ends *ends, uint8_t mark, uint8_t stop)
 	}
 }
 
-/* Marks everything that reaches the marked ones without passing one that has a @stop mark. */
+/* Marks everything that reaches the marked ones without passing one with a @stop mark. */
 static void spread_backward(struct ends *ends, uint8_t mark, uint8_t stop)
 {
 	bool more = true;
@@ -76,7 +76,7 @@ static void mark_returns(struct ends *ends, uint8_t mark, uint8_t stop)
 			ends->marks[i] |= mark;
 }
 
-/* The first emulated instructions after the last that adds. */
+/* The first emulated instructions after the last one that adds. */
 static void choose(struct ends *ends)
 {
 	const struct elf_insn *insns = ends->flow.insns.items;
@@ -98,7 +98,7 @@ static void choose(struct ends *ends)
 			ends->marks[i] &= (uint8_t)~PLACE;
 }
 
-/* Whether ways that avoid all places do nothing. */
+/* Whether paths that avoid all places do nothing. */
 static int prove(struct ends *ends, struct err *err)
 {
 	const struct elf_insn *insns = ends->flow.insns.items;
@@ -112,7 +112,7 @@ static int prove(struct ends *ends, struct err *err)
 		if ((insns[i].calls || insns[i].adds) && !(ends->marks[i] & PLACE) &&
 			ends->marks[i] & AVOIDS && ends->marks[i] & ESCAPES)
 			return err_set(err, ENOTSUP,
-				"a way through its code at %#" PRIx64
+				"a path through its code at %#" PRIx64
 				" ends where no probe is cheap",
 				insns[i].vaddr);
 	return 0;

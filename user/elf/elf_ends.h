@@ -1,4 +1,4 @@
-/* Where a function ends its work: places for an end probe that touches no stack. */
+/* Where a function's work ends: places for an end probe that leaves the stack alone. */
 #pragma once
 
 #include <stddef.h>
@@ -8,14 +8,14 @@
 #include "err.h"
 
 /*
- * The instructions of the function at @vaddr, emulated by the kernel, that come first on each way
- * once it has added to memory (a counter, say) for the last time: from each of them to every way
- * out it only stores words to memory that is not its stack (see elf_insn.adds), or calls others.
- * Proven of them: a way out that passes none of them calls nothing and adds to nothing at all. A way
- * may pass more than one: the first is the end.
+ * Finds the instructions of the function at @vaddr, emulated by the kernel, that come first on each
+ * path after it has added to memory (such as a counter) for the last time: on every path from there
+ * to a return it only stores words to memory outside its stack (see elf_insn.adds), or calls
+ * others. It is proven that a path out that passes none of them calls nothing and adds to nothing
+ * at all. A path may pass more than one: the first is the end.
  *
- * Returns how many, at most @max, in the order of the code; -ENOENT if no function begins there;
- * -ENOTSUP if its code is not fully understood, or some way out has no such place; -ENOMEM. @err is set.
+ * Returns how many, at most @max, in code order; -ENOENT if no function begins there; -ENOTSUP if
+ * its code is not fully understood, or some path out has no such place; -ENOMEM. @err is set.
  */
 int elf_ends_find(const struct elf_file *file, uint64_t vaddr, uint64_t *ret, size_t max,
 	struct err *err);

@@ -10,7 +10,10 @@
 /* The kernel loads no program with more (64 KiB of program headers, fs/binfmt_elf.c). */
 #define SEGMENTS_MAX (65536 / sizeof(Elf64_Phdr))
 
-/* No section of interest has a longer name; a hostile table must not cost its size per section. */
+/*
+ * No section of interest has a longer name, and a hostile table must not make each section cost its
+ * size.
+ */
 #define SECTION_NAME_MAX 256
 
 #ifndef EM_LOONGARCH
@@ -46,7 +49,7 @@ static int refuse(const char *name, const char *what, struct err *err)
 		name, what);
 }
 
-/* Says what the file is instead, in the order a reader of `file` would ask. */
+/* Says what the file is instead, from the general to the particular. */
 static int check_header(const struct elf_file *file, struct err *err)
 {
 	const Elf64_Ehdr *header = &file->header;
@@ -105,7 +108,7 @@ static int load_segments(struct elf_file *file)
 	return 0;
 }
 
-/* Section headers are not needed to run: whatever is wrong with them means "none". */
+/* Section headers are not needed to run: if anything is wrong with them, there are none. */
 static void load_sections(struct elf_file *file)
 {
 	const Elf64_Ehdr *header = &file->header;
@@ -115,7 +118,7 @@ static void load_sections(struct elf_file *file)
 	if (!header->e_shoff || header->e_shentsize != sizeof(first) ||
 		header->e_shoff > file->size || file->size - header->e_shoff < sizeof(first))
 		return;
-	/* More than fit into the header's 16 bits are counted in the first, unused, section. */
+	/* A count that does not fit into the header's 16 bits is in the first, unused, section. */
 	memcpy(&first, file->bytes + header->e_shoff, sizeof(first));
 	if (!count)
 		count = first.sh_size;

@@ -29,7 +29,7 @@ const char *elf_file_name(const struct elf_file *file);
 /* Bytes of NT_GNU_BUILD_ID, at most @size; 0 when there is none. */
 size_t elf_file_build_id(const struct elf_file *file, uint8_t *ret, size_t size);
 
-/* False: it has no section headers, so its symbols and notes cannot be found; it runs all the same. */
+/* False: it has no section headers, so its symbols and notes cannot be found, though it can run. */
 bool elf_file_has_sections(const struct elf_file *file);
 
 /* Virtual address → offset in the file, through PT_LOAD. 0 or -ENOENT when no segment holds it. */
@@ -76,8 +76,8 @@ bool elf_file_has_symtab(const struct elf_file *file);
 
 /*
  * Opens the separate debug file: by build id under @root/usr/lib/debug/.build-id, else by
- * .gnu_debuglink beside @path and under @root/usr/lib/debug (its CRC is checked). @root is "" or a
- * prefix such as "/proc/123/root", beyond which no link leads. Its symbols' addresses are those of
+ * .gnu_debuglink next to @path and under @root/usr/lib/debug (its CRC is checked). @root is "" or a
+ * prefix such as "/proc/123/root", which links cannot leave. Its symbols' addresses are those of
  * @file. 0 or -ENOENT.
  */
 int elf_file_open_debug(const struct elf_file *file, const char *root, const char *path,

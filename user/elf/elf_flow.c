@@ -1,4 +1,4 @@
-/* Instructions → the graph of a function, or a refusal where a way through it cannot be known. */
+/* Instructions → the graph of a function, or a refusal where its paths cannot be known. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define NOWHERE UINT64_MAX
 
-/* What an instruction leaves to be settled once all are read. */
+/* What is left open about an instruction until all are read. */
 struct pending {
 	uint64_t target; /* of a direct jump, or NOWHERE */
 	bool falls;	 /* the next one may follow */
@@ -62,7 +62,9 @@ static void note_frame(struct reader *reader, const struct decode *decode)
 			reader->no_frame = true;
 }
 
-/* Whether the instruction, whose first operand is memory, leaves that as it is or replaces it. */
+/*
+ * Whether the instruction, whose first operand is memory, leaves that memory alone or replaces it.
+ */
 static bool replaces(const struct decode *decode)
 {
 	switch (decode->insn->id) {
@@ -91,8 +93,8 @@ static void note_write(const struct decode *decode, struct elf_insn *insn, struc
 		const cs_x86_op *operand = &x86->operands[i];
 
 		/*
-		 * Capstone does not report the access of every instruction; the first operand is the one
-		 * written.
+		 * Capstone does not report the access of every instruction; the first operand is
+		 * the one written to.
 		 */
 		if (operand->type != X86_OP_MEM ||
 			!(operand->access & CS_AC_WRITE || (!i && !operand->access)) ||
@@ -127,7 +129,7 @@ static int note_insn(struct reader *reader, const struct decode *decode, struct 
 	pending->target = NOWHERE;
 	if (cs_insn_group(decode->handle, decode->insn, CS_GRP_JUMP) &&
 		!decode_jump_target(decode, &pending->target))
-		return refuse(err, vaddr, "jumps to where only a run of it tells");
+		return refuse(err, vaddr, "jumps to an address known only at run time");
 	note_frame(reader, decode);
 	note_write(decode, insn, pending);
 	return 0;
@@ -145,7 +147,7 @@ static int read_part(struct reader *reader, uint64_t start, uint64_t end, struct
 	while (!r && decode_next(&decode))
 		r = note_insn(reader, &decode, err);
 	if (!r && (decode.vaddr != end || start == end))
-		r = refuse(err, decode.vaddr, "is no instruction");
+		r = refuse(err, decode.vaddr, "is not an instruction");
 	return r;
 }
 
@@ -157,7 +159,7 @@ static bool is_known(const struct reader *reader, uint64_t vaddr)
 	return false;
 }
 
-/* Reads the part that holds @vaddr, to which the instruction at @from jumps. */
+/* Reads the part that contains @vaddr, to which the instruction at @from jumps. */
 static int add_part(struct reader *reader, uint64_t from, uint64_t vaddr, struct err *err)
 {
 	uint64_t start, end;
@@ -170,7 +172,9 @@ static int add_part(struct reader *reader, uint64_t from, uint64_t vaddr, struct
 	return read_part(reader, start, end, err);
 }
 
-/* All parts that are jumped to, theirs included; what jumps nowhere back is another function. */
+/*
+ * Reads all parts that are jumped to, recursively; one that never jumps back is another function.
+ */
 static int read_parts(struct reader *reader, struct err *err)
 {
 	const uint64_t start = reader->parts[0].start, end = reader->parts[0].end;
@@ -201,12 +205,12 @@ static int follow(struct reader *reader, struct elf_insn *insn, uint64_t vaddr, 
 	const uint64_t *index = u64map_get(&reader->flow.at, vaddr);
 
 	if (!index)
-		return refuse(err, insn->vaddr, "goes on where no instruction begins");
+		return refuse(err, insn->vaddr, "continues where no instruction begins");
 	insn->next[insn->next_count++] = (uint32_t)*index;
 	return 0;
 }
 
-/* True if what follows @insn in the file lies beyond its part: a call that does not come back. */
+/* True if the code after @insn is beyond its part: a call that does not return. */
 static bool is_last(const struct reader *reader, const struct elf_insn *insn)
 {
 	for (size_t i = 0; i < reader->part_count; i++)

@@ -117,7 +117,7 @@ static bool read_encoding(const Dwarf_CIE *cie, uint8_t *ret)
 	return true;
 }
 
-/* The instructions of an FDE, behind its range and, with 'z', its augmentation. */
+/* The instructions of an FDE, after its range and, with 'z', its augmentation. */
 static bool find_code(const struct window *frames, size_t at, bool augmented, const uint8_t *end,
 	struct elf_fde *ret)
 {

@@ -1,4 +1,4 @@
-/* A file mapped into memory, safe to read though others may truncate it meanwhile. */
+/* A file mapped into memory, safe to read even if others truncate it meanwhile. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -22,7 +22,7 @@ static size_t page_round(size_t size)
 	return (size + page - 1) & ~(page - 1);
 }
 
-/* A page past the end of a file that has shrunk: replaces it and all that follow by zeros. */
+/* A page past the end of a file that has shrunk: replaces it and all after it by zeros. */
 static void on_sigbus(int signal, siginfo_t *info, void *context)
 {
 	uintptr_t address = (uintptr_t)info->si_addr, start, end;
@@ -88,9 +88,9 @@ int elf_map(int fd, size_t size, const uint8_t **ret)
 	if (base == MAP_FAILED)
 		return -errno;
 	/*
-	 * Shared: the kernel puts the breakpoints of uprobes into every private mapping that could become
-	 * executable, ours too, and the code of a file that another tracer probes would read as int3
-	 * (valid_vma(), kernel/events/uprobes.c).
+	 * Shared: the kernel puts the breakpoints of uprobes into every private mapping that could
+	 * become executable, including ours, and the code of a file that another tracer probes
+	 * would read as int3 (valid_vma(), kernel/events/uprobes.c).
 	 */
 	if (mmap(base, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
 		int code = -errno;

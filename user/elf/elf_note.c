@@ -3,7 +3,7 @@
 
 #include "elf_priv.h"
 
-/* Segments of notes are tens of bytes; a hostile file must not cost its size per segment. */
+/* Segments of notes have tens of bytes; a hostile file must not make each segment cost its size. */
 #define NOTES_MAX 65536
 
 static bool take(size_t size, size_t *offset, uint64_t len, size_t align, size_t *ret)
@@ -63,7 +63,7 @@ size_t elf_file_build_id(const struct elf_file *file, uint8_t *ret, size_t size)
 	Elf64_Phdr segment;
 	size_t found, len;
 
-	/* By section first: the segments of a debug file describe the other file's bytes. */
+	/* Sections first: the segments of a debug file describe the other file's bytes. */
 	if (elf_section_find(file, ".note.gnu.build-id", &section))
 		return find_build_id(section.bytes, section.size, 4, ret, size);
 	for (size_t i = 0; elf_program_header(file, i, &segment); i++) {

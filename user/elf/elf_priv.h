@@ -6,7 +6,8 @@
 
 #include "elf_file.h"
 
-/* A PT_LOAD, clipped at open: [offset, offset + size) lies in the file, vaddr + size does not wrap.
+/*
+ * A PT_LOAD, clipped at open: [offset, offset + size) is in the file, vaddr + size does not wrap.
  */
 struct elf_segment {
 	uint64_t vaddr, offset, size;
@@ -53,7 +54,7 @@ bool elf_program_header(const struct elf_file *file, size_t index, Elf64_Phdr *r
 /* The bytes that the file holds from @vaddr to the end of its segment; NULL when it holds none. */
 const uint8_t *elf_bytes_at(const struct elf_file *file, uint64_t vaddr, size_t *ret_len);
 
-/* The string at @offset of a table of @size bytes, or NULL when it is not ended inside. */
+/* The string at @offset of a table of @size bytes, or NULL when it is not terminated inside. */
 const char *elf_string(const uint8_t *table, size_t size, uint64_t offset);
 
 /*

@@ -16,7 +16,7 @@
 #define FUNCTION_MAX (1u << 20) /* bytes */
 #define LOOKS_MAX    256	/* into functions that may refer to it */
 
-#define SHORT_JUMP 130 /* bytes that a jump of two bytes reaches, itself included */
+#define SHORT_JUMP 130 /* bytes that a two-byte jump reaches, including itself */
 
 struct search {
 	const struct elf_file *file;
@@ -44,7 +44,7 @@ static bool goes_on(const struct decode *decode)
 	return !decode_ends_block(decode);
 }
 
-/* From @start on, within the function that ends at @end. False if no instruction is there. */
+/* Searches from @start within the function that ends at @end. False if no instruction is there. */
 static bool find_place(const struct elf_file *file, uint64_t start, uint64_t end,
 	struct elf_return *ret)
 {
@@ -83,7 +83,7 @@ static int add_call(struct search *search, uint64_t vaddr, uint64_t start, uint6
 		return refuse(search, vaddr, "is not understood");
 	place->call = calls[i];
 	if (!find_place(search->file, vaddr + CALL_BYTES, end, place))
-		return refuse(search, vaddr, "does not go on");
+		return refuse(search, vaddr, "does not continue");
 	search->count++;
 	return 0;
 }
@@ -106,20 +106,20 @@ static bool refers(const struct decode *decode, uint64_t vaddr)
 	return false;
 }
 
-/* The bytes at @vaddr may refer to the function: decode the instruction that holds them. */
+/* The bytes at @vaddr may refer to the function: decodes the instruction that contains them. */
 static int check_reference(struct search *search, uint64_t vaddr)
 {
 	_cleanup_(decode_release) struct decode decode = {};
 	uint64_t start, end, target;
 
 	if (elf_code_bounds(search->file, vaddr, &start, &end))
-		return 0; /* between functions: what aligns them */
+		return 0; /* alignment between functions */
 	if (++search->looks > LOOKS_MAX || end - start > FUNCTION_MAX ||
 		decode_init(&decode, search->file, start, end - start))
 		return refuse(search, vaddr, "cannot be read, or takes too long");
 	while (decode.vaddr <= vaddr)
 		if (!decode_next(&decode))
-			return refuse(search, decode.vaddr, "is no instruction");
+			return refuse(search, decode.vaddr, "is not an instruction");
 	if (!refers(&decode, search->vaddr))
 		return 0;
 	if (decode.insn->size == CALL_BYTES && decode_call_target(&decode, &target))
@@ -127,7 +127,7 @@ static int check_reference(struct search *search, uint64_t vaddr)
 	return refuse(search, decode.insn->address, "does not call it, but refers to it");
 }
 
-/* Displacements of 32 bits; where the program has a fixed address, the function's own, too. */
+/* 32-bit displacements and, where the program has a fixed address, the function's own address. */
 static int search_code(struct search *search, const struct elf_segment *segment)
 {
 	const uint8_t *bytes = search->file->bytes + segment->offset;
@@ -161,7 +161,7 @@ static int search_data(const struct search *search, const struct elf_segment *se
 	return 0;
 }
 
-/* Jumps of two bytes from the neighbouring functions. */
+/* Two-byte jumps from the neighbouring functions. */
 static int search_neighbours(const struct search *search)
 {
 	const uint64_t first = search->vaddr > SHORT_JUMP ? search->vaddr - SHORT_JUMP : 0;
@@ -182,7 +182,7 @@ static int search_neighbours(const struct search *search)
 			if (decode_jump_target(&decode, &target) && target == search->vaddr)
 				return refuse(search, decode.insn->address, "jumps to it");
 		if (decode.vaddr != end)
-			return refuse(search, decode.vaddr, "is no instruction");
+			return refuse(search, decode.vaddr, "is not an instruction");
 	}
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* Where the callers of a function go on: places for an end probe that touches no stack. */
+/* Where the callers of a function continue: places for an end probe that leaves the stack alone. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "elf_file.h"
 #include "err.h"
 
-/* One call of a function, and the place behind it. */
+/* One call of a function, and the place after it. */
 struct elf_return {
 	struct elf_call call;
 	uint64_t vaddr; /* the first instruction after the call that the kernel emulates, … */
@@ -17,12 +17,13 @@ struct elf_return {
 };
 
 /*
- * The places after all calls of the function at @vaddr: whenever it returns, one of them is the
- * next to be passed, and nothing else has been called in between. Proven of the file: its code
- * refers to the function by these calls only, and its data not at all: nobody has a pointer to it.
+ * Finds the places after all calls of the function at @vaddr: whenever it returns, one of them is
+ * the next to be passed, and nothing else has been called in between. It is proven that the file's
+ * code refers to the function by these calls only, and its data not at all, so nobody has a pointer
+ * to it.
  *
- * Returns how many, at most @max, in the order of the code; -ENOTSUP if it is referred to
- * otherwise, called from code that is not understood, or by nobody; -ENOMEM. @err is set then.
+ * Returns how many, at most @max, in code order; -ENOTSUP if it is referred to in another way,
+ * called from code that is not understood, or never called; -ENOMEM. @err is set then.
  */
 int elf_returns_find(const struct elf_file *file, uint64_t vaddr, struct elf_return *ret,
 	size_t max, struct err *err);

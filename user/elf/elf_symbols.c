@@ -22,11 +22,10 @@ static bool is_function(const Elf64_Sym *entry)
 
 #define CHUNKS 1024
 #define CHUNK  ((size_t)1 << 17) /* bytes at least */
-#define ROUNDS 4		 /* how often a table in odd order may be read in its whole size */
+#define ROUNDS 4		 /* how often a table in odd order may be read as a whole */
 
 /*
- * Reading through @bytes, from their begin to their end, more or less. Of a large table only few chunks
- * stay in our memory.
+ * One pass over @bytes, roughly front to back. Of a large table only a few chunks stay in memory.
  */
 struct pass {
 	const uint8_t *bytes;
@@ -35,7 +34,7 @@ struct pass {
 	uint8_t in_memory[CHUNKS];
 };
 
-/* Bytes that belong to the caller are not dropped. */
+/* Bytes that belong to the caller are never dropped. */
 static void pass_init(struct pass *pass, const struct elf_file *file,
 	const struct elf_section *section, size_t most)
 {
@@ -46,7 +45,7 @@ static void pass_init(struct pass *pass, const struct elf_file *file,
 		pass->left = ROUNDS * (pass->size / pass->chunk + 1);
 }
 
-/* What is at offset @at is read next. */
+/* Call before reading at offset @at. */
 static void pass_to(struct pass *pass, size_t at)
 {
 	size_t chunk = at / pass->chunk;
@@ -66,7 +65,10 @@ static void pass_to(struct pass *pass, size_t at)
 static int visit_entries(struct pass *entries, struct pass *names, struct elf_symbol symbol,
 	bool functions, elf_visit_fn visit, void *arg)
 {
-	/* Names may share their tails, but not eight times over: this ends the scan of a hostile table. */
+	/*
+	 * Names may share their tails, but not eight times over: this ends the scan of a hostile
+	 * table.
+	 */
 	size_t budget = 8 * names->size, left;
 	Elf64_Sym entry;
 	int result = 0;
@@ -82,7 +84,7 @@ static int visit_entries(struct pass *entries, struct pass *names, struct elf_sy
 		symbol.name = (const char *)names->bytes + entry.st_name;
 		symbol.length = strnlen(symbol.name, left);
 		if (symbol.length == left)
-			continue; /* it is not ended inside */
+			continue; /* not terminated inside */
 		if (symbol.length >= budget)
 			return 0;
 		budget -= symbol.length + 1;

@@ -7,7 +7,7 @@
 
 #define NT_STAPSDT 3
 
-/* Three addresses, then three strings. False when a string is not ended inside the note. */
+/* Three addresses, then three strings. False when a string is not terminated inside the note. */
 static bool decode(const struct elf_note *note, struct elf_usdt *ret, uint64_t *ret_base)
 {
 	struct {

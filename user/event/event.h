@@ -1,6 +1,7 @@
 /*
- * One observation from the kernel that is no runtime's own, decoded and bounds-checked. In: ring-buffer
- * bytes. Out: struct event. A runtime's own records are decoded in user/runtime/NAME/capture/.
+ * One observation from the kernel that belongs to no runtime, decoded and bounds-checked. In:
+ * ring-buffer bytes. Out: struct event. A runtime's own records are decoded in
+ * user/runtime/NAME/capture/.
  */
 #pragma once
 
@@ -12,10 +13,10 @@ enum event_type {
 	EVENT_FORK,
 	EVENT_EXEC,
 	EVENT_EXIT,
-	EVENT_MAPS,	  /* libraries came or went */
+	EVENT_MAPS,	  /* libraries were loaded or unloaded */
 	EVENT_UNFINISHED, /* a thread ended, and the end of its last pause was lost */
 	EVENT_MARK,	  /* a call that may mark a step */
-	EVENT_LABEL,	  /* the text behind the key of marks to come */
+	EVENT_LABEL,	  /* the text for the key of later marks */
 };
 
 struct event {
@@ -27,7 +28,8 @@ struct event {
 			uint32_t signal; /* index of the probe */
 			bool has_rss;
 			uint64_t key, number, rss_bytes;
-			uint32_t skipped; /* calls just before it that have no record */
+			uint32_t
+				skipped; /* calls just before it that have no record of their own */
 		} mark;
 		struct {
 			uint32_t signal;

@@ -15,7 +15,7 @@
 /* Open addressing, linear probing, at most half full; an id of 0 is a free slot. */
 struct id_set {
 	struct id_slot {
-		uint32_t id, tag; /* tag: the hash's upper half, to pass over others unread */
+		uint32_t id, tag; /* the hash's upper half, to skip others without reading them */
 	} *slots;
 	size_t size, count; /* size: a power of two, or 0 */
 };
@@ -49,7 +49,9 @@ static struct id_slot *id_set_free(const struct id_set *set, uint64_t hash)
 	return &set->slots[i];
 }
 
-/* The low bits choose the slot and the tag holds the high ones only: @hash_at computes the rest again. */
+/*
+ * The low bits choose the slot and the tag holds the high ones only: @hash_at recomputes the rest.
+ */
 static int id_set_grow(struct id_set *set, const struct stack_table *table,
 	uint64_t (*hash_at)(const struct stack_table *, uint32_t))
 {

@@ -38,7 +38,10 @@ struct stack_table {
 int stack_table_init(struct stack_table *table); /* 0 or -ENOMEM */
 void stack_table_release(struct stack_table *table);
 
-/* Whether it is large enough to be emptied: otherwise a session's would grow with all code that ever ran. */
+/*
+ * Whether it is so large that it should be emptied; otherwise a session's would grow with all code
+ * that ever ran.
+ */
 bool stack_table_is_large(const struct stack_table *table);
 
 /* Interns a frame. Returns its index, or 0 when memory is out. */

@@ -109,7 +109,7 @@ static int find_returns(const struct elf_file *file, uint64_t vaddr, struct plac
 	for (int i = 0; i < count; i++) {
 		if (!returns[i].emulated && !is_last_call(file, &returns[i].call))
 			return err_set(err, ENOTSUP,
-				"its caller at %#" PRIx64 " goes on where no probe is cheap",
+				"its caller at %#" PRIx64 " continues where no probe is cheap",
 				returns[i].call.vaddr);
 		ret->vaddrs[i] = returns[i].vaddr;
 	}
