@@ -52,7 +52,7 @@ static int choose_best(struct study *study, const struct strand *strand, const c
 			continue;
 		if (ret->at.count >= 3 || ret->class == CLASS_USER)
 			return 1;
-		/* A step or two: only if nothing else is there. */
+		/* A step or two: only if there is nothing else. */
 		choice_release(ret);
 		few = few ? few : choose;
 	}
@@ -155,7 +155,7 @@ static void mark_chosen(struct study *study, const struct strand *strand)
 	}
 }
 
-/* Joins, or names in a note, the other threads that show steps by the same sort of signal. */
+/* Joins, or names in a note, the other threads that show steps by the same kind of signal. */
 static int other_threads(struct study *study, const struct choice *list, size_t count,
 	struct step_track *track)
 {
@@ -223,7 +223,7 @@ static int compare_tracks(const void *a, const void *b)
 	return (one->process > other->process) - (one->process < other->process);
 }
 
-/* Whether some process trains for certain. */
+/* Whether some process certainly trains. */
 static bool any_trains(const choices *list)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -279,7 +279,7 @@ int steps_auto(struct study *study, struct steps *ret)
 	choices list = {};
 	int r = choose_all(study, choosers, trainers_end, &list);
 
-	/* Others are a process's helpers if some process trains for certain: they are not looked at. */
+	/* If some process certainly trains, others are its helpers and are not looked at. */
 	if (!r && !any_trains(&list)) {
 		choices_release(&list);
 		r = choose_all(study, choosers, choosers_end, &list);

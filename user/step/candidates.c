@@ -7,9 +7,9 @@
 #include "step_priv.h"
 
 #define MAX_CANDIDATES 40
-#define SAMPLE	       4096 /* intervals that variation and marks a step are taken from */
+#define SAMPLE	       4096 /* intervals used for the variation and the marks per step */
 
-/* What one symbol did, seen against the steps of its process. */
+/* What one symbol did, compared with the steps of its process. */
 struct regularity {
 	uint32_t per_step; /* 0: no usual number */
 	double share;	   /* of the steps that have it */
@@ -58,7 +58,7 @@ static int against_steps(const struct study *study, const struct strand *strand,
 	return 0;
 }
 
-/* Of the distances between its marks, those of one step taken together. */
+/* The variation of the distances between its marks, those of one step taken together. */
 static double variation(const struct strand *strand, uint32_t id, uint32_t per_step)
 {
 	uint64_t values[SAMPLE], last = 0;
@@ -145,7 +145,7 @@ static int compare_candidates(const void *a, const void *b)
 	return strcmp(one->signal, other->signal);
 }
 
-/* Which symbols are worth a line: the chosen, then those of the better classes, then the busier. */
+/* Which symbols are worth a line: the chosen first, then the better classes, then the busier. */
 static int compare_worth(const void *a, const void *b, void *arg)
 {
 	const struct study *study = arg;

@@ -1,4 +1,4 @@
-/* Sequences of calls without a framework's word → steps by their period, never by time. */
+/* Sequences of calls that no framework names a step → steps by their period, never by time. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "step_priv.h"
 
 #define LONGEST	      4096 /* calls a step */
-#define MAX_STRETCHES 24   /* that are looked at for the same period */
+#define MAX_STRETCHES 24   /* examined for the same period */
 
 struct sequence {
 	const struct strand *strand;
@@ -45,7 +45,7 @@ static int read_sequence(const struct study *study, const struct strand *strand,
 	return r;
 }
 
-/* Where steps of @period begin between @from and @to: at its gram, else at every period-th call. */
+/* Where steps of @period begin between @from and @to: at its gram, or else at every period-th call. */
 static int find_begins(struct sequence *sequence, size_t from, size_t to,
 	const struct period *period, const struct gram *gram, indices *ret)
 {
@@ -59,8 +59,10 @@ static int find_begins(struct sequence *sequence, size_t from, size_t to,
 	return r;
 }
 
-/* A begin in the middle of a stretch whose step is as long as the next one; SIZE_MAX: there is
- * none. */
+/*
+ * A begin in the middle of a stretch whose step is as long as the next one; SIZE_MAX if there is
+ * none.
+ */
 static size_t find_model(const indices *begins, uint32_t period)
 {
 	size_t found = SIZE_MAX;
@@ -95,8 +97,10 @@ static size_t common(const uint32_t *one, const uint32_t *other, size_t count)
 	return same;
 }
 
-/* Whether @count symbols at @one and @other, of a step's @period, are about the same, if in another
- * order. */
+/*
+ * Whether the @count symbols at @one and at @other, of steps of @period, are about the same,
+ * possibly in another order.
+ */
 static bool alike(const uint32_t *one, const uint32_t *other, size_t count, uint32_t period)
 {
 	uint32_t rows[2][LONGEST];
@@ -116,8 +120,8 @@ static bool alike(const uint32_t *one, const uint32_t *other, size_t count, uint
 }
 
 /*
- * Drops what begins like a step but is part of a warm-up or an evaluation. A step has the calls that steps
- * have, or is preceded by one that has them.
+ * Drops what begins like a step but is part of a warm-up or an evaluation. A step has the calls
+ * that steps usually have, or follows one that has them.
  */
 static void drop_others(const struct sequence *sequence, size_t from, size_t to, uint32_t period,
 	indices *begins)
@@ -140,9 +144,9 @@ static void drop_others(const struct sequence *sequence, size_t from, size_t to,
 }
 
 /*
- * One stretch of the calls: if it has the period, its steps, and the parts that they leave
- * uncovered are put on the list. Other shapes with the same period are the same loop with another
- * batch; another period is something else, an evaluation.
+ * One stretch of the calls: if it has the period, takes its steps, and puts the parts that they
+ * leave uncovered on the list. Other shapes with the same period are the same loop with another
+ * batch; another period is something else, such as an evaluation.
  */
 static int take_stretch(struct sequence *sequence, size_t from, size_t to, const uint32_t *weight,
 	indices *todo)
@@ -229,7 +233,9 @@ static void name_sequence(const struct study *study, const struct sequence *sequ
 	}
 	whole.label = NULL;
 	whole.number = UNKNOWN;
-	/* Of several signals, the one that begins a step; of one, all its calls make the pattern.
+	/*
+	 * With several signals, the one that begins a step names it; with one, all its calls make
+	 * up the pattern.
 	 */
 	symbol_name(several ? first : &whole, ret->signal, sizeof(ret->signal));
 	if (sequence->period.length > 1)
@@ -250,7 +256,7 @@ int choose_sequence(struct study *study, const struct strand *strand, const uint
 		ret->regular = share_regular(&sequence) * sequence.period.match;
 		ret->regular *= sequence.gram.length ? 1 : 0.8;
 	}
-	/* One call again and again: nobody can say how many of them make a step. */
+	/* One call again and again: how many of them make a step is unknowable. */
 	if (!r && sequence.period.length > 1 && sequence.begins.count >= 3) {
 		name_sequence(study, &sequence, ret);
 		for (size_t i = 0; !r && i < sequence.begins.count; i++)
@@ -274,8 +280,8 @@ static int choose_class(struct study *study, const struct strand *strand, enum s
 }
 
 /*
- * One collective a step, of a model whose gradients fit into one bucket, is a step's; but that is not
- * certain.
+ * One collective per step, as of a model whose gradients fit into one bucket, marks steps; but that
+ * is not certain.
  */
 int choose_single(struct study *study, const struct strand *strand, struct choice *ret)
 {

@@ -1,13 +1,14 @@
 /*
- * DL4J: its updaters run natively, one after another, once a training step; the loss is reduced
- * before them. In: a thread's marks of both. Out: the first update of each step.
+ * DL4J: its updaters run natively, one after another, once per training step, and before them the
+ * loss is reduced. In: a thread's marks of both. Out: the first update of each step.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "step_priv.h"
 
-#define PLENTY	    64	 /* the most updates that make one step, where only their pattern tells */
+#define PLENTY                                                                                     \
+	64 /* the most updates in one step where only their pattern shows how many there are */
 #define PRIOR_LOSS  0.75 /* score() reduces a loss as well */
 #define PRIOR_CALLS 0.85 /* by what is called between updates */
 #define PRIOR_ALONE 0.6	 /* how many updates make a step is unknown: no claim is made */
@@ -17,7 +18,7 @@ static bool is_signal(const struct symbol *symbol, const char *name)
 	return symbol->used && !strcmp(symbol->signal, name);
 }
 
-/* Makes the marks of @name the anchors; how many there are. */
+/* Makes the marks of @name the anchors; returns how many there are. */
 static uint64_t anchors_of(struct study *study, const struct strand *strand, const char *name)
 {
 	uint64_t marks = 0;
@@ -45,7 +46,9 @@ bool dl4j_updates(const struct study *study, const struct strand *strand)
 	return any;
 }
 
-/* In how many of the intervals between updates the loss was reduced; the open last one is left out.
+/*
+ * In how many of the intervals between updates the loss was reduced, not counting the open last
+ * one.
  */
 static size_t losses_between(const struct study *study, const struct strand *strand,
 	const indices *at)

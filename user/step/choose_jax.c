@@ -8,12 +8,14 @@
 
 #define NO_LABEL   UINT32_MAX
 #define MAX_INPUTS 1000000000 /* anything above is nonsense */
-#define OFTEN	   8	      /* times as often as another: the other is no step */
+#define OFTEN	   8	      /* called so many times as often: the other is not the step */
 #define FEW_INPUTS 4
 #define BINS	   16 /* of the training, in which a step's program must turn up */
 
-/* A program, told from others by its inputs and, where two share a number, by the function that
- * runs it. */
+/*
+ * A program, distinguished by its inputs and, where two have the same number, by the function that
+ * runs it.
+ */
 struct unit {
 	uint32_t program; /* symbol */
 	uint32_t label;	  /* symbol of the function, or NO_LABEL */
@@ -40,7 +42,7 @@ static const struct symbol *symbol_at(const struct study *study, const struct st
 	return &study->symbols.items[strand->events[i].symbol];
 }
 
-/* Each run with the function that was called last before it, if no other program ran in between. */
+/* Each run with the last function called before it, if no other program ran in between. */
 static int read_runs(const struct study *study, const struct strand *strand, struct programs *ret)
 {
 	uint32_t label = NO_LABEL;
@@ -103,7 +105,7 @@ static int compare_units(const void *a, const void *b)
 
 /*
  * Joins the functions of one program unless several of them run it often: the first call of a
- * function, and what it traces, are booked under other names.
+ * function, and what it traces, are recorded under other names.
  */
 static void join_units(const struct study *study, struct programs *programs)
 {
@@ -162,7 +164,7 @@ static int name_score(const struct study *study, const struct unit *unit)
 				       : function_score(study->symbols.items[unit->label].label);
 }
 
-/* In how many of BINS equal parts of the runs of @pace does each unit run? */
+/* For each unit, in how many of BINS equal parts of the runs of @pace it runs. */
 static int spread_units(struct programs *programs, const struct unit *pace)
 {
 	struct u64map index = {};
@@ -223,8 +225,11 @@ static bool recurs(const struct unit *unit, const struct unit *pace)
 	return unit->marks >= 3 && unit->bins * 2 >= bins && unit->marks * 65 >= pace->marks;
 }
 
-/* Whether @one is called only now and then compared with @other, as an average of the weights or a summary is.
- * The name of an update of gradients accumulated over that many calls would say so. */
+/*
+ * Whether @one is called only now and then compared with @other, like an average of the weights or
+ * a summary. An update of gradients accumulated over that many calls would have a name that says
+ * so.
+ */
 static bool is_rare_beside(const struct study *study, const struct unit *one,
 	const struct unit *other)
 {
@@ -233,9 +238,9 @@ static bool is_rare_beside(const struct study *study, const struct unit *one,
 }
 
 /*
- * Of two programs that both recur, whether @one is more likely the step: the one with more inputs, because
- * the step takes parameters, optimizer state and batch. With about as many: the one whose name says so, then
- * the busier one.
+ * Of two programs that both recur, whether @one is more likely the step: the one with more inputs,
+ * because the step takes parameters, optimizer state and batch. If they have about as many, the one
+ * whose name says so, then the busier one.
  */
 static bool better(const struct study *study, const struct unit *one, const struct unit *other)
 {
@@ -265,7 +270,9 @@ static int pick_unit(const struct study *study, struct programs *programs, struc
 		if (programs->units.items[i].marks >= 3 &&
 			inputs(study, &programs->units.items[i]) > most)
 			most = inputs(study, &programs->units.items[i]);
-	/* A program of odd size from the warm-up does not recur: look again among the smaller ones.
+	/*
+	 * A program of unusual size from the warm-up does not recur: look again among the smaller
+	 * ones.
 	 */
 	while (!best && most > 0) {
 		const struct unit *pace = busiest(study, programs, (double)most / 2);
@@ -292,8 +299,8 @@ static int pick_unit(const struct study *study, struct programs *programs, struc
 }
 
 /*
- * Runs of the step's program, and of others of about its size by the same function: another shape
- * was compiled. A step begins where the function was called, if that is known.
+ * Collects the runs of the step's program, and of others of about its size by the same function,
+ * compiled for another shape. A step begins where the function was called, if that is known.
  */
 static int collect_runs(const struct study *study, const struct strand *strand,
 	const struct programs *programs, const struct unit *step, indices *at)
@@ -322,7 +329,7 @@ static int collect_runs(const struct study *study, const struct strand *strand,
 }
 
 /*
- * The calls of the step's function, if they go with its runs one to one: a first call, and the
+ * The calls of the step's function, if they match its runs one to one: the first call, and the
  * first after a change of shape, run the program in a way that is not seen.
  */
 static bool calls_match(const struct study *study, const struct unit *step, size_t ran)
@@ -362,7 +369,8 @@ static int take_unit(struct study *study, const struct strand *strand,
 }
 
 /*
- * With so few inputs it may be any operation: only a pattern of all of them, if there is one, shows the step.
+ * With so few inputs it may be any operation: only a pattern of all of them, if there is one, shows
+ * the step.
  */
 static int take_operations(struct study *study, const struct strand *strand,
 	const struct programs *programs, const struct unit *step, struct choice *ret)

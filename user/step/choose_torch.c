@@ -1,4 +1,4 @@
-/* PyTorch and its like: which optimizer step, backward pass or batch begins a training step. */
+/* PyTorch and similar: which optimizer step, backward pass or batch begins a training step. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 #include "step_priv.h"
 #include "surplus.h"
 
-#define PLENTY 64 /* the most marks of a signal that make one step */
+#define PLENTY 64 /* the most marks of a signal in one step */
 
-/* How a companion lies between marks. */
+/* How often a companion occurs between marks. */
 struct presence {
 	size_t intervals; /* with one at least */
 	size_t once;	  /* with exactly one */
@@ -41,8 +41,8 @@ static int presence_of(struct study *study, const struct strand *strand, const i
 }
 
 /*
- * An update needs a gradient: updates without a backward pass between them are one step's. Its mark may have
- * been lost, but hardly those of the batch and the loss as well.
+ * An update needs a gradient, so updates without a backward pass between them belong to one step.
+ * The backward pass's mark may have been lost, but hardly those of the batch and the loss as well.
  */
 static int group_updates(struct study *study, const struct strand *strand, indices *at)
 {
@@ -66,9 +66,9 @@ static int group_updates(struct study *study, const struct strand *strand, indic
 }
 
 /*
- * Marks between which no batch was fetched belong to one step: the two networks of a GAN. Not when batches
- * come in bursts (an evaluation's) or too rarely (a chunk that many steps share). 1: batches decided, 0,
- * -ENOMEM.
+ * Marks between which no batch was fetched belong to one step, as with the two networks of a GAN.
+ * Not when batches come in bursts (as in an evaluation) or too rarely (a chunk that many steps
+ * share). 1 if batches decided, 0, -ENOMEM.
  */
 static int group_by_load(struct study *study, const struct strand *strand, indices *at)
 {
@@ -137,7 +137,7 @@ int steps_of_updates(struct study *study, const struct strand *strand, struct ch
 	return 1;
 }
 
-/* Whether much of the training went by while the signal was let go, so that backward passes say more. */
+/* Whether the signal was let go for much of the training, so that backward passes show more. */
 static bool misses_much(const struct study *study, const struct strand *strand, const indices *at)
 {
 	size_t seen = 0, missed = 0;
@@ -166,7 +166,10 @@ int choose_update(struct study *study, const struct strand *strand, struct choic
 	return r > 0 && misses_much(study, strand, &ret->at) ? 0 : r;
 }
 
-/* Zeroed gradients or batches show how many backward passes make a step. 1, 0: neither does, -ENOMEM. */
+/*
+ * Zeroed gradients or batches show how many backward passes make a step. 1, 0 if neither does,
+ * -ENOMEM.
+ */
 static int group_backwards(struct study *study, const struct strand *strand, indices *at)
 {
 	struct presence zero;
@@ -214,7 +217,7 @@ int choose_backward(struct study *study, const struct strand *strand, struct cho
 	return steps_of_backwards(study, strand, ret);
 }
 
-/* Fetched batches: what is left of a loop that neither learns nor compiles. */
+/* Fetched batches: all that remains of a loop that neither learns nor compiles. */
 int choose_load(struct study *study, const struct strand *strand, struct choice *ret)
 {
 	int r;
@@ -238,8 +241,8 @@ int choose_load(struct study *study, const struct strand *strand, struct choice 
 }
 
 /*
- * Whether marks come a few at a time: calls within calls, or a loop within a step. This much may be read from
- * times.
+ * Whether marks come a few at a time: calls within calls, or a loop within a step. This is all that
+ * may be inferred from times.
  */
 static size_t bursts(const struct strand *strand, const indices *at)
 {

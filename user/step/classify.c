@@ -12,7 +12,7 @@ static bool starts(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* torch.autograd.profiler.record_function: the label says who recorded. */
+/* torch.autograd.profiler.record_function: the label shows who recorded it. */
 static enum step_class classify_record(const char *label)
 {
 	if (!label)

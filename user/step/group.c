@@ -6,7 +6,7 @@
 
 #define COMMON	       0.02 /* of the intervals: a kind that belongs to the pattern */
 #define SAME_AT_MOST   0.7  /* of neighbours that are alike, where marks differ within a step */
-#define MATCH_AT_LEAST 0.9  /* of those a period apart */
+#define MATCH_AT_LEAST 0.9  /* of neighbours a period apart */
 
 void anchors_clear(struct study *study, const struct strand *strand)
 {
@@ -81,8 +81,8 @@ static uint32_t kind_weight(const struct kinds *kinds, uint32_t kind)
 }
 
 /*
- * What an odd interval stands for: the largest common kind within it, because an evaluation or the end of an
- * epoch only adds calls; itself, if there is none.
+ * What an odd interval counts as: the largest common kind within it, because an evaluation or the
+ * end of an epoch only adds calls; itself if there is none.
  */
 static uint32_t stands_for(const struct kinds *kinds, uint32_t kind, const indices *common)
 {
@@ -102,7 +102,7 @@ static uint32_t stands_for(const struct kinds *kinds, uint32_t kind, const indic
 	return best;
 }
 
-/* Replaces the kinds in kinds->of by those that they stand for. */
+/* Replaces the kinds in kinds->of by those that they count as. */
 static int normalise(struct kinds *kinds, size_t count)
 {
 	double least = COMMON * (double)count;
@@ -133,7 +133,7 @@ static int normalise(struct kinds *kinds, size_t count)
 	return r;
 }
 
-/* Whether marks differ within a step, after which pattern. */
+/* Whether marks differ within a step, and in which pattern. */
 static bool has_pattern(const struct kinds *kinds, size_t count, uint32_t longest,
 	struct period *period)
 {
@@ -149,8 +149,10 @@ static bool has_pattern(const struct kinds *kinds, size_t count, uint32_t longes
 	return period->length > 1 && period->match >= MATCH_AT_LEAST;
 }
 
-/* Keeps the marks whose interval begins with @gram. The last interval is open: its place is
- * foreseen. */
+/*
+ * Keeps the marks whose interval begins with @gram. The last interval is open, so its place is
+ * extrapolated.
+ */
 static void keep_grams(const struct kinds *kinds, const struct gram *gram, uint32_t period,
 	size_t count, indices *at)
 {

@@ -1,10 +1,10 @@
-/* The marks of a recording, gathered by series; what is released and looked up. */
+/* The marks of a recording, gathered by series; releasing and looking up. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "step_priv.h"
 
-/* Many series have a mark or two: the first allocation of a line is small. */
+/* Many series have only a mark or two: a line's first allocation is small. */
 static int grow(struct step_line *line)
 {
 	size_t capacity = line->marks.capacity ? line->marks.capacity * 2 : 2;

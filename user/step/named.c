@@ -7,7 +7,7 @@
 #include "edits.h"
 #include "step_priv.h"
 
-#define MAX_NAMES 256 /* that are compared with one that was not found */
+#define MAX_NAMES 256 /* compared with one that was not found */
 
 /* How well a symbol fits what was typed; more is better. */
 enum fit { FIT_NONE, FIT_PREFIX, FIT_SIGNAL, FIT_WHOLE };
@@ -18,7 +18,7 @@ static enum fit fit_one(const struct symbol *symbol, const char *typed)
 	size_t len = strlen(symbol->signal);
 
 	symbol_name(symbol, name, sizeof(name));
-	if (!strcmp(symbol->signal, typed)) /* also of marks whose labels were too many to keep */
+	if (!strcmp(symbol->signal, typed)) /* also for marks whose labels were too many to keep */
 		return FIT_SIGNAL;
 	if (!strcmp(name, typed))
 		return FIT_WHOLE;
@@ -52,7 +52,7 @@ static int compare_nears(const void *a, const void *b)
 	return (one->marks < other->marks) - (one->marks > other->marks);
 }
 
-/* Adds @symbol's name unless it is there. The list is short. */
+/* Adds @symbol's name unless it is already there. The list is short. */
 static int add_near(nears *list, const struct symbol *symbol, const struct step_spec *spec)
 {
 	struct near near = {.marks = symbol->marks}, *slot;
@@ -83,8 +83,10 @@ static int compare_by_marks(const void *a, const void *b, void *arg)
 	return (one < other) - (one > other);
 }
 
-/* The names of the busiest symbols that it fits, nearest to the one asked for first, as a list within
- * @text. */
+/*
+ * The names of the busiest symbols that fit, those nearest to the requested one first, as a list in
+ * @text.
+ */
 static int list_names(struct study *study, const struct step_spec *spec, enum fit least,
 	size_t most, char *text, size_t size)
 {
@@ -156,7 +158,7 @@ static bool one_name(const struct study *study, const struct step_spec *spec)
 	return true;
 }
 
-/* Every mark, or every N-th, is a step. */
+/* Takes every mark, or every N-th, as a step. */
 static int take_every(struct study *study, const struct strand *strand, uint32_t every,
 	struct choice *ret)
 {
@@ -209,7 +211,7 @@ static int choose_named(struct study *study, const struct strand *strand,
 	return r;
 }
 
-/* Sets the anchors of @strand: its symbols that fit that well. Returns how many. */
+/* Makes the symbols of @strand that fit that well its anchors. Returns how many. */
 static size_t anchors_named(struct study *study, const struct strand *strand,
 	const struct step_spec *spec, enum fit fit, struct symbol **ret)
 {
@@ -247,7 +249,7 @@ static int choose_strand(struct study *study, const struct strand *strand,
 	}
 	if (first->thinned)
 		note_add(choice.note, sizeof(choice.note),
-			"of calls that came in a row several have one mark: there one step stands for several");
+			"several calls in a row share one mark: there one step stands for several");
 	if (first->let_go_ns)
 		note_add(choice.note, sizeof(choice.note),
 			"it fired too often and was let go before the end: the steps stop there");

@@ -7,11 +7,11 @@
 
 #define STRETCH	     16384 /* symbols that are compared with each other */
 #define MATCH_LEAST  0.8
-#define MATCH_SLACK  0.005 /* of the best: a shorter period that matches as well is the period */
+#define MATCH_SLACK  0.005 /* of the best: a shorter period that matches this well is the period */
 #define WARM_UP	     256   /* symbols: of longer periods the first quarter is no sample */
-#define SCORE_LEAST  0.2   /* of what begins a step: a stretch may hold several batch sizes */
-#define MANY_STEPS   20	   /* more than a model has layers, where they do not fill it */
-#define MATCH_ENOUGH 0.95  /* no other stretch is tried then */
+#define SCORE_LEAST  0.2   /* of what begins a step: a stretch may contain several batch sizes */
+#define MANY_STEPS   20 /* more than the layers of a model that does not fill the step with them */
+#define MATCH_ENOUGH 0.95 /* then no other stretch is tried */
 
 static size_t matches(const uint32_t *sequence, size_t count, uint32_t length)
 {
@@ -37,9 +37,9 @@ static uint32_t shortest(const double *share, uint32_t longest)
 }
 
 /*
- * A model repeats its layers within a step, a training its steps between two evaluations: the
- * longer period is the step in the one case, the shorter one in the other. The layers are few, or
- * little lies between their rows; the steps are many, and an evaluation has the calls of some.
+ * A model repeats its layers within a step, and a training its steps between two evaluations: the
+ * longer period is the step in the one case, the shorter one in the other. Layers are few, or have
+ * little between their rows; steps are many, and an evaluation shares calls with them.
  */
 static uint32_t without_evaluations(const double *share, uint32_t length)
 {
@@ -137,7 +137,7 @@ static int tally_stretch(struct grams *grams, const uint32_t *sequence, const st
 	return 0;
 }
 
-/* Occurs about once a period: how regularly, over how much of the stretch. */
+/* Occurs about once a period: how regularly, and over how much of the stretch. */
 static double tally_score(const struct tally *tally, const struct period *period)
 {
 	double share = (double)tally->count * period->length / (double)(period->to - period->from);

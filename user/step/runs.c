@@ -23,8 +23,9 @@ static void swap(uint64_t *values, size_t i, size_t j)
 	values[j] = kept;
 }
 
-/* The value of rank @rank: quickselect, because a sort of a million steps takes a tenth of a
- * second. */
+/*
+ * The value at rank @rank: quickselect, because sorting a million steps takes a tenth of a second.
+ */
 static uint64_t select_rank(uint64_t *values, size_t count, size_t rank)
 {
 	size_t low = 0, high = count; /* rank is in [low, high) */

@@ -1,7 +1,7 @@
 /*
- * Steps. In: the marks of all candidate signals of a recording. Out: for each process that trains, its steps,
- * the signal that told, and how far to trust it. Pure analysis: it can be repeated on the same recording with
- * another choice.
+ * Steps. In: the marks of all candidate signals of a recording. Out: for each process that trains,
+ * its steps, the signal that marks them, and how far to trust it. Pure analysis: it can be repeated
+ * on the same recording with another choice.
  */
 #pragma once
 
@@ -43,36 +43,38 @@ static inline uint64_t step_duration(const struct step *step)
 	return step->end_ns > step->start_ns ? step->end_ns - step->start_ns : 0;
 }
 
-/* N marks a step from here on. */
+/* N marks per step from here on. */
 struct step_change {
 	uint64_t step; /* index */
 	uint32_t from, to;
 };
 
-/* The steps of one process, by time; they do not overlap, but time may lie between two. */
+/* The steps of one process, by time; they do not overlap, but there may be time between two. */
 struct step_track {
 	uint32_t process; /* struct process.id */
 	uint32_t tid;
 	VEC(struct step) steps;
 	char signal[160];  /* "torch:record:Optimizer.step#Adam.step": what --step would take */
-	uint32_t per_step; /* marks a step; the latest, where it changed */
+	uint32_t per_step; /* marks per step; the latest value, where it changed */
 	VEC(struct step_change) changes;
-	/* From when on its marks could be seen, if that was after the process's pauses could; else 0. */
+	/*
+	 * Since when its marks could be seen, if that was later than its process's pauses; else 0.
+	 */
 	uint64_t seen_ns;
 	uint64_t period_ns; /* median duration */
 	double variation;   /* of the durations, robust: 1.4826·MAD / median */
 	double confidence;  /* 0 … 1: how sure it is that these are the steps */
 	bool measured;	    /* by marks; else windows: inferred */
-	char note[256];	    /* a sentence that a reader must know ("2 threads …"), or "" */
+	char note[256];	    /* a sentence the reader should know ("2 threads …"), or "" */
 };
 
-/* One series or group of them that was considered, for doctor --steps and for explaining. */
+/* One series or group of them that was considered, for doctor --steps and for explanations. */
 struct step_candidate {
 	uint32_t process, tid;
 	char signal[160];
-	uint64_t marks;	   /* calls, those too that are no marks of their own */
+	uint64_t marks;	   /* calls, including those without a mark of their own */
 	double per_second; /* while it was active */
-	uint32_t per_step; /* marks a step if this were the signal; 0: no period found */
+	uint32_t per_step; /* marks per step if this were the signal; 0: no period found */
 	double variation, confidence;
 	bool chosen;
 	char why[160]; /* a clause: "chosen", "let go at 12,000/s", "no regular pattern" */
@@ -90,8 +92,8 @@ struct steps {
 /*
  * Finds the steps of every process. With STEP_AUTO and no usable signal: no tracks, and a note that
  * says so ("no step signal: …"). -ENOENT with a sentence (the nearest names) when a named signal
- * has no marks, or its name is that of several.
- * @end_ns: of the recording. Sorts @marks. The caller releases *ret.
+ * has no marks, or the name fits several. @end_ns: of the recording. Sorts @marks. The caller
+ * releases *ret.
  */
 int steps_find(const struct recording *recording, struct step_marks *marks, uint64_t end_ns,
 	const struct step_spec *spec, struct steps *ret, struct err *err);

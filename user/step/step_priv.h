@@ -12,7 +12,7 @@
 #include "strtab.h"
 #include "vec.h"
 
-/* What the calls of a signal mean, in no order. */
+/* What the calls of a signal mean; the order means nothing. */
 enum step_class {
 	CLASS_USER,    /* named by the user */
 	CLASS_UPDATE,  /* an optimizer's step, a boosting round */
@@ -22,7 +22,7 @@ enum step_class {
 	CLASS_ZERO,	  /* gradients were zeroed */
 	CLASS_LOAD,	  /* a batch was fetched */
 	CLASS_LOSS,	  /* also in evaluation */
-	CLASS_RECORD,	  /* a labelled range that someone put there */
+	CLASS_RECORD,	  /* a labelled range that someone added */
 	CLASS_COLLECTIVE, /* number: elements */
 	CLASS_CALL,	  /* anything; number: a shape */
 	CLASS_COUNT
@@ -42,12 +42,12 @@ struct symbol {
 	const char *signal; /* borrowed from the recording, like label */
 	const char *label;  /* or NULL */
 	int64_t number;
-	uint64_t marks; /* calls, those too that are no marks of their own */
+	uint64_t marks; /* calls, including those without a mark of their own */
 	uint64_t first_ns, last_ns;
 	uint64_t attached_ns, let_go_ns; /* of the signal; let_go_ns 0: it stayed cheap */
 	bool used;			 /* its marks are among the strand's events */
-	bool thinned; /* some of its marks stand for several calls: only its count tells */
-	bool anchor;  /* counts as a mark of the step under consideration */
+	bool thinned; /* some of its marks stand for several calls, so only its count is meaningful */
+	bool anchor; /* counts as a mark of the step under consideration */
 	bool chosen;
 };
 
@@ -80,9 +80,9 @@ struct study {
 };
 
 /*
- * Gathers @marks into strands. Events of a signal that was let go are left out unless its name is
- * @keep, which may be NULL: they stop while the training goes on. 0 or -ENOMEM; the caller releases
- * *ret.
+ * Gathers @marks into strands. Events of a signal that was let go are left out, since they stop
+ * while the training goes on, unless its name is @keep, which may be NULL. 0 or -ENOMEM; the caller
+ * releases *ret.
  */
 int study_build(const struct recording *recording, struct step_marks *marks, uint64_t end_ns,
 	const char *keep, struct study *ret);
@@ -94,7 +94,7 @@ static inline uint64_t event_calls(const struct study *study, const struct stran
 	return study->symbols.items[event->symbol].thinned ? 1ull + event->skipped : 1;
 }
 
-/* @count and @more, at most UINT32_MAX. */
+/* @count + @more, saturating. */
 static inline uint32_t count_up(uint32_t count, uint64_t more)
 {
 	return more < UINT32_MAX - count ? count + (uint32_t)more : UINT32_MAX;
@@ -109,7 +109,7 @@ static inline bool may_anchor(const struct symbol *symbol)
 enum step_class classify(const char *signal, const char *label);
 double class_prior(enum step_class class);
 void symbol_name(const struct symbol *symbol, char *ret, size_t size); /* as --step takes it */
-/* > 0: a name that people give the function of a training step; < 0: one of another. */
+/* > 0: a name that people give to a training step's function; < 0: to another function. */
 int function_score(const char *name); /* NULL: 0 */
 
 /* ── sequences ── */
@@ -120,7 +120,7 @@ typedef VEC(uint32_t) indices;
 struct period {
 	uint32_t length; /* 0: no period */
 	double match;	 /* share */
-	size_t from, to; /* the stretch that told */
+	size_t from, to; /* the stretch that it was found in */
 };
 
 /* The shortest period of @sequence, at most @longest, that matches about as well as the best one.
@@ -146,19 +146,19 @@ bool gram_at(const struct gram *gram, const uint32_t *sequence, size_t count, si
 
 #define MAX_COLUMNS 32
 
-/* The kinds of intervals there are, by how often which symbols occur in them. */
+/* The kinds of intervals, by which symbols occur in them how often. */
 struct kinds {
 	uint32_t columns;
 	enum step_class class[MAX_COLUMNS]; /* of a column */
-	VEC(uint16_t) counts;		    /* kind × columns; counts stick at 65535 */
+	VEC(uint16_t) counts;		    /* kind × columns; counts saturate */
 	indices uses;			    /* of each kind */
 	indices of;			    /* each interval's kind */
 };
 
 /*
  * Intervals [at_i, at_i+1), the last one to the end of @strand; columns: the symbols of the classes
- * in @mask, those of @merged one column a class. 0 or -ENOMEM; the caller releases *ret in any
- * case.
+ * in @mask, with one column per class for those in @merged. 0 or -ENOMEM; the caller releases *ret
+ * in any case.
  */
 int kinds_build(struct study *study, const struct strand *strand, const indices *at, uint32_t mask,
 	uint32_t merged, struct kinds *ret);
@@ -168,15 +168,14 @@ uint32_t kinds_total(const struct kinds *kinds, uint32_t kind, enum step_class c
 
 /* ── choosing ── */
 
-/* A way to see the steps of one strand. */
+/* One way to see the steps of a strand. */
 struct choice {
 	enum step_class class;
 	const struct strand *strand;
 	indices at; /* events at which steps begin, ascending */
 	char signal[160];
-	double prior;	/* trust in signals of this sort */
-	double regular; /* share of intervals that are as expected; < 0: for track_build() to find
-			   out */
+	double prior;	/* trust in this kind of signal */
+	double regular; /* share of intervals that are as expected; < 0: track_build() computes it */
 	char note[256];
 };
 
@@ -198,7 +197,7 @@ int choose_record(struct study *study, const struct strand *strand, struct choic
 int choose_collective(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_call(struct study *study, const struct strand *strand, struct choice *ret);
 
-/* The same with the anchors that are set already. */
+/* The same with the anchors already set. */
 int steps_of_updates(struct study *study, const struct strand *strand, struct choice *ret);
 int steps_of_dl4j(struct study *study, const struct strand *strand, struct choice *ret);
 int steps_of_backwards(struct study *study, const struct strand *strand, struct choice *ret);
@@ -207,21 +206,21 @@ int steps_of_user(struct study *study, const struct strand *strand, struct choic
 /* Whether the anchors are updates of DL4J. */
 bool dl4j_updates(const struct study *study, const struct strand *strand);
 
-/* Their parts. Each keeps of *at the marks that begin a step. 0 or -ENOMEM. */
+/* Parts of choosers. Each keeps of *at the marks that begin a step. 0 or -ENOMEM. */
 void anchors_clear(struct study *study, const struct strand *strand);
 uint64_t anchors_set(struct study *study, const struct strand *strand, uint32_t mask);
 int anchors_collect(const struct study *study, const struct strand *strand, indices *at);
-/* Joins marks between which nothing of @mask happened to the one before. */
+/* Joins each mark to the one before if nothing of @mask happened in between. */
 void group_without(const struct study *study, const struct strand *strand, uint32_t mask,
 	indices *at);
-/* Joins the marks of one period of the intervals' kinds, where they differ from mark to mark. */
+/* Joins the marks of one period of the intervals' kinds, where these differ from mark to mark. */
 int group_by_kind(struct study *study, const struct strand *strand, uint32_t mask, uint32_t longest,
 	indices *at);
-/* Steps out of the sequence of the anchors' symbols. 1, 0 or -ENOMEM. */
+/* Makes steps of the sequence of the anchors' symbols. 1, 0 or -ENOMEM. */
 int choose_sequence(struct study *study, const struct strand *strand, const uint32_t *weight,
 	struct choice *ret);
 
-/* Each mark a step, if the anchors are one symbol. 1, 0 or -ENOMEM. */
+/* Makes each mark a step, if the anchors are one symbol. 1, 0 or -ENOMEM. */
 int choose_single(struct study *study, const struct strand *strand, struct choice *ret);
 
 /* ── steps ── */
@@ -254,6 +253,9 @@ int steps_windows(const struct study *study, uint64_t window_ns, struct steps *r
 /* Choices of strands of one or several processes. */
 typedef VEC(struct choice) choices;
 void choices_release(choices *list);
-/* One track for each process: its best strand's, joined with those that ran before and after it. */
+/*
+ * Adds one track for each process: that of its best strand, joined with those that ran before and
+ * after it.
+ */
 int tracks_add(struct study *study, choices *list, struct steps *ret);
 int candidates_list(struct study *study, struct steps *ret);

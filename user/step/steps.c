@@ -10,7 +10,9 @@
 
 #define MAX_WINDOWS 4000000
 
-/* The signal that a typed name is about, so that its marks are kept though it was let go; or NULL.
+/*
+ * The signal that a typed name refers to, so that its marks are kept even if it was let go; or
+ * NULL.
  */
 static const char *signal_named(const struct recording *recording, const struct step_spec *spec)
 {
@@ -30,7 +32,10 @@ static const char *signal_named(const struct recording *recording, const struct 
 	return best;
 }
 
-/* Processes that do what only training does; if none does, those with a runtime. 0 or -ENOMEM. */
+/*
+ * The processes that do what only training does; if there are none, those with a runtime. 0 or
+ * -ENOMEM.
+ */
 static int who_trains(const struct study *study, struct u64map *ret)
 {
 	const struct recording *recording = study->recording;
@@ -195,7 +200,7 @@ static int find(struct study *study, const struct step_spec *spec, struct steps 
 	return candidates_list(study, ret);
 }
 
-/* Steps after the last mark that was kept are unknown: each track says so. */
+/* Steps after the last mark that was kept are unknown, which each track says. */
 static void say_until(const struct recording *recording, struct steps *steps)
 {
 	uint64_t until_ns = recording->steps_until_ns;
@@ -209,7 +214,7 @@ static void say_until(const struct recording *recording, struct steps *steps)
 
 		if (steps->tracks.items[i].measured)
 			snprintf(note + len, room,
-				"%safter %s no step is known: more calls would not have fitted the recording",
+				"%sno step is known after %s: the recording had no room for more calls",
 				len ? "; " : "", FORMAT_DURATION(until_ns));
 	}
 }

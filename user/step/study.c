@@ -7,12 +7,12 @@
 
 #include "step_priv.h"
 
-/* Of each line of marks: its symbol, or SKIPPED. */
+/* For each line of marks: its symbol, or SKIPPED. */
 #define SKIPPED UINT32_MAX
 
 struct gathering {
 	struct study *study;
-	struct strtab *names;  /* what makes a symbol → its id, one more than its index */
+	struct strtab *names;  /* what identifies a symbol → its id, one more than its index */
 	struct u64map strands; /* process and tid → index */
 	uint32_t *line_symbol;
 };
@@ -53,7 +53,7 @@ static uint32_t strand_of(struct gathering *g, const struct series *series)
 	return (uint32_t)(g->study->strands.count - 1);
 }
 
-/* A range that counts itself ("ProfilerStep#17") is one symbol: its label without the number. */
+/* A range that numbers itself ("ProfilerStep#17") is one symbol: its label without the number. */
 static size_t label_length(const struct series *series, enum step_class class)
 {
 	size_t len = series->label ? strlen(series->label) : 0;
@@ -151,7 +151,7 @@ static void sort_strand(struct strand *strand)
 		}
 }
 
-/* Lays the events of each strand side by side and sorts them. */
+/* Lays out the events of each strand one after another and sorts them. */
 static int lay_events(struct gathering *g, const struct step_marks *marks)
 {
 	struct study *study = g->study;
@@ -203,7 +203,7 @@ static int compare_symbols(const void *a, const void *b, void *arg)
 	return (one > other) - (one < other);
 }
 
-/* Hands each strand the list of its symbols. */
+/* Gives each strand the list of its symbols. */
 static int order_symbols(struct study *study)
 {
 	size_t count = study->symbols.count;

@@ -1,6 +1,6 @@
 /*
- * Intervals that hold more than a step: an evaluation, a warm-up, a compilation. In: where steps
- * begin. Out: where those end after which something else was done.
+ * Intervals that contain more than a step: an evaluation, a warm-up, a compilation. In: where steps
+ * begin. Out: where those end that are followed by something else.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define HOT_NS	  4000000000ull /* before which it had at least … */
 #define HOT_MARKS 8000		/* … so many marks in this thread */
 
-#define REACH	   16 /* intervals on either side that say what is usual */
+#define REACH	   16 /* intervals on either side that define what is usual */
 #define EXTRA	   3  /* calls beyond the usual, at least */
 #define MANY	   10 /* and more than MANY_TIMES the usual: certainly where the time went */
 #define MANY_TIMES 5
@@ -38,7 +38,7 @@ uint64_t surplus_typical(const struct choice *choice, size_t i)
 	return median_of(durations, count);
 }
 
-/* The usual count of each column around @i, its own left out. */
+/* The usual count of each column around @i, not counting @i itself. */
 static void usual_counts(const struct kinds *kinds, size_t i, size_t count, uint32_t *ret)
 {
 	size_t from = i > REACH / 2 ? i - REACH / 2 : 0;
@@ -56,8 +56,8 @@ static void usual_counts(const struct kinds *kinds, size_t i, size_t count, uint
 }
 
 /*
- * The columns in which interval @i has far more than usual, as bits. *ret_many: so many more that this alone
- * decides.
+ * The columns in which interval @i has far more than usual, as bits. *ret_many: so many more that
+ * this alone decides.
  */
 static uint32_t surplus_columns(const struct kinds *kinds, size_t i, size_t count, bool *ret_many)
 {
@@ -122,8 +122,8 @@ bool surplus_let_go(const struct study *study, const struct strand *strand, cons
 }
 
 /*
- * Only time that is filled with calls which a step does not make is taken from it: a step that was
- * merely slow, by a pause or a profiler, stays as long as it was.
+ * A step loses only time that is filled with calls which a step does not make: one that was merely
+ * slow, because of a pause or a profiler, stays as long as it was.
  */
 static uint64_t end_of(const struct study *study, const struct choice *choice,
 	const struct kinds *kinds, size_t i, uint64_t nearby, size_t *ret_let_go)
@@ -132,7 +132,7 @@ static uint64_t end_of(const struct study *study, const struct choice *choice,
 	uint32_t columns;
 	bool many;
 
-	if ((next - start) / 4 * 3 <= nearby) /* the usual case, without a median of its own */
+	if ((next - start) / 4 * 3 <= nearby) /* the usual case, which needs no median of its own */
 		return next;
 	typical = surplus_typical(choice, i);
 	if (!typical || (next - start) / 3 * 2 <= typical)

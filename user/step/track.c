@@ -1,4 +1,6 @@
-/* Where steps begin → a track: steps with their ends, period, variation, marks a step, confidence.
+/*
+ * Where steps begin → a track: steps with their ends, period, variation, marks per step,
+ * confidence.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -39,7 +41,7 @@ static int64_t rss_at(const struct study *study, const struct strand_event *even
 	return study->symbols.items[event->symbol].thinned ? UNKNOWN : unpack_rss(event->rss);
 }
 
-/* The last step ends when such a step would, or with its process, or with the recording. */
+/* The last step ends after the typical duration, or with its process, or with the recording. */
 static uint64_t last_end(const struct study *study, const struct choice *choice)
 {
 	size_t last = choice->at.count - 1;
@@ -117,7 +119,7 @@ static int measure(struct step_track *track)
 	return 0;
 }
 
-/* How often a symbol that is wanted lies in each step but the last, which has not ended. */
+/* How often a wanted symbol occurs in each step but the last, which has not ended. */
 static uint32_t *count_within(const struct study *study, const struct choice *choice, bool anchors,
 	enum step_class class, size_t *ret_count)
 {
@@ -152,7 +154,7 @@ static uint32_t middle(const uint32_t *counts, size_t count)
 	return (uint32_t)median_of(sample, n);
 }
 
-/* Marks a step, and where that changed. */
+/* Marks per step, and where that number changed. */
 static int count_marks(struct study *study, struct choice *choice, struct step_track *track)
 {
 	runs found = {};
@@ -178,7 +180,7 @@ static int count_marks(struct study *study, struct choice *choice, struct step_t
 				.to = found.items[i].value,
 			};
 	}
-	if (!r && share < 0.7) { /* no number of marks makes a step */
+	if (!r && share < 0.7) { /* no fixed number of marks makes a step */
 		track->changes.count = 0;
 		track->per_step = middle(counts, count);
 	}
@@ -220,7 +222,7 @@ static int note_companion(const struct study *study, const struct choice *choice
 	return r;
 }
 
-/* Share of the steps that hold about the same calls as those around them. */
+/* Share of the steps that contain about the same calls as those around them. */
 static int similar_share(struct study *study, const struct choice *choice, double *ret)
 {
 	const uint32_t mask = CLASS_BIT(CLASS_EXECUTE) | CLASS_BIT(CLASS_JIT);
@@ -239,7 +241,9 @@ static int similar_share(struct study *study, const struct choice *choice, doubl
 	for (size_t i = 0; !r && i < count; i++) {
 		uint64_t total = totals[i];
 
-		/* An accumulation that changes, a log now and then: half or double is still alike.
+		/*
+		 * An accumulation that changes, or a log now and then: half or double is still
+		 * alike.
 		 */
 		similar += total * 2 + 2 >= typical && total <= typical * 3 + 4;
 	}
@@ -300,7 +304,8 @@ static void note_late(const struct study *study, const struct choice *choice,
 
 int track_build(struct study *study, const struct choice *choice, struct step_track *ret)
 {
-	struct choice known = *choice; /* borrows: its share of regular intervals is found out */
+	struct choice known =
+		*choice; /* a borrowed copy, to compute its share of regular intervals */
 	double with = 1;
 	int r;
 
