@@ -334,7 +334,7 @@ static void test_open_refuses(void **state)
 	write_bytes("hello, world", 12);
 	refuse_open(EBADMSG, "is not a gctrace recording");
 	run("rm %s; mkdir %s", path, path);
-	refuse_open(EBADMSG, "no regular file");
+	refuse_open(EBADMSG, "not a regular file");
 	run("rmdir %s; sqlite3 %s 'create table t(x)'", path, path);
 	refuse_open(EBADMSG, "a SQLite database but not");
 	run("rm %s; sqlite3 %s 'pragma application_id=1195594834; pragma user_version=1; create "

@@ -1,9 +1,9 @@
-/* A table's rows in, by id; out come those that can be read, past any damage, and a note of it. */
+/* A table's rows in, by id; out come the readable ones, past any damage, with a note of it. */
 #include <errno.h>
 
 #include "reader.h"
 
-/* Damaged places to step over before giving up: a hostile file may hold any number. */
+/* Damaged places to step over before giving up: a hostile file may have any number of them. */
 #define FAULTS_MAX 256
 
 /* The next rows will be those after id @after. 0 or an SQLite code. */
@@ -39,8 +39,8 @@ void cursor_rewind(struct cursor *cursor)
 }
 
 /*
- * Steps over a place that cannot be read: tries ids ever further on until one can. Whether there is
- * one; the cursor then stands before it.
+ * Steps over a place that cannot be read: tries ids further and further on until one can be.
+ * Returns whether there is one; the cursor then stands before it.
  */
 static bool step_over(struct cursor *cursor)
 {

@@ -1,4 +1,4 @@
-/* A path in; out comes the recording that lies there, open, or the one reason why it cannot be. */
+/* A path in; out comes the recording there, open, or the one reason why it cannot be opened. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "reader.h"
 #include "store_file.h"
 
-#define TEXT_BYTES_MAX (16 << 20) /* that SQLite hands out at once */
+#define TEXT_BYTES_MAX (16 << 20) /* the most that SQLite may return at once */
 
 /* Whether @path is a recording that this reader can open now. 0 or -errno with a sentence. */
 static int inspect(const char *path, struct store_file *ret, struct err *err)
@@ -19,8 +19,8 @@ static int inspect(const char *path, struct store_file *ret, struct err *err)
 	int r = fd < 0 || fstat(fd, &st) ? -errno : 0;
 
 	if (!r && !S_ISREG(st.st_mode))
-		return err_set(err, EBADMSG, "%s is not a gctrace recording: it is no regular file",
-			path);
+		return err_set(err, EBADMSG,
+			"%s is not a gctrace recording: it is not a regular file", path);
 	r = r ? r : store_file_inspect(fd, ret);
 	if (r == -ENOENT)
 		return err_set(err, ENOENT, "there is no file %s", path);
@@ -54,7 +54,7 @@ static int inspect(const char *path, struct store_file *ret, struct err *err)
 	return 0;
 }
 
-/* Nothing in a file may cost more than its size, or run. An SQLite result. */
+/* Nothing in a file may cost more than its size, or be executed. An SQLite result. */
 static int trust_little(sqlite3 *db)
 {
 	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_BYTES_MAX);
@@ -69,9 +69,9 @@ static int trust_little(sqlite3 *db)
 }
 
 /*
- * Without a lock, a -shm file or a write, so that an unprivileged reader and a read-only folder do:
- * a file closed clean is immutable; one cut off is read together with its -wal, whose index an
- * exclusive connection keeps in memory.
+ * Without a lock, a -shm file or a write, so that an unprivileged reader and a read-only folder
+ * suffice: a file that was closed cleanly is immutable; one that was cut off is read together with
+ * its -wal, whose index an exclusive connection keeps in memory.
  */
 static int open_database(struct store_reader *reader, const struct store_file *file)
 {
@@ -92,7 +92,7 @@ static int open_database(struct store_reader *reader, const struct store_file *f
 	return rc == SQLITE_OK ? trust_little(reader->db) : rc;
 }
 
-/* Of the file, or of its WAL (SQLITE_FCNTL_JOURNAL_POINTER). */
+/* The size of the file, or of its WAL (SQLITE_FCNTL_JOURNAL_POINTER). */
 static uint64_t bytes_of(struct store_reader *reader, int which)
 {
 	sqlite3_file *file = NULL;
@@ -104,7 +104,10 @@ static uint64_t bytes_of(struct store_reader *reader, int which)
 	return 0;
 }
 
-/* Of what is open, facts and places. 0, or -errno with a sentence and @reader freed. */
+/*
+ * Prepares what is open for reading: its facts and places. 0, or -errno with a sentence and @reader
+ * freed.
+ */
 static int begin_reading(struct store_reader *reader, struct store_reader **ret, struct err *err)
 {
 	int r = reader_check_tables(reader, err);

@@ -32,7 +32,7 @@ static int read_text(struct store_reader *reader, sqlite3_stmt *row, int at, cha
 	return 0;
 }
 
-/* Column @at into *ret: a moment, or 0 for NULL. Whether it is either. */
+/* Column @at into *ret: a moment, or 0 for NULL. Returns whether it is either. */
 static bool read_moment(sqlite3_stmt *row, int at, uint64_t *ret)
 {
 	*ret = 0;
@@ -127,7 +127,7 @@ static int read_process(struct store_reader *reader, sqlite3_stmt *row)
 	return 0;
 }
 
-/* Counts the runtimes of @process. Whether it can have had so many. */
+/* Counts the runtimes of @process. Returns whether so many are plausible. */
 static bool may_have_more(struct store_reader *reader, uint32_t process)
 {
 	uint64_t *known = u64map_get(&reader->runtimes, process);
@@ -137,7 +137,7 @@ static bool may_have_more(struct store_reader *reader, uint32_t process)
 	return ++*known <= RUNTIMES_MOST;
 }
 
-/* So that nobody need look through all runtimes for those of each process. */
+/* Spares everybody a search through all runtimes for those of each process. */
 static void note_attached(struct recording *recording, const struct runtime *runtime)
 {
 	struct process *process = (struct process *)recording_process(recording, runtime->process);

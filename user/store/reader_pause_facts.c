@@ -1,4 +1,7 @@
-/* What runtimes tell of their pauses, in tables of their own or the one for all, in; out it comes with its pause. */
+/*
+ * The facts of pauses, from runtimes' own tables or the one for all, in; out they come with their
+ * pause.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -69,7 +72,7 @@ static bool read_general(struct store_reader *reader, const struct cursor *curso
 	return true;
 }
 
-/* Of a fact that an older gctrace did not know there is no column. */
+/* A fact that an older gctrace did not know has no column. */
 static void own_sql(const struct store_reader *reader, const struct runtime_meaning *meaning,
 	char *sql, size_t size)
 {
@@ -111,7 +114,7 @@ static int begin_own(struct store_reader *reader, struct own_facts *own)
 	return begin(reader, &own->cursor, sql);
 }
 
-/* Its row in the table of its runtime. 1: there is none. */
+/* A pause's row in the table of its runtime. 1: there is none. */
 static int join_own(struct store_reader *reader, struct own_facts *own, struct pause *pause)
 {
 	int r = begin_own(reader, own);
@@ -132,7 +135,7 @@ static int join_own(struct store_reader *reader, struct own_facts *own, struct p
 	return 1;
 }
 
-/* Its rows in the table for all runtimes, of which there need not be any. */
+/* Its rows in the table for all runtimes, which may have none. */
 static int join_general(struct store_reader *reader, const struct runtime_meaning *meaning,
 	struct pause *pause)
 {

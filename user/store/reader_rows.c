@@ -5,7 +5,7 @@
 #include "meaning.h"
 #include "reader.h"
 
-/* Whether the row under the cursor is a pause that can have been. */
+/* Reads the row under the cursor. Returns whether it is a plausible pause. */
 static bool read_pause(struct store_reader *reader, const struct cursor *cursor, void *ret)
 {
 	sqlite3_stmt *row = cursor->rows;
@@ -46,7 +46,7 @@ static bool read_pause(struct store_reader *reader, const struct cursor *cursor,
 	return true;
 }
 
-/* Older recordings lack the last columns: NULL stands for them. */
+/* Older recordings lack the last columns: NULL stands in for them. */
 static int begin_pauses(struct store_reader *reader, struct err *err)
 {
 	static const char *const added[] = {

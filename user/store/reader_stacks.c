@@ -1,6 +1,6 @@
 /*
- * The tables of strings, frames and nodes of an open .gct file in; out comes its stack table, and with it
- * the lists that refer to it.
+ * The tables of strings, frames and nodes of an open .gct file in; out comes its stack table, and
+ * with it the lists that refer to it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int read_frame(struct store_reader *reader, sqlite3_stmt *row)
 	return *id ? 0 : -ENOMEM;
 }
 
-/* How large a stack of @frame called by @parent is. Whether one can be. */
+/* Computes the size of a stack of @frame called by @parent. Returns whether it is allowed. */
 static bool size_up(const struct store_reader *reader, uint32_t parent, uint32_t frame,
 	struct stack_size *ret)
 {

@@ -6,7 +6,7 @@
 
 static const struct {
 	const char *name;
-	bool added; /* later than the first recordings: may be missing */
+	bool added; /* came after the first recordings: may be missing */
 } tables[] = {
 	{"meta", false},
 	{"clock", false},
@@ -39,7 +39,7 @@ bool reader_has(const struct store_reader *reader, const char *table, const char
 	return look_up(reader, table, column) == SQLITE_OK;
 }
 
-/* The one number that @sql says of @table into *ret. An SQLite code. */
+/* The one number that @sql gives for @table into *ret. An SQLite code. */
 static int ask(struct store_reader *reader, const char *sql, const char *table, int *ret)
 {
 	sqlite3_stmt *statement;

@@ -1,4 +1,4 @@
-/* Rows of a recording in; their values out, checked. What cannot be is noted as damage. */
+/* Rows of a recording in; their values out, checked. What is implausible is noted as damage. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,15 +1,18 @@
-/* What an open .gct file holds beside pauses in; out come its stalls and phases, as lists. */
+/* What an open .gct file holds besides pauses in; out come its stalls and phases, as lists. */
 #include <errno.h>
 
 #include "reader.h"
 
 /*
- * Lists are kept whole: 117 and 84 MB at most. A file that holds more, as a JVM that throttles every
- * allocation for hours would leave, is read up to here.
+ * Lists are kept whole: 117 and 84 MB at most. A file with more, such as that of a JVM that
+ * throttled every allocation for hours, is read up to here.
  */
 #define LIST_MAX (2u << 20)
 
-/* Columns 1 to 4: start, duration, a runtime that is there, a thread. Whether they can have been. */
+/*
+ * Columns 1 to 4: start, duration, an existing runtime, a thread. Returns whether they are
+ * plausible.
+ */
 static bool read_span(const struct store_reader *reader, sqlite3_stmt *row, uint64_t *start_ns,
 	uint64_t *end_ns, uint32_t *runtime, uint32_t *tid)
 {
@@ -38,7 +41,7 @@ static bool read_stall(struct store_reader *reader, const struct cursor *cursor,
 		!reader_unsigned(cursor->rows, 5, UINT32_MAX, &kind))
 		return false;
 	stall->id = (uint64_t)cursor->last_id;
-	stall->kind = (uint32_t)kind; /* perhaps one of a later gctrace */
+	stall->kind = (uint32_t)kind; /* possibly one from a later gctrace */
 	stall->collections = reader_known(cursor->rows, 6, MEMORY_MAX);
 	stall->stack = reader_stack_id(reader, cursor, 7);
 	return true;

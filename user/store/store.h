@@ -1,6 +1,7 @@
 /*
- * The .gct file: a SQLite database (docs/gct-schema.md). The writer appends facts as they are observed; the reader
- * gives them back, bounds-checked, and refuses what it cannot understand in one clear sentence.
+ * The .gct file: a SQLite database (docs/gct-schema.md). The writer appends facts as they are
+ * observed; the reader returns them, bounds-checked, and refuses what it cannot understand with one
+ * clear sentence.
  */
 #pragma once
 
@@ -16,23 +17,33 @@ struct store_writer;
 struct store_reader;
 
 /*
- * Begins a recording that is to be at @path, readable by its owner alone. Until store_settle() gives it that name, what
- * lies there stays; only a recording, or an empty file, may lie there. -errno with a sentence.
+ * Begins a recording that will be at @path, readable by its owner alone. Until store_settle() gives
+ * it that name, whatever is there stays; that may only be a recording or an empty file. -errno with
+ * a sentence.
  */
 int store_begin(const char *path, const struct recording *head, struct store_writer **ret,
 	struct err *err);
 
-/* The recording takes its name, and a WAL: what is committed survives SIGKILL from here on. -errno with a sentence. */
+/*
+ * Gives the recording its name and a WAL: from here on what is committed survives SIGKILL. -errno
+ * with a sentence.
+ */
 int store_settle(struct store_writer *writer, struct err *err);
 
-/* A recording in @folder that has no name and is gone with this process; store_close_to_read() reads it. */
+/*
+ * A recording in @folder that has no name and disappears with this process; store_close_to_read()
+ * reads it.
+ */
 int store_begin_nameless(const char *folder, const struct recording *head,
 	struct store_writer **ret, struct err *err);
 
 /* Whether the regular file open as @fd begins as a recording does, whole or not. */
 bool store_is_recording(int fd);
 
-/* Each may be called again for the same id: the later facts (exit, missed, count, name) replace. */
+/*
+ * Each may be called again for the same id: later facts (exit, missed, count, name) replace earlier
+ * ones.
+ */
 int store_put_process(struct store_writer *writer, const struct process *process);
 int store_put_runtime(struct store_writer *writer, const struct runtime *runtime);
 int store_put_drop(struct store_writer *writer, const struct drop *drop);
@@ -55,7 +66,7 @@ int store_put_mark(struct store_writer *writer, const struct mark *mark);
 /* Ends the transaction: what was put so far survives SIGKILL. Every put opens one if needed. */
 int store_commit(struct store_writer *writer);
 
-/* The file with its WAL, and its disk. 0 or -errno. */
+/* The size of the file with its WAL, and of its disk. 0 or -errno. */
 struct store_room {
 	uint64_t bytes, disk_bytes, free_bytes;
 };
@@ -65,13 +76,14 @@ int store_room(const struct store_writer *writer, struct store_room *ret);
 const char *store_writer_error(const struct store_writer *writer);
 
 /*
- * Writes end and completeness of @recording, checkpoints the WAL away and closes; frees @writer in every
- * case. It is read once more, and -EBADMSG if something cut it or its WAL meanwhile. A writer freed by
- * store_abandon() instead leaves a recording that reads as cut off, or none where it has no name yet.
+ * Writes end and completeness of @recording, checkpoints the WAL and closes; frees @writer in every
+ * case. It is read once more: -EBADMSG if something truncated it or its WAL meanwhile. A writer
+ * freed by store_abandon() instead leaves a recording that reads as cut off, or none if it has no
+ * name yet.
  */
 int store_close(struct store_writer *writer, const struct recording *recording, struct err *err);
 
-/* The same, and gives what was recorded to a reader, without going by its name. */
+/* The same, and hands what was recorded to a reader, without relying on its name. */
 int store_close_to_read(struct store_writer *writer, const struct recording *recording,
 	struct store_reader **ret, struct err *err);
 void store_abandon(struct store_writer *writer);
@@ -84,23 +96,23 @@ int store_open(const char *path, struct store_reader **ret, struct err *err);
 void store_reader_free(struct store_reader *reader);
 
 /*
- * Facts and stacks, owned by the reader. store_stacks() loads at its first call, and with the stacks the
- * recording's stalls and phases, which are empty lists before: call it first where these matter. NULL with
- * a sentence when memory is out. What the facts, stalls and phases name is there: processes, runtimes,
- * signals, stacks, strings (a pause's runtime may not be). Of stalls and of phases, the first 2,097,152 each
- * are read, and more than that is noted as damage.
+ * Facts and stacks, owned by the reader. The first call of store_stacks() loads the stacks and the
+ * recording's stalls and phases, which are empty lists before: call it first where these matter.
+ * NULL with a sentence when memory is out. Whatever the facts, stalls and phases refer to exists:
+ * processes, runtimes, signals, stacks, strings (a pause's runtime may not). Of stalls and of
+ * phases, the first 2,097,152 each are read, and more than that is noted as damage.
  */
 const struct recording *store_recording(const struct store_reader *reader);
 const struct stack_table *store_stacks(struct store_reader *reader, struct err *err);
 
 /*
- * Iterates pauses by id (start again with store_rewind). 1: one was read, 0: the end, -errno: damaged. Of a
- * safepoint, the parts are together no longer than the pause.
+ * Iterates over pauses by id (start again with store_rewind). 1: one was read, 0: the end, -errno:
+ * damaged. The parts of a safepoint are together no longer than the pause.
  */
 int store_next_pause(struct store_reader *reader, struct pause *ret, struct err *err);
 int store_rewind(struct store_reader *reader);
 
-/* The same for marks, by id, once; recordings of gctrace 0.1 before it knew steps have none. */
+/* The same for marks, by id, once; recordings made before gctrace had steps have none. */
 int store_next_mark(struct store_reader *reader, struct mark *ret, struct err *err);
 
 /* The SQL text of the schema with its comments, for `gctrace schema`. */

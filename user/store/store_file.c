@@ -1,5 +1,5 @@
 /*
- * A path in; out comes whether a recording lies there, who writes it, and a SQLite connection to
+ * A path in; out comes whether a recording is there, who is writing it, and a SQLite connection to
  * it.
  */
 #include <errno.h>
@@ -124,7 +124,7 @@ static int check_place(const char *path, struct err *err)
 	if (old >= 0)
 		return check_old(path, old, err);
 	if (errno == ENOENT || errno == ENOTDIR)
-		return 0; /* making the file will tell */
+		return 0; /* creating the file will show */
 	if (errno == ELOOP)
 		return err_set(err, ELOOP,
 			"%s is a symbolic link, which is not followed: name the file itself with -o",
@@ -133,7 +133,10 @@ static int check_place(const char *path, struct err *err)
 		caller_note(who, sizeof(who)), strerror(errno));
 }
 
-/* @path with the links of its folder resolved: SQLite refuses any in what it opens with NOFOLLOW. Caller frees. */
+/*
+ * @path with the links of its folder resolved: SQLite refuses any link in what it opens with
+ * NOFOLLOW. The caller frees.
+ */
 static char *resolve_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -147,7 +150,7 @@ static char *resolve_folder(const char *path)
 	return resolved;
 }
 
-/* "folder/name" → "folder/.name.1a2b3c4d", made. A descriptor or -errno. */
+/* "folder/name" → "folder/.name.1a2b3c4d", created. A descriptor or -errno. */
 static int make_temporary(const char *target, char **ret)
 {
 	const char *name = strrchr(target, '/') + 1;
@@ -245,7 +248,7 @@ void store_claim_release(struct store_claim *claim)
 	claim->fd = -1;
 }
 
-/* "file:<path>" with every byte escaped that a URI gives a meaning. Caller frees. */
+/* "file:<path>" with every byte escaped that is special in a URI. The caller frees. */
 static char *file_uri(const char *path, const char *parameters)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -285,7 +288,7 @@ int store_file_open(const char *path, const char *parameters, int flags, const c
 
 int store_errno(sqlite3 *db, int rc)
 {
-	int system = errno; /* SQLite's own note of it misses failed writes of the WAL */
+	int system = errno; /* SQLite's own record of it misses failed writes of the WAL */
 
 	if (db && sqlite3_system_errno(db))
 		system = sqlite3_system_errno(db);

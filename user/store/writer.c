@@ -1,4 +1,7 @@
-/* A path in, a .gct file out: statements, large transactions, one failure that ends it all. */
+/*
+ * A path in, a .gct file out: statements, large transactions, and a first failure that ends
+ * everything.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +103,8 @@ void writer_close(struct store_writer *writer)
 }
 
 /*
- * After a failure: what it cost becomes a fact of the recording, if there is room for one row more.
+ * After a failure: records what it cost as a fact of the recording, if there is room for one more
+ * row.
  */
 static void put_lost(struct store_writer *writer)
 {
@@ -145,7 +149,10 @@ static void put_end(struct store_writer *writer, const struct recording *recordi
 	writer->failed = failed ? failed : writer->failed;
 }
 
-/* Reads every page that holds rows, and counts those that must be there. 0 or -errno, with the failure set. */
+/*
+ * Reads every page that holds rows, and counts those that must be there. 0 or -errno, with the
+ * failure set.
+ */
 static int verify(struct store_writer *writer)
 {
 	static const char sql[] =
@@ -169,7 +176,7 @@ static int verify(struct store_writer *writer)
 
 /*
  * Moves the WAL into the file, makes it durable, and leaves a plain database that any reader can
- * open. What has no name is nobody's to find.
+ * open. A file without a name is left as it is, as nobody can find it.
  */
 static int finish(struct store_writer *writer)
 {
@@ -191,7 +198,7 @@ static void writer_free(struct store_writer *writer)
 	free(writer);
 }
 
-/* Everything but letting go. 0 or -errno with a sentence. */
+/* Everything but closing. 0 or -errno with a sentence. */
 static int complete(struct store_writer *writer, const struct recording *recording, struct err *err)
 {
 	int r;
@@ -228,7 +235,7 @@ int store_close_to_read(struct store_writer *writer, const struct recording *rec
 	if (!r) {
 		sqlite3 *db = writer->db;
 
-		/* Others may read beside it. */
+		/* Others may read at the same time. */
 		sqlite3_exec(db, "PRAGMA locking_mode = NORMAL;", NULL, NULL, NULL);
 		finalize(writer);
 		writer->db = NULL;

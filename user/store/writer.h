@@ -8,7 +8,7 @@
 #include "store_file.h"
 #include "u64map.h"
 
-/* Rows that one INSERT takes: a third cheaper than one each. */
+/* Rows per INSERT: a third cheaper than one each. */
 #define PAUSE_BATCH 16
 #define MARK_BATCH  64
 
@@ -42,32 +42,34 @@ enum put {
 struct store_writer {
 	sqlite3 *db;
 	sqlite3_stmt *put[PUTS], *begin, *commit;
-	char *path; /* as named by who asked */
+	char *path; /* as the caller named it */
 	struct store_claim file;
-	bool settled; /* in its place, with a WAL; before that, and for ever where it has no name, without */
-	uint32_t strings, frames, nodes; /* of the stack table: the next one to write */
+	bool settled; /* in its place, with a WAL; until then, and always if it has no name, without */
+	uint32_t strings, frames, nodes; /* next ones of the stack table to write */
 	uint32_t generation;		 /* of that table */
-	/* What its ids are larger by in the file, which holds those of the generations before too. */
+	/*
+	 * How much larger its ids are in the file, which also holds those of earlier generations.
+	 */
 	uint32_t string_base, frame_base, node_base;
 	struct pause pauses[PAUSE_BATCH];
-	const struct runtime_meaning *meanings[PAUSE_BATCH]; /* of them; NULL: one without facts */
+	const struct runtime_meaning *meanings[PAUSE_BATCH]; /* theirs; NULL: without facts */
 	struct own_puts {
 		const struct runtime_meaning *meaning;
-		sqlite3_stmt *one, *batch; /* PAUSE_BATCH of them */
-	} own[OWN_TABLES];	/* for the facts of runtimes that have a table for theirs */
+		sqlite3_stmt *one, *batch; /* for PAUSE_BATCH of them */
+	} own[OWN_TABLES];	/* for facts of runtimes that have a table of their own */
 	struct u64map runtimes; /* id → its struct runtime_meaning */
 	struct mark marks[MARK_BATCH];
 	unsigned pause_count, mark_count; /* in the batches */
 	int64_t mark_id;		  /* of the last mark written */
-	uint64_t pending; /* events in the open transaction, those in the batches too */
+	uint64_t pending; /* events in the open transaction, including those in the batches */
 	uint64_t lost;	  /* events that a failure cost: pauses, marks, stalls, phases */
 	uint64_t written; /* pauses, in statements that succeeded */
 	bool open;	  /* a transaction is */
-	int failed;	  /* -errno of the first failure, after which nothing is taken */
+	int failed;	  /* -errno of the first failure, after which nothing is accepted */
 	struct err error;
 };
 
-/* The entry of runtime @id, if pauses of such have facts; else NULL. */
+/* The entry of runtime @id, if its pauses have facts; else NULL. */
 const struct runtime_meaning *writer_meaning(const struct store_writer *writer, uint32_t runtime);
 
 /* Prepares the statements for facts; an SQLite result. Takes them away. */
@@ -83,10 +85,10 @@ static inline uint32_t in_file(uint32_t id, uint32_t base)
 	return id ? id + base : 0;
 }
 
-/* A transaction stands open afterwards, and the statement is handed out, or NULL: it has failed. */
+/* Opens a transaction if none is open and returns the statement, or NULL: it has failed. */
 sqlite3_stmt *writer_begin(struct store_writer *writer, enum put put);
 
-/* Runs @statement, and makes it ready to be bound anew. 0 or -errno, with the failure set. */
+/* Runs @statement, and prepares it to be bound again. 0 or -errno, with the failure set. */
 int writer_step(struct store_writer *writer, sqlite3_stmt *statement);
 
 int writer_put_meta(struct store_writer *writer, const char *key, const char *value);
@@ -95,14 +97,14 @@ int writer_put_meta_number(struct store_writer *writer, const char *key, uint64_
 /* Opens @path, a file of this writer's own, and prepares to write to it. An SQLite result. */
 int writer_open(struct store_writer *writer, const char *path);
 
-/* Prepares the statements; takes them away, and closes. */
+/* Prepares the statements; finalizes them and closes. */
 int writer_prepare(struct store_writer *writer);
 void writer_close(struct store_writer *writer);
 
 /* Notes the first failure, SQLite's result @rc, and undoes the open transaction. Returns its -errno. */
 int writer_fail(struct store_writer *writer, int rc);
 
-/* Writes what waits in the batches. 0 or -errno, with the failure set. */
+/* Writes what is waiting in the batches. 0 or -errno, with the failure set. */
 int writer_flush(struct store_writer *writer);
 
 static inline void bind_unsigned(sqlite3_stmt *statement, int at, uint64_t value)

@@ -1,4 +1,7 @@
-/* A path in; a recording that has begun out: under a name of its own first, then in its place, or nameless. */
+/*
+ * A path in; out comes a recording that has begun: under a temporary name first, then in its place,
+ * or nameless.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -7,7 +10,10 @@
 #include "cleanup.h"
 #include "writer.h"
 
-/* 4 MiB of WAL, then its pages move into the file. The first use of the file is what makes the WAL: it comes at once. */
+/*
+ * 4 MiB of WAL, then its pages move into the file. The SELECT makes SQLite create the WAL at once
+ * instead of at first use.
+ */
 static const char wal_sql[] =
 	"PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 512; SELECT key FROM meta;";
 
@@ -23,8 +29,9 @@ static void put_head(struct store_writer *writer, const struct recording *head)
 }
 
 /*
- * The schema and the facts of the start go into the file itself, before there is a WAL: whatever
- * happens later, its first page names it a recording. 0 or -errno, with the failure set.
+ * The schema and the facts of the start go into the file itself, before there is a WAL, so that its
+ * first page identifies it as a recording whatever happens later. 0 or -errno, with the failure
+ * set.
  */
 static int begin_recording(struct store_writer *writer, const struct recording *head)
 {
@@ -99,7 +106,7 @@ int store_begin_nameless(const char *folder, const struct recording *head,
 	return r;
 }
 
-/* SQLite knows a file by the name under which it opened it: the WAL would bear the old one. */
+/* SQLite knows a file by the name under which it opened it: the WAL would have the old one. */
 static int open_again(struct store_writer *writer)
 {
 	int rc = writer_open(writer, writer->file.target);

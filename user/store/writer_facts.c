@@ -1,4 +1,7 @@
-/* Facts in, one row each out: a later one of the same id replaces; and the stack table's growth. */
+/*
+ * Facts in, one row each out, where a later one with the same id replaces the earlier; and the
+ * stack table's growth.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -205,7 +208,7 @@ static int put_node(struct store_writer *writer, const struct stack_node *node, 
 	return writer_step(writer, put);
 }
 
-/* The table was emptied: what it holds goes behind what was written. */
+/* The table was emptied: what it holds now gets ids after those written. */
 static void begin_generation(struct store_writer *writer, uint32_t generation)
 {
 	writer->string_base += writer->strings - 1;

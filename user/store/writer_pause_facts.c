@@ -1,4 +1,4 @@
-/* Pauses in; what their runtimes tell of them out, in tables of their own or the one for all. */
+/* Pauses in; their facts out, in runtimes' own tables or the one for all. */
 #include <stdio.h>
 #include <string.h>
 
@@ -77,7 +77,10 @@ static void bind_own(sqlite3_stmt *put, int at, const struct runtime_meaning *me
 		bind_fact(put, at + 2 + i, meaning->facts[i].unit, pause->facts[i]);
 }
 
-/* Those of the first @count pauses of the batch that go into the table of @own, all at once if the whole batch does. */
+/*
+ * Writes the first @count pauses of the batch that belong into the table of @own, all at once if
+ * the whole batch does.
+ */
 static int put_own(struct store_writer *writer, const struct own_puts *own, unsigned count)
 {
 	unsigned ours = 0;
@@ -100,7 +103,7 @@ static int put_own(struct store_writer *writer, const struct own_puts *own, unsi
 	return r;
 }
 
-/* A row for each fact of @pause that is known. */
+/* One row for each known fact of @pause. */
 static int put_general(struct store_writer *writer, const struct runtime_meaning *meaning,
 	const struct pause *pause)
 {

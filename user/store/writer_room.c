@@ -1,4 +1,4 @@
-/* A recording under way in; how large it is, and how much room its disk has left, out. */
+/* A recording under way in; its size and the room left on its disk out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,11 +1,9 @@
-/* Events in, of which pauses and marks come by the thousand; rows out, many with one INSERT. */
+/* Events in, of which pauses and marks come by the thousand; rows out, many per INSERT. */
 #include <errno.h>
 
 #include "writer.h"
 
-/*
- * Rows a transaction when the caller never commits: bounds the WAL and what a failure can lose.
- */
+/* Rows per transaction if the caller never commits: bounds the WAL and what a failure can lose. */
 #define COMMIT_ROWS 16384
 
 /* Binds @pause to the parameters after the first @at. */

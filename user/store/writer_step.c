@@ -1,4 +1,7 @@
-/* Statements run, each within a transaction; the first failure ends the recording, with a sentence. */
+/*
+ * Runs statements, each within a transaction; the first failure ends the recording, with a
+ * sentence.
+ */
 #include <errno.h>
 
 #include "store_file.h"
