@@ -230,7 +230,7 @@ static void test_words_for_what_is_not_understood(void **state)
 		{"gen2.cuont<1", "gen2.count"},
 		{"pause.max<10furlongs", "furlongs"},
 		{"pause.max<10", "lacks a unit"},
-		{"pause.max<20%", "\"%\" is no unit"},
+		{"pause.max<20%", "\"%\" is not a unit"},
 		{"pause.max", "<"},
 		{"", "METRIC<LIMIT"},
 		{"<10ms", "METRIC<LIMIT"},

@@ -76,7 +76,7 @@ static int unknown_metric(const char *name, struct err *err)
 		name, nearest->name);
 }
 
-/* The metric that @text begins with, behind it *ret_rest. 0 or -EINVAL. */
+/* The metric that @text begins with; *ret_rest is what follows it. 0 or -EINVAL. */
 static int parse_metric(const char *text, const struct budget_metric **ret, const char **ret_rest,
 	struct err *err)
 {
@@ -87,7 +87,8 @@ static int parse_metric(const char *text, const struct budget_metric **ret, cons
 	snprintf(name, sizeof(name), "%.*s", (int)(length < 47 ? length : 47), text);
 	if (!length)
 		return err_set(err, EINVAL,
-			"\"%.60s\" is no budget: write METRIC<LIMIT, as in pause.p99<20ms", text);
+			"\"%.60s\" is not a budget: write METRIC<LIMIT, as in pause.p99<20ms",
+			text);
 	*ret_rest = text + length;
 	for (size_t i = 0; (*ret = budget_metric_at(i)); i++)
 		if (!strcmp(name, (*ret)->name))
@@ -124,8 +125,8 @@ static int wrong_unit(const struct budget_metric *metric, double number, const c
 	struct err *err)
 {
 	if (*suffix)
-		return err_set(err, EINVAL, "\"%.20s\" is no unit for %s, which takes %s", suffix,
-			metric->name, example(metric->unit));
+		return err_set(err, EINVAL, "\"%.20s\" is not a unit for %s, which takes %s",
+			suffix, metric->name, example(metric->unit));
 	if (metric->unit == BUDGET_TIME)
 		return err_set(err, EINVAL, "%s<%g lacks a unit: it takes %s", metric->name, number,
 			example(metric->unit));
@@ -133,7 +134,7 @@ static int wrong_unit(const struct budget_metric *metric, double number, const c
 		number, number);
 }
 
-/* @suffix: what stands behind the number, blanks taken off. */
+/* @suffix: what follows the number, without blanks. */
 static int apply_unit(const struct budget_metric *metric, double number, const char *suffix,
 	double *ret, struct err *err)
 {

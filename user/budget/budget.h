@@ -13,9 +13,9 @@ struct budget_metric;
 struct budget {
 	char text[96]; /* as typed */
 	const struct budget_metric *metric;
-	bool at_least; /* > and >=: the limit is one from below */
+	bool at_least; /* > and >=: the limit is a lower bound */
 	bool or_equal; /* <= and >= */
-	double limit;  /* ns for times, 0 … 1 for shares, a count else */
+	double limit;  /* ns for times, 0 … 1 for shares, otherwise a count */
 };
 
 enum budget_outcome {
@@ -30,7 +30,7 @@ struct budget_result {
 	double value;	     /* in the limit's unit, if known */
 	char value_text[32]; /* "23.1 ms" */
 	char why[320];	     /* a sentence: what breached it and where, or why it was refused */
-	char basis[128];     /* of what the value is, where its name does not say all; or "" */
+	char basis[128];     /* what the value covers, where its name does not say it all; or "" */
 };
 
 /*
@@ -40,11 +40,11 @@ struct budget_result {
 int budget_parse(const char *text, struct budget *ret, struct err *err);
 
 /*
- * Judges one budget; of several processes the worst decides. What is asked of steps is refused
- * unless all steps are marked, with confidence. 0 or -ENOMEM.
+ * Judges one budget; of several processes the worst decides. A budget on steps is refused unless
+ * all steps are marked, with confidence. 0 or -ENOMEM.
  */
 int budget_judge(const struct budget *budget, const struct attribution *attribution,
 	struct budget_result *ret);
 
-/* The names and meanings of all metrics, one a line, for --help and the man page. Static. */
+/* The names and meanings of all metrics, one per line, for --help and the man page. Static. */
 const char *budget_metrics(void);

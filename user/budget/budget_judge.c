@@ -69,7 +69,7 @@ static bool refuse(const struct budget *budget, const struct attribution *attrib
 	return false;
 }
 
-/* The value of the track that is farthest on the wrong side. */
+/* The value of the track that is furthest on the wrong side. */
 static int measure(const struct budget *budget, const struct attribution *attribution,
 	struct budget_measure *ret, size_t *ret_track)
 {
@@ -90,7 +90,7 @@ static int measure(const struct budget *budget, const struct attribution *attrib
 	return 0;
 }
 
-/* Text that grows, and ends in what fits. */
+/* Appends text, as much as fits. */
 #define APPEND(ret, ...)                                                                           \
 	do {                                                                                       \
 		size_t used_ = strlen((ret)->why);                                                 \
@@ -149,8 +149,8 @@ static void say_step(const struct attribution *attribution, size_t track, uint32
 		say_trigger(attribution, attribution->charges.items[cost->worst].stack, ret);
 }
 
-/* The line that costs most, where one step or pause does not explain the figure. */
-static void say_dearest(const struct attribution *attribution, struct budget_result *ret)
+/* Names the line that costs most, where no single step or pause explains the figure. */
+static void say_costliest_line(const struct attribution *attribution, struct budget_result *ret)
 {
 	if (!attribution->triggers.count || !attribution->triggers.items[0].frame)
 		return;
@@ -181,13 +181,13 @@ static void say_broken(const struct budget *budget, const struct attribution *at
 	else if (found->step != ATTRIB_NONE)
 		say_step(attribution, track, found->step, ret);
 	else if (strcmp(metric->name, "step.count"))
-		say_dearest(attribution, ret);
+		say_costliest_line(attribution, ret);
 	if (!metric->steps && attribution->figures.exits)
 		APPEND(ret, " (%llu at an interpreter's exit not counted)",
 			(unsigned long long)attribution->figures.exits);
 }
 
-/* Whose share it is, and what is not in a figure though the report's totals have it. */
+/* Whose share it is, and what the figure leaves out although the report's totals include it. */
 static void say_basis(const struct budget *budget, const struct attribution *attribution,
 	const struct budget_measure *found, struct budget_result *ret)
 {

@@ -9,7 +9,7 @@
 #include "meaning.h"
 #include "cleanup.h"
 
-#define KNOWN 0.99 /* of the pauses that have the fact, or it is not judged */
+#define KNOWN 0.99 /* share of the pauses that must have the fact for it to be judged */
 
 static const struct pause *if_any(const struct pause *pause)
 {
@@ -95,7 +95,7 @@ static bool has_stalls(const struct runtime_meaning *meaning, const char *key)
 	return meaning->stalls;
 }
 
-/* What must have run for there to be such figures at all; NULL: such a runtime did. */
+/* What must have run for there to be such figures at all; NULL: such a runtime did run. */
 static const char *missing_runtime(const struct recording *recording,
 	bool (*fits)(const struct runtime_meaning *meaning, const char *key), const char *key)
 {
@@ -245,7 +245,7 @@ static const struct budget_metric of_pauses[] = {
 		budget_full_total},
 };
 
-/* Behind those that runtimes have for themselves. */
+/* These come after those of the runtimes. */
 static const struct budget_metric of_waits_and_steps[] = {
 	{"ttsp.max", "the longest time to safepoint of a JVM", BUDGET_TIME, false, 1, budget_fact,
 		FACT_TTSP, "times to safepoint"},

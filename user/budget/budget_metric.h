@@ -7,25 +7,25 @@ enum budget_unit { BUDGET_TIME, BUDGET_SHARE, BUDGET_COUNT };
 
 /* A value and where it comes from. */
 struct budget_measure {
-	double value;		   /* ns, 0 … 1, a number */
-	const struct pause *pause; /* that made it, or NULL */
-	uint32_t step;		   /* that made it, or ATTRIB_NONE */
-	uint32_t process;	   /* it is of this one, or 0 */
-	const struct stall *stall; /* that made it, or NULL */
+	double value;		   /* in ns, 0 … 1, or a count */
+	const struct pause *pause; /* that caused it, or NULL */
+	uint32_t step;		   /* that caused it, or ATTRIB_NONE */
+	uint32_t process;	   /* the process it belongs to, or 0 */
+	const struct stall *stall; /* that caused it, or NULL */
 	const char *missing; /* why it cannot be known, as the end of "NAME needs …"; NULL: it is */
-	bool some;	     /* ->missing is there, but not of all pauses */
+	bool some;	     /* what is missing is known for some pauses, but not for all */
 };
 
 struct budget_metric {
 	const char *name, *meaning;
 	enum budget_unit unit;
-	bool steps; /* is of one track; else @track is not looked at */
+	bool steps; /* belongs to one track; otherwise @track is not used */
 	double q;   /* for those that are a quantile */
-	/* Gives what is known beside the value, too. 0 or -ENOMEM. */
+	/* Sets *ret, with whatever else is known about the value. 0 or -ENOMEM. */
 	int (*measure)(const struct attribution *attribution, size_t track,
 		const struct budget_metric *metric, struct budget_measure *ret);
 	const char *fact;   /* of budget_fact(): its key */
-	const char *values; /* and what it is called: "times to safepoint" */
+	const char *values; /* and what its values are called: "times to safepoint" */
 };
 
 /* The metrics in the order in which they are listed; NULL: there are no more. */
@@ -35,7 +35,7 @@ const struct budget_metric *budget_metric_at(size_t at);
 int budget_fact(const struct attribution *attribution, size_t track,
 	const struct budget_metric *metric, struct budget_measure *ret);
 
-/* Of full collections, for runtimes that have another name for them. */
+/* For full collections of runtimes that have another name for them. */
 int budget_full_count(const struct attribution *attribution, size_t track,
 	const struct budget_metric *metric, struct budget_measure *ret);
 int budget_full_max(const struct attribution *attribution, size_t track,

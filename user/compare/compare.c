@@ -1,7 +1,4 @@
-/*
- * Two attributions in; figures before and after, resampled where that can be done, and a verdict,
- * out.
- */
+/* Two attributions in; figures before and after, resampled where possible, and a verdict, out. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,10 +13,10 @@
 
 #define RESAMPLES    1000
 #define BLOCKS	     2000 /* at most */
-#define LEAST_BLOCKS 40	  /* where there are that many steps */
+#define LEAST_BLOCKS 40	  /* if there are that many steps */
 #define STEPS_NEEDED 8	  /* fewer are not resampled */
-#define WARM_UP	     0.1  /* of the steps, within which one warms up that, less its pauses, … */
-#define WARM_RATIO   5	  /* … takes so many times the median */
+#define WARM_UP	     0.1 /* of the steps, which belong to a warm-up if one of them, less its pauses, … */
+#define WARM_RATIO   5 /* … takes so many times the median */
 
 /* Sums over consecutive steps. */
 struct block {
@@ -36,12 +33,14 @@ struct side {
 	const struct attribution *attribution;
 	const struct step_track *track; /* NULL: no confident steps */
 	const struct track_cost *cost;
-	size_t from; /* the first step after warm-up: one compilation would outweigh every
-			difference */
+	size_t from; /* the first step after warm-up: a single compilation would outweigh every difference */
 	struct blocks blocks;
 };
 
-/* The track that the rest of a training waits for: the one with most time, as steps/ sorts them. */
+/*
+ * The track that the rest of a training waits for: the one with most time, which steps/ sorts
+ * first.
+ */
 static void choose_track(struct side *side)
 {
 	const struct steps *steps = side->attribution->steps;
@@ -60,8 +59,8 @@ static void choose_track(struct side *side)
 }
 
 /*
- * Blocks of whole periods where slow steps recur regularly: how many of them a block holds is then
- * no matter of chance.
+ * Where slow steps recur regularly, blocks of whole periods: then chance does not decide how many
+ * of them a block contains.
  */
 static size_t block_length(const struct side *side)
 {
@@ -201,7 +200,7 @@ static double full_per_thousand(const struct side *side)
 	return 1000 * full / (double)side->track->steps.count;
 }
 
-/* Bytes a step, from the middle of the first third to that of the last; NAN if not known. */
+/* Bytes per step, from the middle of the first third to that of the last; NAN if not known. */
 static double rss_growth(const struct side *side)
 {
 	size_t count = side->track->steps.count, third = count / 3;

@@ -1,6 +1,6 @@
 /*
- * Two recordings of one training, before and after a change. In: two attributions. Out: differences
- * with intervals.
+ * Two recordings of one training job, before and after a change. In: two attributions. Out:
+ * differences with intervals.
  */
 #pragma once
 
@@ -17,14 +17,15 @@ struct comparison {
 	bool known;		  /* both were known */
 	bool has_interval;	  /* where it can be resampled */
 	double change, low, high; /* relative; change is after ÷ before − 1 */
-	bool worse_is_more;	  /* all but yields */
+	bool worse_is_more;	  /* true for everything but yields */
 };
 
 struct comparisons {
 	VEC(struct comparison) items;
 	char verdict[512]; /* one paragraph: did it help, by how much, how sure */
-	bool comparable;   /* both have steps by marks with confidence */
-	size_t warm_up[2]; /* so many first steps, before and after, are in no mean and no share */
+	bool comparable;   /* both have confident steps by marks */
+	size_t warm_up
+		[2]; /* how many first steps, before and after, all means and shares leave out */
 };
 
 int compare(const struct attribution *before, const struct attribution *after,

@@ -96,7 +96,7 @@ static const char *lacks_steps(const struct attribution *attribution)
 		return "no steps were found";
 	return attribution->steps->tracks.items[0].measured
 		       ? "the steps are not known with confidence"
-		       : "windows of time are no steps";
+		       : "windows of time are not steps";
 }
 
 static void say_pauses(struct comparisons *comparisons, const struct attribution *before,
