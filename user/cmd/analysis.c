@@ -27,7 +27,10 @@ static int rewind_pauses(void *arg)
 	return store_rewind(analysis->reader);
 }
 
-/* Damage ends the marks as it ends the pauses: what could be read is used, the report says the rest. */
+/*
+ * Damage ends the marks as it ends the pauses: what could be read is used, and the report says the
+ * rest.
+ */
 static int read_marks(struct analysis *analysis, struct err *err)
 {
 	struct mark mark;
@@ -39,7 +42,7 @@ static int read_marks(struct analysis *analysis, struct err *err)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* When the recording ended; of one that was cut off, the last mark's time is the best guess for steps. */
+/* When the recording ended; if it was cut off, the last mark's time is the best guess for steps. */
 static uint64_t last_moment(const struct analysis *analysis)
 {
 	const struct recording *recording = store_recording(analysis->reader);

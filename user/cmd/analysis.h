@@ -18,11 +18,11 @@ struct analysis {
 	struct steps steps;
 	struct attribution attribution;
 	struct advices advices;
-	bool gc_only;	   /* safepoints without a collection are passed over */
-	uint64_t left_out; /* of them, since the pauses were last rewound */
+	bool gc_only;	   /* skip safepoints without a collection */
+	uint64_t left_out; /* how many were skipped since the pauses were last rewound */
 };
 
-/* How much of it is wanted. */
+/* How much of it is computed. */
 enum analysis_depth {
 	ANALYSIS_NONE,	/* the recording alone: pictures of stacks */
 	ANALYSIS_COSTS, /* steps and what pauses cost them */
@@ -30,25 +30,26 @@ enum analysis_depth {
 };
 
 /*
- * Opens the recording at @path ("-": on stdin), reads it as @reading says (NULL: as though without options) and computes.
- * Without its step, steps are what was asked for when it was recorded, else automatic; gc_only: as though
- * safepoints without a collection were not in it. The input's pauses are read through @analysis, which must
- * stay where it is. 0 or -errno with a sentence. Released in every case by analysis_close().
+ * Opens the recording at @path ("-": on stdin), reads it as @reading says (NULL: as without
+ * options) and computes. Unless @reading has a step, steps are what was asked for when it was
+ * recorded, else automatic; gc_only: as if safepoints without a collection were not in it. The
+ * input's pauses are read through @analysis, which must not move. 0 or -errno with a sentence.
+ * Released in every case by analysis_close().
  */
 int analysis_open(struct analysis *analysis, const char *path, const struct reading *reading,
 	enum analysis_depth depth, struct err *err);
 
-/* The same of a recording that is open; @reader is the analysis's in every case. */
+/* The same for a recording that is open; @reader belongs to the analysis in every case. */
 int analysis_of(struct analysis *analysis, struct store_reader *reader,
 	const struct reading *reading, enum analysis_depth depth, struct err *err);
 void analysis_close(struct analysis *analysis);
 
-/* What a format needs, pauses from the first on. 0 or -errno with a sentence. */
+/* Fills in what a format needs, with pauses from the first on. 0 or -errno with a sentence. */
 int analysis_input(struct analysis *analysis, const struct pause_filter *filter, const char *title,
 	struct report_input *ret, struct err *err);
 
 /*
- * Whether a verdict may rest on the recording: EXIT_OK, EXIT_BLIND when nothing was traced, EXIT_INCOMPLETE
- * when something is known to be missing; then with a sentence.
+ * Whether the recording supports a verdict: EXIT_OK, EXIT_BLIND when nothing was traced,
+ * EXIT_INCOMPLETE when something is known to be missing; the last two with a sentence.
  */
 int analysis_status(const struct analysis *analysis, struct err *err);

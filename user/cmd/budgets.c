@@ -36,7 +36,10 @@ void budgets_release(struct budgets *budgets)
 	vec_free(&budgets->items);
 }
 
-/* A breach counts even in an incomplete recording; otherwise, what could not be judged never passes. */
+/*
+ * A breach counts even in an incomplete recording; apart from that, what could not be judged never
+ * passes.
+ */
 static int status_of(const struct budget_judgement *judgement, int recording)
 {
 	bool refused = false;

@@ -25,7 +25,7 @@
 #include "text.h"
 
 #define TICK_NS	      100000000ull /* the ring is drained ten times a second, or when a quarter full */
-#define FIRST_TICK_NS 5000000ull    /* something that collects all the time shows at once */
+#define FIRST_TICK_NS 5000000ull    /* so that something that collects all the time shows at once */
 #define COMMIT_NS     1000000000ull /* the most that SIGKILL can take from a recording */
 #define LONG_PAUSE_NS 1000000000ull /* shown while it still runs */
 
@@ -45,7 +45,9 @@ static void show_running(struct capture *capture)
 	fflush(capture->out);
 }
 
-/* One turn: take what the kernel has, store it now and then. 0 or -errno, sentence printed. */
+/*
+ * One turn: takes what the kernel has and commits it now and then. 0 or -errno, sentence printed.
+ */
 static int turn(struct capture *capture)
 {
 	uint64_t now = now_ns();
@@ -80,7 +82,7 @@ static int turn(struct capture *capture)
 	return 0;
 }
 
-/* Signals from the keyboard have reached the workload already. */
+/* Signals from the keyboard have already reached the workload. */
 static void on_signal(struct capture *capture)
 {
 	struct signalfd_siginfo info;
@@ -126,7 +128,10 @@ static int prepare_poll(struct capture *capture)
 	return r ? r : add_to_poll(capture, trace_fd(capture->trace));
 }
 
-/* On a machine whose cores are all busy, a reader of ordinary priority loses records. Returns the old one. */
+/*
+ * On a machine whose cores are all busy, a reader of ordinary priority loses records. Returns the
+ * old priority.
+ */
 static int raise_priority(void)
 {
 	int before = getpriority(PRIO_PROCESS, 0);
@@ -158,7 +163,7 @@ static int loop(struct capture *capture)
 	return r;
 }
 
-/* Puts the probes in place before the workload starts, where its runtime can be foreseen. */
+/* Places the probes before the workload starts, if its runtime can be foreseen. */
 static void foresee(struct capture *capture)
 {
 	struct program_files files = {};
@@ -171,7 +176,9 @@ static void foresee(struct capture *capture)
 	program_files_release(&files);
 }
 
-/* Adds every -p. What has no runtime is refused, unless one may yet come (--wait, run). */
+/*
+ * Adds every -p. A process without a runtime is refused, unless one may still come (--wait, run).
+ */
 static int add_targets(struct capture *capture)
 {
 	const struct capture_options *options = capture->options;
@@ -227,7 +234,7 @@ static int show_end(struct capture *capture)
 	struct analysis analysis;
 	struct err err = {};
 	int status = EXIT_OK;
-	int r = caller_act(&err); /* SQLite looks for a journal beside the file */
+	int r = caller_act(&err); /* SQLite looks for a journal next to the file */
 
 	if (r)
 		return cmd_fail(r, &err);
@@ -242,7 +249,7 @@ static int show_end(struct capture *capture)
 					  : report_text.write(&input, capture->out, &err);
 		fflush(capture->out);
 	}
-	if (r && !(r == -EPIPE && streams_reader_left())) /* `| head` is no error */
+	if (r && !(r == -EPIPE && streams_reader_left())) /* `| head` is not an error */
 		status = cmd_fail(r, &err);
 	else if (options->budgets.items.count)
 		status = budgets_judge(&options->budgets, &analysis,
@@ -253,7 +260,7 @@ static int show_end(struct capture *capture)
 	return status;
 }
 
-/* Drains at raised priority until it is over; what comes after runs at the old one. */
+/* Drains at raised priority until it is over; what follows runs at the old one. */
 static int drain(struct capture *capture, int *ret)
 {
 	int before = raise_priority(), r = loop(capture);

@@ -21,20 +21,22 @@ struct capture_options {
 	struct pause_filter filter; /* of what is shown: recordings and totals hold every pause */
 	const char *output;	    /* a .gct to write, or NULL */
 	uint64_t max_bytes;	    /* of the recording; 0: as large as the disk allows */
-	const char *max_size;	    /* the same as typed */
+	const char *max_size;	    /* the same as it was typed */
 	struct step_spec step;
-	struct signal_wish wish; /* what it asks to probe: trace.step_wish */
+	struct signal_wish wish; /* what that asks to probe: trace.step_wish */
 	struct budgets budgets;	 /* of `gctrace run` */
-	bool candidates;       /* at the end the step signals that were seen, instead of a report */
-	bool min_duration_set; /* else the live lines choose */
+	bool candidates; /* show the step signals that were seen at the end, instead of a report */
+	bool min_duration_set; /* otherwise the live lines choose */
 	bool json, wait, help;
 };
 
-/* The workload that `gctrace run` started; pid 0 for a capture that attaches to strangers. */
+/*
+ * The workload that `gctrace run` started; pid 0 for a capture that attaches to running processes.
+ */
 struct capture_child {
 	pid_t pid;
-	char **argv;	  /* what is to be run */
-	const char *name; /* of it */
+	char **argv;	  /* the command to run */
+	const char *name; /* its name */
 	int gate;	  /* a byte lets the workload exec; -1 once that is done */
 	int complaint;	  /* reads the errno of an exec that failed */
 	int status;	  /* of waitpid(), once it has ended */
@@ -54,24 +56,26 @@ void capture_options_release(struct capture_options *options);
 
 /*
  * Captures until the time is up, a signal comes, or all targets have ended. Live lines and the
- * report at the end go to @out (NULL: neither); the recording to options->output, or where there is none
- * to a file that is gone afterwards. Budgets are judged on it. Returns the exit status.
+ * final report go to @out (NULL: neither); the recording to options->output or, without one, to a
+ * file that disappears afterwards. Budgets are judged on it. Returns the exit status.
  */
 int capture_run(const struct capture_options *options, struct capture_child *child, FILE *out);
 
 /*
- * Starts the workload as the user who called sudo, held before its exec until it is released.
- * 0, or -errno with a sentence.
+ * Starts the workload as the user who called sudo, and holds it before its exec until it is
+ * released. 0, or -errno with a sentence.
  */
 int child_start(char **argv, struct capture_child *ret, struct err *err);
 
 /* Lets it exec. 0, or -errno with a sentence when it could not. */
 int child_release(struct capture_child *child, struct err *err);
 
-/* Collects its end, if it has come. */
+/* Reaps it if it has ended. */
 void child_reap(struct capture_child *child);
 
-/* From here on a handler forwards to it the @signals that we receive, which were blocked until now. */
+/*
+ * From here on a handler forwards to it the @signals that we receive, which were blocked until now.
+ */
 void child_pass_signals(const struct capture_child *child, const sigset_t *signals);
 
 /* Waits for its end; kills it if it was never released. Returns whether it had been. */

@@ -1,4 +1,4 @@
-/* A capture while it runs, shared by the files of it. */
+/* A capture in progress, shared by its files. */
 #pragma once
 
 #include <limits.h>
@@ -11,15 +11,15 @@ struct capture {
 	const struct capture_options *options;
 	struct capture_child *child;
 	FILE *out;
-	bool lines; /* show each pause: not between the lines that a workload prints */
+	bool lines; /* show each pause; false where the lines would mix with the workload's own */
 	struct trace *trace;
 	struct store_writer *store;
-	struct store_reader *reader; /* of what was recorded, for the report at the end */
+	struct store_reader *reader; /* of the recording, for the final report */
 	char path[PATH_MAX];	     /* of the recording, or "in FOLDER" where it is temporary */
-	bool temporary;		     /* without -o: it has no name, and goes with this process */
-	bool settled;		     /* it is at its path */
-	bool said;		     /* why it could not be written */
-	uint64_t paused_from_ns, paused_until_ns; /* the pause that came last */
+	bool temporary; /* without -o: it has no name, and disappears with this process */
+	bool settled;	/* it has been renamed to its path */
+	bool said;	/* the log has said why it could not be written */
+	uint64_t paused_from_ns, paused_until_ns; /* the last pause */
 	struct live_lines shown_lines;		  /* which pauses get a line of text */
 	unsigned int
 		headed; /* which headers of the lines have been written: text_live_header()'s */
@@ -27,29 +27,31 @@ struct capture {
 	struct trace_open_pause shown; /* the running pause last shown */
 	struct drop limit; /* why the recording ended before the session; count 0: it has not */
 	size_t shifts;	   /* of the clock that are stored */
-	uint64_t unstored; /* pauses after that */
+	uint64_t unstored; /* pauses after the limit */
 	int signals, timer, poll;
-	sigset_t signal_set; /* what comes by .signals */
+	sigset_t signal_set; /* the signals that .signals receives */
 	bool stop;
 };
 
-/* What the session tells: stored, and shown if lines are wanted. arg of it is the struct capture. */
+/*
+ * What the session reports is stored, and shown if lines are wanted. Its arg is the struct capture.
+ */
 extern const struct trace_sink capture_sink;
 
 /*
- * capture_store.c: begins the recording. A live session records too: its report is that of a
- * recording, and memory does not grow with time. An exit status, with a sentence printed.
+ * capture_store.c: begins the recording. A live session records too, so that its report is that of
+ * a recording and memory does not grow with time. An exit status, with a sentence printed.
  */
 int capture_open_store(struct capture *capture);
 /* Replaces an older recording, once tracing has begun. An exit status, with a sentence printed. */
 int capture_settle_store(struct capture *capture);
 
-/* Writes what has been told so far. 0 or -errno. */
+/* Commits what has been reported so far. 0 or -errno. */
 int capture_commit(struct capture *capture);
 
 /*
- * Ends the file as @recording says, cut short where there is a limit; what is shown of it at the end is read by
- * capture->reader. 0 or -errno with a sentence.
+ * Ends the file as @recording says, cut short if there is a limit; what is shown of it at the end
+ * is read by capture->reader. 0 or -errno with a sentence.
  */
 int capture_close(struct capture *capture, struct recording recording, struct err *err);
 
@@ -57,12 +59,12 @@ int capture_close(struct capture *capture, struct recording recording, struct er
 int capture_close_store(struct capture *capture);
 
 /*
- * quota.c: ends the recording where it is as large as it may get. With live lines the session goes on without one,
- * and capture->store is NULL from then on. 0 or -errno with a sentence.
+ * quota.c: ends the recording once it is as large as it may get. With live lines the session goes
+ * on without one, and capture->store is NULL from then on. 0 or -errno with a sentence.
  */
 int capture_check_quota(struct capture *capture, struct err *err);
 
-/* The header of the lines for @pause's runtime, once; NULL: for the runtimes found. */
+/* Writes the header of the lines for @pause's runtime, once; NULL: for the runtimes found. */
 void capture_show_header(struct capture *capture, const struct pause *pause);
-/* The line about what got none, once it is due at @now_ns. */
+/* Writes the line about pauses that got none, if it is due at @now_ns. */
 void capture_show_left_out(struct capture *capture, uint64_t now_ns);

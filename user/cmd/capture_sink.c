@@ -1,4 +1,4 @@
-/* What a session tells → the recording, and a line each for who watches. */
+/* What a session reports → the recording, and a line for each pause. */
 #include "capture_priv.h"
 #include "json.h"
 #include "log.h"
@@ -68,7 +68,9 @@ void capture_show_left_out(struct capture *capture, uint64_t now_ns)
 		live_lines_tell(lines, capture->out, trace_recording(capture->trace));
 }
 
-/* A line of text is for the long ones; the others are counted. JSON has all that the user did not hide. */
+/*
+ * Long pauses get a line of text; the others are counted. JSON has all that the user did not hide.
+ */
 static bool has_line(struct capture *capture, const struct pause *pause)
 {
 	struct pause_filter filter = capture->options->filter;
@@ -112,7 +114,9 @@ static int on_pause(void *arg, const struct pause *pause)
 		capture->unstored++;
 		return 0;
 	}
-	/* Stack and words before the pause that names them: the store may commit at any time. */
+	/*
+	 * Stack and words before the pause that refers to them: the store may commit at any time.
+	 */
 	if (pause->stack || pause->flags & PAUSE_HAS_FACTS)
 		r = store_put_stacks(capture->store, trace_stacks(capture->trace));
 	return r ? r : store_put_pause(capture->store, pause);

@@ -56,8 +56,8 @@ int capture_commit(struct capture *capture)
 	return r ? r : store_commit(capture->store);
 }
 
-/* After a failure: says, by reading it, how much of the recording there is. */
-static void tell_rest(const struct capture *capture)
+/* After a failure: reads the recording to say how much of it there is. */
+static void log_remainder(const struct capture *capture)
 {
 	struct store_reader *reader = NULL;
 	unsigned long long pauses = 0;
@@ -94,7 +94,7 @@ int capture_close(struct capture *capture, struct recording recording, struct er
 		recording.complete = false;
 		r = store_put_drop(store, &capture->limit);
 	}
-	/* One that has failed already is closed too, so that it records what it lost. */
+	/* One that has failed is closed too, so that it records what it lost. */
 	r = shown && !r ? store_close_to_read(store, &recording, &capture->reader, err)
 			: store_close(store, &recording, err);
 	caller_rest();
@@ -106,13 +106,13 @@ int capture_close_store(struct capture *capture)
 	struct err err = {};
 	int r;
 
-	if (!capture->store) /* it was closed when it was as large as it may get */
+	if (!capture->store) /* it was closed when it reached its limit */
 		return EXIT_OK;
 	r = capture_close(capture, *trace_recording(capture->trace), &err);
 	if (r && !capture->said)
 		log_error("%s", err.text);
 	if (r)
-		tell_rest(capture);
+		log_remainder(capture);
 	if (!r && !capture->temporary)
 		log_info("%s written; gctrace report %s", capture->path, capture->path);
 	return r ? EXIT_FAILED : EXIT_OK;

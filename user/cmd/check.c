@@ -1,4 +1,4 @@
-/* gctrace check FILE --budget …: a recording against budgets; the exit status is the answer. */
+/* gctrace check FILE --budget …: judges a recording by budgets; the exit status is the answer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -102,10 +102,10 @@ const struct command cmd_check = {
 		"sure); 4 none is broken, but the recording is incomplete. A blind run never passes.\n"
 		"\n"
 		"      --budget BUDGET       METRIC<LIMIT; several separated by commas; repeats\n"
-		"      --gc-only             ignore a JVM's safepoints that hold no collection\n"
+		"      --gc-only             ignore a JVM's safepoints without a collection\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
 		"      --junit FILE          also write a JUnit test report\n"
-		"      --json                one JSON object a line instead of a table\n"
+		"      --json                one JSON object per line instead of a table\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                print this help\n"
 		"\n"

@@ -14,8 +14,8 @@
 #include "log.h"
 
 /*
- * The new process: waits at the gate, then becomes the workload or says why it cannot. If the gate closes
- * without a byte, the tracer has died: nothing may run untraced.
+ * The new process: waits at the gate, then becomes the workload or reports why it cannot. If the
+ * gate closes without a byte, the tracer has died, and nothing may run untraced.
  */
 static void __attribute__((noreturn)) become_workload(char **argv, int gate, int complaint)
 {
@@ -67,7 +67,7 @@ int child_release(struct capture_child *child, struct err *err)
 	int code = 0;
 
 	if (write(child->gate, "", 1) != 1)
-		log_debug("%s has ended at the gate", child->name);
+		log_debug("%s ended before it was started", child->name);
 	close(steal_fd(&child->gate));
 	/* Nothing to read: the exec succeeded and closed the other end. */
 	if (read(child->complaint, &code, sizeof(code)) <= 0)
@@ -80,7 +80,7 @@ int child_release(struct capture_child *child, struct err *err)
 	return err_set(err, code, "%s cannot be run: %s", child->name, strerror(code));
 }
 
-static volatile sig_atomic_t workload; /* who our signals are forwarded to; 0: nobody */
+static volatile sig_atomic_t workload; /* the process that our signals are forwarded to; 0: none */
 
 /* Signals from the kernel, as from a keyboard, go to the whole foreground process group. */
 static void pass_on(int number, siginfo_t *info, void *context)

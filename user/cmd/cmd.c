@@ -1,4 +1,4 @@
-/* What all verbs share: options in; failures become sentences and statuses. */
+/* What all verbs share: options in; failures become sentences and exit statuses. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "log.h"
 #include "suggest.h"
 
-/* The usage error of an option that none of @longs is, with the nearest of them. */
+/* The usage error for an option that is not in @longs, with the nearest one that is. */
 static int no_such_option(const struct command *command, const struct option *longs,
 	const char *typed)
 {
@@ -23,7 +23,7 @@ static int no_such_option(const struct command *command, const struct option *lo
 int cmd_options(const struct command *command, int argc, char **argv, const char *shorts,
 	const struct option *longs, int (*take)(int option, void *arg), void *arg)
 {
-	const bool ends = *shorts == '+'; /* which getopt_long() wants first */
+	const bool ends = *shorts == '+'; /* as getopt_long() wants it, first */
 	char all[32];
 	int option, status = EXIT_OK;
 

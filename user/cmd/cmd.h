@@ -27,14 +27,14 @@ extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_check
 	cmd_doctor, cmd_schema, cmd_version;
 
 /*
- * Hands each option of @longs (and @shorts, as for getopt_long, without the ":" that leads them) to
- * @take, which returns an exit status; prints what is no option or lacks its value. With "+" before @shorts the
- * first operand ends the options. Operands begin at optind.
+ * Passes each option of @longs (and @shorts, as for getopt_long, without the leading ":") to @take,
+ * which returns an exit status; prints an error for an unknown option or a missing value. With "+"
+ * before @shorts the first operand ends the options. Operands begin at optind.
  */
 int cmd_options(const struct command *command, int argc, char **argv, const char *shorts,
 	const struct option *longs, int (*take)(int option, void *arg), void *arg);
 
-/* Prints the one sentence of a failure (or what -@error says): EXIT_FAILED. */
+/* Prints the one sentence of a failure (or strerror(-@error)): EXIT_FAILED. */
 int cmd_fail(int error, const struct err *err);
 
 /* The same where nothing could be traced: EXIT_BLIND. */

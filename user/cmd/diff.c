@@ -40,7 +40,7 @@ static int parse_tolerance(const char *text, double *ret, struct err *err)
 		end++;
 	}
 	if (end == text || *end || !(value >= 0) || value > 10)
-		return err_set(err, EINVAL, "\"%s\" is no tolerance: 5%% or 0.05", text);
+		return err_set(err, EINVAL, "\"%s\" is not a tolerance: write 5%% or 0.05", text);
 	*ret = value;
 	return 0;
 }
@@ -79,8 +79,9 @@ static int parse(int argc, char **argv, struct diff_options *ret)
 }
 
 /*
- * Worse by more than the tolerance, and surely worse: the whole interval says so, where there is one. A share
- * is of step time already: its tolerance is in points, or a cost that is next to nothing could double.
+ * Worse by more than the tolerance, and certainly worse: the whole interval is, where there is one.
+ * A share is already relative to step time: its tolerance is in percentage points, or else a cost
+ * that is next to nothing could double.
  */
 static bool is_worse(const struct comparison *item, double tolerance)
 {
@@ -165,16 +166,16 @@ const struct command cmd_diff = {
 	.usage =
 		"usage: gctrace diff BEFORE AFTER [options]\n"
 		"\n"
-		"Compares two recordings of one training, before and after a change: step times, what\n"
+		"Compares two recordings of one training job, before and after a change: step times, what\n"
 		"GC cost them, pauses, each with the change and, where it can be resampled, its 95 %\n"
 		"interval. Means leave out the steps of a warm-up. Exit status 99 when steps or the\n"
-		"share of GC got worse by more than the tolerance and the interval rules out chance;\n"
+		"share of GC got worse by more than the tolerance and the interval excludes chance;\n"
 		"3 or 4 when a recording is blind or incomplete.\n"
 		"\n"
 		"      --tolerance SHARE     5% (the default) or 0.05\n"
-		"      --gc-only             ignore a JVM's safepoints that hold no collection\n"
+		"      --gc-only             ignore a JVM's safepoints without a collection\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
-		"      --json                one JSON object a line instead of a table\n"
+		"      --json                one JSON object per line instead of a table\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                print this help\n",
 	.run = run,

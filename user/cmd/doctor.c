@@ -1,4 +1,4 @@
-/* gctrace doctor: what this kernel and this process allow, and for each "no" the remedy. */
+/* gctrace doctor: what this kernel and this process allow, and for each "no" what would help. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 struct doctor {
 	VEC(struct kernel_check) findings; /* of the kernel, and of a process */
 	bool json, steps, help;
-	uint64_t duration_ns;  /* --steps: how long to listen */
+	uint64_t duration_ns;  /* --steps: how long to watch */
 	const char *recording; /* --steps: of a recording */
 	long pid;
 };
@@ -92,7 +92,7 @@ static const char *without_tier(const char *text, const char *tier)
 	return !strncmp(text, tier, len) && !strncmp(text + len, ": ", 2) ? text + len + 2 : text;
 }
 
-/* What every tier says of one image, and which would be used. */
+/* What every tier reports about one image, and which would be used. */
 static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_image *image)
 {
 	struct probe_plan *plan = malloc(sizeof(*plan));
@@ -141,7 +141,7 @@ static void describe_runtime(pid_t pid, const struct probe_image *image,
 	free(plan);
 }
 
-/* No runtime of ours: what it is instead, or what was looked for. */
+/* None of our runtimes: what it is instead, or what was looked for. */
 static void check_stranger(struct doctor *doctor, pid_t pid, const struct proc_maps *maps)
 {
 	struct kernel_check *finding = ask(doctor, "runtime", false, true);
@@ -160,7 +160,7 @@ static void check_stranger(struct doctor *doctor, pid_t pid, const struct proc_m
 			probe_runtimes[i]->label);
 }
 
-/* A library that collects for itself, in a process that is traced for another runtime. */
+/* A library with a collector of its own, in a process that is traced for another runtime. */
 static void check_beside(struct doctor *doctor, pid_t pid, const struct proc_maps *maps)
 {
 	char text[sizeof(((struct kernel_check *)NULL)->answer)];
@@ -187,7 +187,7 @@ static void check_process(struct doctor *doctor, pid_t pid)
 			kernel_explain_maps(pid, r, &err);
 	}
 	if (r) {
-		answer(ask(doctor, "process", false, true), "cannot be looked at", err.text);
+		answer(ask(doctor, "process", false, true), "cannot be examined", err.text);
 		return;
 	}
 	count = probe_find(pid, &maps, found, ARRAY_SIZE(found));
@@ -198,7 +198,7 @@ static void check_process(struct doctor *doctor, pid_t pid)
 		check_tiers(doctor, pid, &found[i]);
 	}
 	if (!count && !probe_stranger(pid, &maps) && probe_foreign(pid, &maps, &err))
-		answer(ask(doctor, "runtime", false, true), "cannot be told", err.text);
+		answer(ask(doctor, "runtime", false, true), "not known", err.text);
 	else if (!count)
 		check_stranger(doctor, pid, &maps);
 	else
@@ -290,13 +290,13 @@ static int parse(int argc, char **argv, struct doctor *ret)
 	if (ret->steps && optind + 1 == argc && !ret->pid)
 		ret->recording = argv[optind];
 	else if (optind < argc)
-		return cmd_usage(&cmd_doctor, "\"%s\" is no option", argv[optind]);
+		return cmd_usage(&cmd_doctor, "unexpected argument \"%s\"", argv[optind]);
 	else if (ret->steps && !ret->pid)
 		return cmd_usage(&cmd_doctor, "--steps of what? -p PID, or a recording");
 	return EXIT_OK;
 }
 
-/* Candidates of a recording, or of a process observed for a while. */
+/* Candidates from a recording, or from a process watched for a while. */
 static int show_steps(const struct doctor *doctor)
 {
 	struct capture_options options = {};
@@ -365,13 +365,13 @@ const struct command cmd_doctor = {
 		"traced.\n"
 		"\n"
 		"With --steps: which calls may mark the steps of a training loop, how often each came\n"
-		"while gctrace listened (5s), and which one a report would choose, with its period,\n"
+		"while gctrace watched (5s), and which one a report would choose, with its period,\n"
 		"variation and confidence; of a running process, or of a recording.\n"
 		"\n"
 		"  -p, --pid PID             a process\n"
 		"      --steps               calls that may mark steps, instead\n"
-		"  -d, --duration TIME       with --steps: how long to listen (5s)\n"
-		"      --json                one JSON object a line instead of text\n"
+		"  -d, --duration TIME       with --steps: how long to watch (5s)\n"
+		"      --json                one JSON object per line instead of text\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                print this help\n",
 	.run = run,

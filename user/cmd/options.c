@@ -86,7 +86,7 @@ static int take_option(int option, const char *value, struct capture_options *op
 	case 'o':
 		if (!strcmp(value, "-"))
 			return err_set(err, EINVAL,
-				"a recording is no stream: name a file with -o");
+				"a recording cannot be written to a stream: name a file with -o");
 		options->output = value;
 		return 0;
 	case 'v':
@@ -132,7 +132,7 @@ static int take_option(int option, const char *value, struct capture_options *op
 	return -1;
 }
 
-/* An empty variable is none. */
+/* An empty variable counts as unset. */
 static const char *env_text(const char *name)
 {
 	const char *text = getenv(name);

@@ -1,4 +1,4 @@
-/* A path in; out comes a stream, and when it is written in full the file of that name. */
+/* A path in; out comes a stream and, once it is written in full, the file of that name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static int open_folder(struct output *output, const char *path)
 		return -ENOMEM;
 	if (!*name)
 		return -EISDIR;
-	/* As long as the temporary name, which begins with it. */
+	/* The temporary name begins with it and must fit too. */
 	if (snprintf(output->name, sizeof(output->name), "%s", name) >= (int)sizeof(output->name))
 		return -ENAMETOOLONG;
 	output->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -35,7 +35,10 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* What stands in the place of the file, if anything. 1: it is to be written to as it is; 0; or -errno. */
+/*
+ * Looks at what is in the place of the file, if anything. 1: it is to be written to as it is; 0; or
+ * -errno.
+ */
 static int look_at_old(struct output *output, struct stat *ret, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
@@ -54,7 +57,7 @@ static int look_at_old(struct output *output, struct stat *ret, struct err *err)
 			output->path);
 	if (fd < 0 || fstat(fd, ret))
 		return err_set(err, errno,
-			"%s is there and cannot be looked at: %s; name another file", output->path,
+			"%s exists but cannot be examined: %s; name another file", output->path,
 			strerror(errno));
 	if (S_ISDIR(ret->st_mode))
 		return err_set(err, EISDIR, "%s is a folder: name a file in it", output->path);
@@ -133,7 +136,7 @@ int output_open(struct output *ret, const char *path, struct err *err)
 	return 0;
 }
 
-/* Renames the complete file, or removes an incomplete one. 0 or -errno. */
+/* Renames a complete file, or removes an incomplete one. 0 or -errno. */
 static int settle(struct output *output, int r)
 {
 	if (output->folder < 0)

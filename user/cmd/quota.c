@@ -1,4 +1,4 @@
-/* How large a recording may get: by --max-size, and by what others need of the disk. */
+/* How large a recording may get: limited by --max-size, and by what others need of the disk. */
 #include <stdio.h>
 
 #include "capture_priv.h"
@@ -8,7 +8,7 @@
 #define SPARED_BYTES                                                                               \
 	(64ull << 20) /* kept free for others, or a 20th of the disk if that is less, … */
 #define SMALL_DISK                                                                                 \
-	(80ull << 20) /* … but nothing of one this small: it was made for the recording */
+	(80ull << 20) /* … but nothing on a disk this small, which was made for the recording */
 
 static uint64_t spared(uint64_t disk_bytes)
 {
@@ -17,7 +17,7 @@ static uint64_t spared(uint64_t disk_bytes)
 	return disk_bytes / 20 < SPARED_BYTES ? disk_bytes / 20 : SPARED_BYTES;
 }
 
-/* What is reached, as a drop for the recording. */
+/* The limit that is reached, as a drop for the recording. */
 static bool find_limit(const struct capture *capture, struct drop *ret)
 {
 	const struct capture_options *options = capture->options;

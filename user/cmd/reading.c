@@ -1,4 +1,4 @@
-/* An option in; what it says of how a recording is to be read out. */
+/* An option in; out comes what it says about how to read a recording. */
 #include "log.h"
 #include "reading.h"
 

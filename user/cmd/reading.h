@@ -1,4 +1,4 @@
-/* Options that every verb takes which reads a recording. */
+/* Options of every verb that reads a recording. */
 #pragma once
 
 #include <getopt.h>

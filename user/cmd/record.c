@@ -11,7 +11,7 @@ static int run(int argc, char **argv)
 	if (!status && options.help)
 		fputs(cmd_record.usage, stdout);
 	else if (!status && index < argc)
-		status = cmd_usage(&cmd_record, "\"%s\" is no option", argv[index]);
+		status = cmd_usage(&cmd_record, "unexpected argument \"%s\"", argv[index]);
 	else if (!status && (options.budgets.items.count || options.budgets.junit))
 		status = cmd_usage(&cmd_record,
 			"budgets are judged by gctrace run and gctrace check: record, then check FILE");

@@ -4,7 +4,7 @@
 #include "capture.h"
 #include "log.h"
 
-/* The workload keeps stdout: what we say in words goes to stderr, JSON to stdout as asked. */
+/* The workload keeps stdout: our text goes to stderr, JSON to stdout as requested. */
 static int run_workload(struct capture_options *options, char **argv)
 {
 	FILE *out = options->json ? stdout : options->output ? NULL : stderr;
@@ -20,7 +20,10 @@ static int run_workload(struct capture_options *options, char **argv)
 	workload = child_exit_status(&child);
 	if (status == EXIT_FAILED)
 		log_info("%s ended with status %d", child.name, workload);
-	/* A workload that failed says more than what was traced, and one without a runtime is still one. */
+	/*
+	 * A workload's failure says more than what was traced, and one without a runtime is still a
+	 * workload.
+	 */
 	if (!workload && (status == EXIT_FAILED || options->budgets.items.count))
 		return status;
 	return workload;
@@ -34,8 +37,8 @@ static int run(int argc, char **argv)
 	if (!status && options.help)
 		fputs(cmd_run.usage, stdout);
 	else if (!status && options.pids.count)
-		status =
-			cmd_usage(&cmd_run, "-p is for processes that run already: gctrace -p PID");
+		status = cmd_usage(&cmd_run,
+			"-p is for processes that are already running: gctrace -p PID");
 	else if (!status && options.budgets.junit && !options.budgets.items.count)
 		status = cmd_usage(&cmd_run, "--junit reports on budgets: give --budget too");
 	else if (!status && index >= argc)
@@ -53,7 +56,7 @@ const struct command cmd_run = {
 		"usage: gctrace run [-o FILE] [options] -- COMMAND [ARGUMENT]...\n"
 		"\n"
 		"Starts COMMAND, as the user who called sudo, and traces it and its children from the\n"
-		"first collection on. Its output and exit status pass through, signals reach it. The\n"
+		"first collection on. Its output and exit status pass through; signals reach it. The\n"
 		"report goes to stderr when it has ended, or with -o a recording into FILE.\n"
 		"\n"
 		"  -o, --output FILE         record into a .gct file instead of reporting\n"
@@ -61,7 +64,7 @@ const struct command cmd_run = {
 		"  -d, --duration TIME       stop tracing (not the workload) after this long\n"
 		"      --min-duration TIME   with --json: list no shorter pauses\n"
 		"      --min-generation N    with --json: list no generations younger than N\n"
-		"      --gc-only             JVM: hide safepoints that hold no collection\n"
+		"      --gc-only             JVM: hide safepoints without a collection\n"
 		"      --no-children         leave out what it forks\n"
 		"      --step SIGNAL         what marks a training step (doctor --steps; gctrace(1))\n"
 		"      --budget BUDGET       judge the run when it has ended, as gctrace check does; repeats\n"

@@ -1,4 +1,4 @@
-/* stdin in, a reader of the recording that came out. */
+/* stdin in; out comes a reader of the recording that it carried. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,8 +32,9 @@ static int copy_stdin(int to)
 }
 
 /*
- * The file has no name while stdin is read, which may be interrupted, and one for as long as SQLite needs to open it.
- * Where the file system has no nameless files it has one all the while. 0 or -errno; @path is its name.
+ * The file has no name while stdin is read, which may be interrupted, and one only for as long as
+ * SQLite needs to open it. Where the file system has no nameless files it has one all the time. 0
+ * or -errno; @path is its name.
  */
 static int spool(const char *folder, char path[PATH_MAX])
 {
@@ -63,7 +64,7 @@ static int spool(const char *folder, char path[PATH_MAX])
 	return r;
 }
 
-/* Messages should not name the temporary copy. */
+/* Error sentences should not name the temporary copy. */
 static void name_stdin(struct err *err, const char *path)
 {
 	char *at = err ? strstr(err->text, path) : NULL;

@@ -1,4 +1,4 @@
-/* An exit status in; out comes the same, or that of a stdout that could not be written. */
+/* An exit status in; out comes the same, or EXIT_FAILED if stdout could not be written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@ static void nothing(int signal)
 
 void streams_open(void)
 {
-	/* A handler, as exec resets it: what `gctrace run` starts has the default again. */
+	/* A handler, because exec resets it: what `gctrace run` starts has the default again. */
 	const struct sigaction action = {.sa_handler = nothing, .sa_flags = SA_RESTART};
 	struct sigaction old;
 

@@ -1,4 +1,4 @@
-/* A word that is no verb or option in; the nearest that is one out. */
+/* A word that is not a verb or option in; the nearest one that is out. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define TYPED_BYTES 32
 
-/* Letters that may be wrong in a word of this length; two exchanged ones count as two. */
+/* Letters that may be wrong in a word of this length; two that are swapped count as two. */
 static unsigned int tolerance(const char *typed)
 {
 	return strlen(typed) < 4 ? 1 : 2;

@@ -5,7 +5,7 @@
 
 struct command;
 
-/* The name of the one of @verbs (NULL-terminated) that is nearest, or NULL: none is near. */
+/* The name of the one of @verbs (NULL-terminated) that is nearest, or NULL if none is near. */
 const char *suggest_verb(const struct command *const *verbs, const char *typed);
 
 /* "--min-duration" for "--min-duraton=1ms" or "-min-duration", into @ret; "" if none is near. */

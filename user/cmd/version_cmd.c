@@ -12,7 +12,7 @@ static int run(int argc, char **argv)
 		return EXIT_OK;
 	}
 	if (argc > 1)
-		return cmd_usage(&cmd_version, "\"%s\" is no option", argv[1]);
+		return cmd_usage(&cmd_version, "unexpected argument \"%s\"", argv[1]);
 	if (strcmp(GCTRACE_COMMIT, "unknown"))
 		printf("gctrace %s (%s)\n", GCTRACE_VERSION, GCTRACE_COMMIT);
 	else
