@@ -55,7 +55,7 @@ int clock_offset_of(pid_t pid, int64_t *ret, struct err *err)
 	/* The file shows the offsets of the latter: after unshare(CLONE_NEWTIME) they may differ. */
 	if (strcmp(own, children))
 		return err_set(err, ENOTSUP,
-			"process %d lives in one time namespace and has "
+			"process %d is in one time namespace and has "
 			"unshared another",
 			pid);
 	snprintf(path, sizeof(path), "/proc/%d/timens_offsets", pid);
