@@ -1,22 +1,12 @@
 /* Places where a function's work ends: code as compilers make it, and as they never should. */
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cleanup.h"
 #include "elf_code.h"
 #include "elf_ends.h"
-
-#define FUNCTION(name, body)                                                                       \
-	__asm__(".pushsection .text\n.p2align 4\n.type " name ",@function\n" name                  \
-		":\n.cfi_startproc\n" body ".cfi_endproc\n.size " name ",.-" name                  \
-		"\n.popsection\n")
+#include "elf_fixture.h"
 
 /* Another call that finds a collection under way; a count; then whether to tell of the end. */
 #define ENTRY "push %rbx\nlock cmpxchg %edx,(%rdi)\njne 9f\n"
@@ -56,17 +46,6 @@ FUNCTION("fixture_leaves", ENTRY WORK "je 1f\njmp fixture_plain\n1: " LEAVE);
 FUNCTION("fixture_cut", ENTRY WORK "je 1f\n1: " LEAVE ".byte 0x48\n");
 FUNCTION("fixture_idle", "push %rbx\ntest %edi,%edi\nje 1f\nxor %eax,%eax\n1: pop %rbx\nret\n");
 FUNCTION("fixture_runs_on", ENTRY WORK "je 1f\n1: xchg %eax,(%rdi)\n9: pop %rbx\n");
-
-static struct elf_file *file;
-
-static uint64_t address_of(const char *name)
-{
-	struct elf_symbol symbol;
-
-	if (elf_file_symbol(file, name, true, &symbol))
-		fail_msg("no symbol %s", name);
-	return symbol.vaddr;
-}
 
 static void check_places(const char *name, const char *const ends[], int count)
 {
@@ -137,12 +116,6 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_too_many),
 	};
-	int failed, fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	alarm(60);
-	if (fd < 0 || elf_file_open(fd, "self", &file, NULL))
-		return 99;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	elf_file_free(file);
-	return failed;
+	return run_on_ourselves(tests);
 }

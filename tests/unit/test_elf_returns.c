@@ -1,20 +1,10 @@
 /* Places behind a function's calls, and what makes them no proof that it has returned. */
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
+#include "elf_fixture.h"
 #include "elf_returns.h"
-
-#define FUNCTION(name, body)                                                                       \
-	__asm__(".pushsection .text\n.p2align 4\n.type " name ",@function\n" name                  \
-		":\n.cfi_startproc\n" body ".cfi_endproc\n.size " name ",.-" name                  \
-		"\n.popsection\n")
 
 #define FAR ".skip 256, 0x90\n" /* further than a jump of two bytes reaches */
 
@@ -53,17 +43,6 @@ FUNCTION("fixture_garbled", FAR "ret\n" FAR);
 FUNCTION("garbled_caller", FAR ".byte 0x06\ncall fixture_garbled\nnop\nret\n" FAR);
 FUNCTION("fixture_filler", FAR "ret\n");
 FUNCTION("fixture_alone", FAR "ret\n" FAR);
-
-static struct elf_file *file;
-
-static uint64_t address_of(const char *name)
-{
-	struct elf_symbol symbol;
-
-	if (elf_file_symbol(file, name, true, &symbol))
-		fail_msg("no symbol %s", name);
-	return symbol.vaddr;
-}
 
 static void test_places(void **state)
 {
@@ -124,12 +103,6 @@ int main(void)
 		cmocka_unit_test(test_indirect),
 		cmocka_unit_test(test_refusals),
 	};
-	int failed, fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	alarm(60);
-	if (fd < 0 || elf_file_open(fd, "self", &file, NULL))
-		return 99;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	elf_file_free(file);
-	return failed;
+	return run_on_ourselves(tests);
 }
