@@ -37,9 +37,9 @@ static void a_pause_longer_than_32_bits_decodes(void **state)
 
 	assert_int_equal(cpython_decode(&wire, wire.header.size, &event), 0);
 	assert_int_equal(event.type, EVENT_PAUSE);
-	assert_int_equal(event.time_ns - event.pause.start_ns, 5000000000);
-	assert_int_equal(event.pid, 11);
-	assert_int_equal(event.tid, 13);
+	assert_int_equal(event.head.time_ns - event.pause.start_ns, 5000000000);
+	assert_int_equal(event.head.pid, 11);
+	assert_int_equal(event.head.tid, 13);
 	assert_int_equal(event.pause.collected, 47);
 	assert_int_equal(event.pause.collections[2], 13);
 	assert_int_equal(event.pause.frame_count, 2);
@@ -49,10 +49,10 @@ static void a_pause_longer_than_32_bits_decodes(void **state)
 
 static void refuse(const struct gc_pause *wire, size_t size)
 {
-	struct cpython_event event = {.pid = 97};
+	struct cpython_event event = {.head.pid = 97};
 
 	assert_int_equal(cpython_decode(wire, size, &event), -EBADMSG);
-	assert_int_equal(event.pid, 97);
+	assert_int_equal(event.head.pid, 97);
 }
 
 static void pauses_that_lie_are_refused(void **state)

@@ -27,7 +27,7 @@ static void processes_decode(void **state)
 static void records_that_are_cut_or_of_no_known_type_are_refused(void **state)
 {
 	struct gc_process fork = {.header = {GC_EVENT_FORK, sizeof(fork), 5, 7, 9}, .child = 11};
-	struct event event = {.pid = 97};
+	struct event event = {.head.pid = 97};
 
 	for (size_t size = 0; size < sizeof(fork); size++) {
 		assert_int_equal(event_check(&fork, size), -EBADMSG);
@@ -42,7 +42,7 @@ static void records_that_are_cut_or_of_no_known_type_are_refused(void **state)
 	fork.header.type = 4711;
 	assert_int_equal(event_check(&fork, sizeof(fork)), 0); /* it may be some runtime's */
 	assert_int_equal(event_decode(&fork, sizeof(fork), &event), -EBADMSG);
-	assert_int_equal(event.pid, 97);
+	assert_int_equal(event.head.pid, 97);
 }
 
 static struct gc_mark sample_mark(void)
@@ -65,8 +65,8 @@ static void marks_decode(void **state)
 
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
 	assert_int_equal(event.type, EVENT_MARK);
-	assert_int_equal(event.tid, 7);
-	assert_int_equal(event.time_ns, 9);
+	assert_int_equal(event.head.tid, 7);
+	assert_int_equal(event.head.time_ns, 9);
 	assert_int_equal(event.mark.signal, 3);
 	assert_true(event.mark.key == 0x8000000000000011);
 	assert_int_equal(event.mark.number, 460);
@@ -81,7 +81,7 @@ static void marks_decode(void **state)
 static void marks_that_lie_are_refused(void **state)
 {
 	struct gc_mark wire = sample_mark();
-	struct event event = {.pid = 97};
+	struct event event = {.head.pid = 97};
 
 	wire.header.size--;
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
@@ -92,7 +92,7 @@ static void marks_that_lie_are_refused(void **state)
 	wire = sample_mark();
 	wire.rss_bytes = 1ull << 63;
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
-	assert_int_equal(event.pid, 97);
+	assert_int_equal(event.head.pid, 97);
 }
 
 static void labels_decode_and_say_when_they_are_cut(void **state)
@@ -102,7 +102,7 @@ static void labels_decode_and_say_when_they_are_cut(void **state)
 		.length = 11,
 		.key = 13,
 		.bytes = "Optimizer.s"};
-	struct event event = {.pid = 97};
+	struct event event = {.head.pid = 97};
 
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
 	assert_int_equal(event.type, EVENT_LABEL);

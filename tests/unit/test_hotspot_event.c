@@ -54,7 +54,7 @@ static void safepoints_decode(void **state)
 
 	assert_int_equal(hotspot_decode(&wire, wire.header.size, &event), 0);
 	assert_int_equal(event.type, EVENT_SAFEPOINT);
-	assert_int_equal(event.time_ns - event.safepoint.sync_ns, 5000000000);
+	assert_int_equal(event.head.time_ns - event.safepoint.sync_ns, 5000000000);
 	assert_int_equal(event.safepoint.begin_ns, 23);
 	assert_int_equal(event.safepoint.begin_argument, 7);
 	assert_int_equal(event.safepoint.sync_argument, 11);
@@ -121,10 +121,10 @@ static void safepoints_without_frames_end_after_their_counters(void **state)
 
 static void refuse_safepoint(const struct gc_safepoint *wire)
 {
-	struct hotspot_event event = {.pid = 97};
+	struct hotspot_event event = {.head.pid = 97};
 
 	assert_int_equal(hotspot_decode(wire, sizeof(*wire), &event), -EBADMSG);
-	assert_int_equal(event.pid, 97);
+	assert_int_equal(event.head.pid, 97);
 }
 
 #define REFUSE_SAFEPOINT(change)                                                                   \
@@ -164,7 +164,7 @@ static void late_threads_decode(void **state)
 		.frame_count = 1,
 		.frames = {{.code = 41, .kind = GC_JAVA_COMPILED}},
 	};
-	struct hotspot_event event = {.pid = 97};
+	struct hotspot_event event = {.head.pid = 97};
 
 	assert_int_equal(hotspot_decode(&wire, wire.header.size, &event), 0);
 	assert_int_equal(event.type, EVENT_LATE);
@@ -202,12 +202,12 @@ static void stalls_decode(void **state)
 		.frame_count = 1,
 		.frames = {{.code = 41, .kind = GC_JAVA_INTERPRETED}},
 	};
-	struct hotspot_event event = {.pid = 97};
+	struct hotspot_event event = {.head.pid = 97};
 
 	assert_int_equal(hotspot_decode(&wire, wire.header.size, &event), 0);
 	assert_int_equal(event.type, EVENT_STALL);
-	assert_int_equal(event.time_ns - event.stall.start_ns, 5000000000);
-	assert_int_equal(event.tid, 13);
+	assert_int_equal(event.head.time_ns - event.stall.start_ns, 5000000000);
+	assert_int_equal(event.head.tid, 13);
 	assert_int_equal(event.stall.thread, 0x2000);
 	assert_int_equal(event.stall.unloaded, 101);
 	assert_int_equal(event.stall.kind, EVENT_STALL_LOCKER);
@@ -239,7 +239,7 @@ static void phases_decode(void **state)
 		.begins = 1,
 		.name_bytes = 15,
 		.name = "Concurrent Mark"};
-	struct hotspot_event event = {.pid = 97};
+	struct hotspot_event event = {.head.pid = 97};
 
 	assert_int_equal(hotspot_decode(&wire, sizeof(wire), &event), 0);
 	assert_int_equal(event.type, EVENT_PHASE);
@@ -264,7 +264,7 @@ static void phases_decode(void **state)
 static void killed_jvms_decode(void **state)
 {
 	struct gc_killed wire = {.header = {GC_EVENT_KILLED, sizeof(wire), 5, 7, 9}, .start_ns = 3};
-	struct hotspot_event event = {.pid = 97};
+	struct hotspot_event event = {.head.pid = 97};
 
 	assert_int_equal(hotspot_decode(&wire, sizeof(wire), &event), 0);
 	assert_int_equal(event.type, EVENT_KILLED);

@@ -81,17 +81,26 @@ int event_check(const void *bytes, size_t size)
 		       : 0;
 }
 
-int event_decode(const void *bytes, size_t size, struct event *ret)
+int event_read_head(const void *bytes, size_t size, struct event_head *ret, size_t *ret_size,
+	uint32_t *ret_type)
 {
 	const struct gc_header *header = bytes;
-	struct event event;
 
 	if (event_check(bytes, size))
 		return -EBADMSG;
-	event.pid = header->pid;
-	event.tid = header->tid;
-	event.time_ns = header->time_ns;
-	if (decode_body(bytes, header->size, header->type, &event))
+	*ret = (struct event_head){header->pid, header->tid, header->time_ns};
+	*ret_size = header->size;
+	*ret_type = header->type;
+	return 0;
+}
+
+int event_decode(const void *bytes, size_t size, struct event *ret)
+{
+	struct event event;
+	uint32_t type;
+
+	if (event_read_head(bytes, size, &event.head, &size, &type) ||
+		decode_body(bytes, size, type, &event))
 		return -EBADMSG;
 	*ret = event;
 	return 0;

@@ -19,10 +19,15 @@ enum event_type {
 	EVENT_LABEL,	  /* the text for the key of later marks */
 };
 
-struct event {
-	enum event_type type;
+/* What every record says, a runtime's own, too. */
+struct event_head {
 	uint32_t pid, tid;
 	uint64_t time_ns;
+};
+
+struct event {
+	enum event_type type;
+	struct event_head head;
 	union {
 		struct {
 			uint32_t signal; /* index of the probe */
@@ -46,8 +51,13 @@ struct event {
 	};
 };
 
-/* Whether these bytes are one whole record of any type. 0 or -EBADMSG. */
+/*
+ * Whether these bytes begin with one whole record of any type: 0 or -EBADMSG. What it says in its head, and its
+ * own size and type.
+ */
 int event_check(const void *bytes, size_t size);
+int event_read_head(const void *bytes, size_t size, struct event_head *ret, size_t *ret_size,
+	uint32_t *ret_type);
 
 /*
  * Decodes one record of the ring buffer; pointers in @ret reach into @bytes. 0, or -EBADMSG for

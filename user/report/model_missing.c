@@ -43,7 +43,8 @@ static void add_drop(struct model_table *table, const struct drop *drop)
 	if (!drop_is_end(drop))
 		what = model_format(model, "%llu event%s lost", (unsigned long long)drop->count,
 			drop->count == 1 ? "" : "s");
-	add_reason(table, model_format(model, "%s (%s)%s%s.", what, cause, *remedy ? ": " : "", remedy));
+	add_reason(table,
+		model_format(model, "%s (%s)%s%s.", what, cause, *remedy ? ": " : "", remedy));
 }
 
 static void add_missed(struct model_table *table, const struct recording *recording,
@@ -68,8 +69,9 @@ static void add_losses(struct model_table *table, const struct recording *record
 	for (size_t i = 0; i < recording->drops.count && i < LISTED; i++)
 		add_drop(table, &recording->drops.items[i]);
 	if (more)
-		add_reason(table, model_format(table->model, "events were lost for %zu cause%s more.",
-					  more, more == 1 ? "" : "s"));
+		add_reason(table,
+			model_format(table->model, "events were lost for %zu cause%s more.", more,
+				more == 1 ? "" : "s"));
 	for (size_t i = 0; i < recording->runtimes.count && listed < LISTED; i++)
 		if (recording->runtimes.items[i].missed) {
 			add_missed(table, recording, &recording->runtimes.items[i]);
@@ -93,7 +95,8 @@ void model_missing(struct model *model, const struct recording *recording,
 			model_format(model,
 				"the file is damaged (%s): only what could be read is counted. Take "
 				"another copy of it.",
-				model_shown(model, recording->damage, sizeof(recording->damage), SHOWN)));
+				model_shown(model, recording->damage, sizeof(recording->damage),
+					SHOWN)));
 	if (unread)
 		add_reason(table, model_format(model, "not all pauses could be read: %s", unread));
 	add_losses(table, recording);

@@ -5,24 +5,25 @@ static int on_event(struct trace *trace, const struct event *event)
 {
 	switch (event->type) {
 	case EVENT_FORK:
-		trace_process_fork(trace, (pid_t)event->pid, (pid_t)event->process.child,
-			event->time_ns);
+		trace_process_fork(trace, (pid_t)event->head.pid, (pid_t)event->process.child,
+			event->head.time_ns);
 		break;
 	case EVENT_EXIT:
-		trace_process_exit(trace, (pid_t)event->pid, event->time_ns);
+		trace_process_exit(trace, (pid_t)event->head.pid, event->head.time_ns);
 		break;
 	case EVENT_EXEC:
-		trace_process_exec(trace, (pid_t)event->pid, event->process.comm, event->time_ns);
+		trace_process_exec(trace, (pid_t)event->head.pid, event->process.comm,
+			event->head.time_ns);
 		break;
 	case EVENT_MAPS:
-		trace_maps_changed(trace, (pid_t)event->pid);
+		trace_maps_changed(trace, (pid_t)event->head.pid);
 		break;
 	case EVENT_UNFINISHED:
 		trace->ledger.unfinished++;
 		break;
 	case EVENT_MARK:
 		return steps_on_mark(&trace->steps,
-			processes_get(&trace->processes, (pid_t)event->pid), event);
+			processes_get(&trace->processes, (pid_t)event->head.pid), event);
 	case EVENT_LABEL:
 		return steps_on_label(&trace->steps, event);
 	}

@@ -91,14 +91,14 @@ static struct series *add_series(struct step_watch *steps, uint32_t process,
 	series->id = steps->series_ids + 1;
 	series->signal = event->mark.signal + 1;
 	series->process = process;
-	series->tid = event->tid;
+	series->tid = event->head.tid;
 	series->number = UNKNOWN;
 	if (!others && (key_kind(watch) == GC_KEY_NUMBER || key_kind(watch) == GC_KEY_DIMS))
 		series->number = (int64_t)(event->mark.number & INT64_MAX);
 	if (!others)
 		series->label = make_label(steps, watch, event);
-	if (u64map_put(&steps->series, series_key(process, event->tid, event->mark.signal, key),
-		    series->id)) {
+	if (u64map_put(&steps->series,
+		    series_key(process, event->head.tid, event->mark.signal, key), series->id)) {
 		free(series->label);
 		steps->feed->recording.series.count--;
 		return NULL;
@@ -122,7 +122,7 @@ static struct series *find_series(struct step_watch *steps, uint32_t process,
 
 	for (;;) {
 		const uint64_t *id = u64map_get(&steps->series,
-			series_key(process, event->tid, event->mark.signal, key));
+			series_key(process, event->head.tid, event->mark.signal, key));
 
 		if (id)
 			return series_by_id(steps, (uint32_t)*id);
@@ -149,7 +149,7 @@ static void settle_label(struct step_watch *steps, struct series *series, const 
 static bool is_one_too_many(struct step_watch *steps, const struct event *event)
 {
 	if (!steps->feed->recording.steps_until_ns && steps->marks++ >= steps->marks_most)
-		steps->feed->recording.steps_until_ns = event->time_ns;
+		steps->feed->recording.steps_until_ns = event->head.time_ns;
 	return steps->feed->recording.steps_until_ns;
 }
 
@@ -168,7 +168,7 @@ int steps_on_mark(struct step_watch *steps, uint32_t process, const struct event
 	settle_label(steps, series, event);
 	mark = (struct mark){
 		.series = series->id,
-		.time_ns = event->time_ns,
+		.time_ns = event->head.time_ns,
 		.rss_bytes = event->mark.has_rss ? (int64_t)event->mark.rss_bytes : UNKNOWN,
 		.skipped = event->mark.skipped,
 	};

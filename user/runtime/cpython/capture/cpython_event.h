@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event.h"
+
 enum cpython_event_type {
 	EVENT_PAUSE, /* a collection ended */
 	EVENT_CODE,  /* names of a code object, after its line table */
@@ -40,8 +42,7 @@ struct event_text {
 
 struct cpython_event {
 	enum cpython_event_type type;
-	uint32_t pid, tid;
-	uint64_t time_ns;
+	struct event_head head;
 	union {
 		struct {
 			uint64_t start_ns, interpreter;

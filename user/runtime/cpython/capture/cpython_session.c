@@ -110,7 +110,7 @@ static int32_t number_of(struct session *session, uint32_t process,
 		if (known->process == process && known->address == address)
 			return known->number;
 	}
-	if (mem_read((pid_t)event->pid, address + cpython_plan(plan)->interp_id, &number,
+	if (mem_read((pid_t)event->head.pid, address + cpython_plan(plan)->interp_id, &number,
 		    sizeof(number)) ||
 		number < 0 || number > INT32_MAX)
 		return UNKNOWN; /* gone: asked again next time */
@@ -182,9 +182,9 @@ static struct pause read_pause(struct session *session, const struct cpython_eve
 
 	return (struct pause){
 		.start_ns = event->pause.start_ns,
-		.end_ns = event->time_ns,
+		.end_ns = event->head.time_ns,
 		.runtime = runtime,
-		.tid = event->tid,
+		.tid = event->head.tid,
 		.interpreter = number_of(session, process, event),
 		.generation = event->pause.generation,
 		.cause = pause_cause(event->pause.cause),
@@ -204,7 +204,7 @@ static int on_pause(struct session *session, const struct cpython_event *event)
 {
 	struct trace *trace = session->trace;
 	const struct probe_plan *plan = trace_plan(trace, event->pause.image);
-	uint32_t process = trace_process(trace, (pid_t)event->pid);
+	uint32_t process = trace_process(trace, (pid_t)event->head.pid);
 	struct runtime *runtime =
 		process && plan ? trace_runtime(trace, process, event->pause.image) : NULL;
 	struct pause pause;

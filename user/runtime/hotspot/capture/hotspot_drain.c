@@ -69,7 +69,7 @@ static uint32_t requester(struct jvm_instance *instance, const struct hotspot_ev
 
 	if (!tid && event->safepoint.requester_tid)
 		tid = hotspot_host_tid(instance->hotspot, event->safepoint.requester_tid);
-	return tid ? tid : event->tid;
+	return tid ? tid : event->head.tid;
 }
 
 static bool begins(const char *text, const char *with)
@@ -299,7 +299,7 @@ static void take_operation(struct jvms *jvms, struct jvm_instance *instance,
 static struct jvm_instance *instance_of(struct jvms *jvms, const struct hotspot_event *event,
 	struct runtime **ret)
 {
-	struct jvm_instance *instance = jvms_find(jvms, (pid_t)event->pid);
+	struct jvm_instance *instance = jvms_find(jvms, (pid_t)event->head.pid);
 
 	*ret = instance ? trace_runtime(jvms->trace, instance->process, instance->image) : NULL;
 	return *ret ? instance : NULL;
@@ -340,7 +340,7 @@ static int on_safepoint(struct jvms *jvms, const struct hotspot_event *event)
 
 	if (!instance)
 		return -EBADMSG;
-	instance->record_ns = event->time_ns;
+	instance->record_ns = event->head.time_ns;
 	if (!hotspot_read(instance->hotspot, event, &read))
 		jvms_put_safepoint(jvms, instance, runtime, event, &read, 0);
 	return 0;
@@ -354,16 +354,16 @@ static int on_killed(struct jvms *jvms, const struct hotspot_event *event)
 
 	if (!instance)
 		return -EBADMSG;
-	instance->record_ns = event->time_ns;
+	instance->record_ns = event->head.time_ns;
 	jvms->killed++;
-	jvms_put_unknown(jvms, runtime, event->killed.start_ns, event->time_ns,
-		PAUSE_UNFINISHED | PAUSE_INEXACT, event->tid);
+	jvms_put_unknown(jvms, runtime, event->killed.start_ns, event->head.time_ns,
+		PAUSE_UNFINISHED | PAUSE_INEXACT, event->head.tid);
 	return 0;
 }
 
 static int on_late(struct jvms *jvms, const struct hotspot_event *event)
 {
-	struct jvm_instance *instance = jvms_find(jvms, (pid_t)event->pid);
+	struct jvm_instance *instance = jvms_find(jvms, (pid_t)event->head.pid);
 
 	if (!instance)
 		return -EBADMSG;
@@ -404,12 +404,12 @@ static int on_stall(struct jvms *jvms, const struct hotspot_event *event)
 
 	if (!instance)
 		return -EBADMSG;
-	trace_thread(jvms->trace, instance->process, instance->pid, event->tid);
+	trace_thread(jvms->trace, instance->process, instance->pid, event->head.tid);
 	stall = (struct stall){
 		.start_ns = event->stall.start_ns,
-		.end_ns = event->time_ns,
+		.end_ns = event->head.time_ns,
 		.runtime = runtime->id,
-		.tid = event->tid,
+		.tid = event->head.tid,
 		.kind = event->stall.kind,
 		.collections = count_collections(instance, runtime, event),
 		.stack = name_stack(jvms, instance, &event->stall.stack, event->stall.unloaded),
@@ -424,11 +424,11 @@ static void end_phase(struct jvms *jvms, struct jvm_instance *instance,
 	struct open_phase open;
 	struct phase phase;
 
-	if (phases_end(&instance->phases, event->tid, &open))
+	if (phases_end(&instance->phases, event->head.tid, &open))
 		return; /* its begin was before us */
-	trace_thread(jvms->trace, instance->process, instance->pid, event->tid);
+	trace_thread(jvms->trace, instance->process, instance->pid, event->head.tid);
 	phase = (struct phase){
-		0, open.start_ns, event->time_ns, runtime->id, event->tid, open.name};
+		0, open.start_ns, event->head.time_ns, runtime->id, event->head.tid, open.name};
 	trace_put_phase(jvms->trace, &phase);
 }
 
@@ -444,9 +444,9 @@ static int on_phase(struct jvms *jvms, const struct hotspot_event *event)
 		return 0;
 	}
 	phases_begin(&instance->phases,
-		(struct open_phase){event->tid,
+		(struct open_phase){event->head.tid,
 			intern(jvms, (const char *)event->phase.name, event->phase.name_bytes),
-			event->time_ns});
+			event->head.time_ns});
 	return 0;
 }
 

@@ -186,15 +186,11 @@ static int decode_body(const void *bytes, size_t size, uint32_t type, struct hot
 
 int hotspot_decode(const void *bytes, size_t size, struct hotspot_event *ret)
 {
-	const struct gc_header *header = bytes;
 	struct hotspot_event event;
+	uint32_t type;
 
-	if (event_check(bytes, size))
-		return -EBADMSG;
-	event.pid = header->pid;
-	event.tid = header->tid;
-	event.time_ns = header->time_ns;
-	if (decode_body(bytes, header->size, header->type, &event))
+	if (event_read_head(bytes, size, &event.head, &size, &type) ||
+		decode_body(bytes, size, type, &event))
 		return -EBADMSG;
 	*ret = event;
 	return 0;

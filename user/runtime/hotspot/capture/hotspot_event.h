@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event.h"
+
 enum hotspot_event_type {
 	EVENT_SAFEPOINT, /* HotSpot let its threads run again */
 	EVENT_LATE,	 /* who kept the safepoint waiting whose EVENT_SAFEPOINT follows */
@@ -55,8 +57,7 @@ enum event_stall_kind {
 
 struct hotspot_event {
 	enum hotspot_event_type type;
-	uint32_t pid, tid;
-	uint64_t time_ns;
+	struct event_head head;
 	union {
 		struct {
 			uint64_t begin_ns, sync_ns; /* of the probes; 0: not probed, or not seen */

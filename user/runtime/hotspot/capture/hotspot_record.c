@@ -54,7 +54,7 @@ static bool times_by_statics(const struct hotspot *hotspot, const struct hotspot
 	cleanup = cleans ? cleanup : sync;
 	leave = leaves ? leave : end;
 	if (begin > sync || sync > cleanup || cleanup > leave || leave > end ||
-		end > event->time_ns ||
+		end > event->head.time_ns ||
 		(event->safepoint.begin_ns && begin > event->safepoint.begin_ns))
 		return false;
 	*ret = (struct hotspot_times){
@@ -147,22 +147,23 @@ static void times_by_counters(const struct hotspot *hotspot, const struct hotspo
 	uint64_t begin_ns = event->safepoint.begin_ns, total_ns;
 	int64_t rest_ns = counts_apart(hotspot) ? moved_ns : moved_ns - sync_ns;
 
-	*ret = (struct hotspot_times){begin_ns, event->time_ns, HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN,
-		HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN, .exact = false};
+	*ret = (struct hotspot_times){begin_ns, event->head.time_ns, HOTSPOT_UNKNOWN,
+		HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN, .exact = false};
 	if (hotspot->symbols.arguments) {
 		rest_ns = (int64_t)event->safepoint.end_argument;
 		if (event->safepoint.sync_ns)
 			sync_ns = (int64_t)event->safepoint.sync_argument;
 	}
-	if (sync_ns < 0 || rest_ns < 0 || begin_ns > event->time_ns)
+	if (sync_ns < 0 || rest_ns < 0 || begin_ns > event->head.time_ns)
 		return;
 	total_ns = (uint64_t)sync_ns + (uint64_t)rest_ns;
-	if (total_ns > event->time_ns - begin_ns + MOST_LATE_NS || total_ns > event->time_ns)
+	if (total_ns > event->head.time_ns - begin_ns + MOST_LATE_NS ||
+		total_ns > event->head.time_ns)
 		return;
 	ret->ttsp_ns = sync_ns;
 	ret->core_ns = rest_ns;
-	if (event->time_ns - total_ns < begin_ns)
-		ret->start_ns = event->time_ns - total_ns;
+	if (event->head.time_ns - total_ns < begin_ns)
+		ret->start_ns = event->head.time_ns - total_ns;
 	ret->end_ns = ret->start_ns + total_ns;
 	ret->exact = true;
 }
@@ -224,11 +225,11 @@ static int times_from_first(const struct hotspot *hotspot, const struct hotspot_
 	uint64_t start =
 		hotspot->first.begin_ns ? hotspot->first.begin_ns : hotspot->first.since_ns;
 
-	if (!start || start > event->time_ns)
+	if (!start || start > event->head.time_ns)
 		return -ENODATA;
-	if (argument <= event->time_ns && event->time_ns - argument < start)
-		start = event->time_ns - argument;
-	*ret = (struct hotspot_times){start, event->time_ns, HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN,
+	if (argument <= event->head.time_ns && event->head.time_ns - argument < start)
+		start = event->head.time_ns - argument;
+	*ret = (struct hotspot_times){start, event->head.time_ns, HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN,
 		HOTSPOT_UNKNOWN, HOTSPOT_UNKNOWN, .begun_before = !hotspot->first.begin_ns};
 	return 0;
 }

@@ -167,9 +167,9 @@ void hotspot_look(struct hotspot *hotspot, struct hotspot_snapshot *ret)
 {
 	struct hotspot_event *event = &ret->event;
 
-	*ret = (struct hotspot_snapshot){.event = {.type = EVENT_SAFEPOINT,
-						 .pid = (uint32_t)hotspot->pid,
-						 .time_ns = now_ns()}};
+	*ret = (struct hotspot_snapshot){
+		.event = {.type = EVENT_SAFEPOINT,
+			.head = {.pid = (uint32_t)hotspot->pid, .time_ns = now_ns()}}};
 	event->safepoint.statics = ret->statics;
 	event->safepoint.perf = ret->perf;
 	if (read_statics(hotspot, ret->statics)) {
@@ -197,12 +197,12 @@ void hotspot_read_open(struct hotspot *hotspot, const struct hotspot_snapshot *s
 			(uint64_t)hotspot->clock_offset;
 	bool synchronized = snapshot->event.safepoint.flags & EVENT_SAFEPOINT_STATICS &&
 			    !hotspot->clock_unknown && sync >= begin_ns &&
-			    sync <= snapshot->event.time_ns;
+			    sync <= snapshot->event.head.time_ns;
 
 	hotspot_count(hotspot, &snapshot->event, ret);
 	ret->times = (struct hotspot_times){
 		.start_ns = begin_ns,
-		.end_ns = snapshot->event.time_ns,
+		.end_ns = snapshot->event.head.time_ns,
 		.ttsp_ns = synchronized ? (int64_t)(sync - begin_ns) : HOTSPOT_UNKNOWN,
 		.cleanup_ns = HOTSPOT_UNKNOWN,
 		.core_ns = HOTSPOT_UNKNOWN,

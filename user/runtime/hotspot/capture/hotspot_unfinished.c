@@ -63,8 +63,9 @@ void jvms_finish(void *state)
 		struct hotspot_safepoint read;
 
 		jvms->unsure += instance->stop.unsure && !instance->record_ns;
-		if (!runtime || !instance->stop.start_ns || instance->record_ns >= event->time_ns ||
-			instance->stop.start_ns >= event->time_ns)
+		if (!runtime || !instance->stop.start_ns ||
+			instance->record_ns >= event->head.time_ns ||
+			instance->stop.start_ns >= event->head.time_ns)
 			continue; /* none, or its end has come after all */
 		hotspot_read_open(instance->hotspot, &instance->snapshot, instance->stop.start_ns,
 			&read);
