@@ -185,6 +185,18 @@ static void test_formats_have_the_words_of_the_runtime(void **state)
 	assert_non_null(strstr(page, "\"class\":2,"));
 }
 
+static void test_flame_graphs_have_the_words_of_the_runtime(void **state)
+{
+	_cleanup_free_ char *folded = report("folded"), *picture = report("flamegraph");
+
+	assert_string_equal(folded, "spinner (4711);[no stack];[big] 34\n"
+				    "spinner (4711);[no stack];[small] 67\n");
+	assert_non_null(strstr(picture, "<g class=\"gen0 edged\"><title>small, unknown\n67.00 µs"));
+	assert_non_null(strstr(picture, "<g class=\"gen2 edged\"><title>big, unknown\n34.00 µs"));
+	assert_non_null(strstr(picture, "data-search=\"small\">small</tspan>"));
+	assert_null(strstr(picture, "gen ?"));
+}
+
 static void test_a_pause_has_its_facts(void **state)
 {
 	struct pause pause = nth_turn(1);
@@ -207,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables_have_the_words_of_the_runtime),
 		cmocka_unit_test(test_formats_have_the_words_of_the_runtime),
+		cmocka_unit_test(test_flame_graphs_have_the_words_of_the_runtime),
 		cmocka_unit_test(test_a_pause_has_its_facts),
 	};
 

@@ -11,9 +11,12 @@
 struct collector {
 	struct flame_leaves leaves;
 	struct u64map origins; /* runtime, interpreter → index */
-	struct u64map known; /* origin, stack, generation, cause → index in that origin's leaves */
-	struct u64map operations; /* string id → flame_leaf.cause */
-	uint64_t last_key;	  /* of the leaf at last_leaf, when there is any */
+	struct u64map known;   /* origin, stack, class, cause → index in that origin's leaves */
+	struct u64map words;   /* string id → flame_leaf.cause */
+	const struct runtime_meaning
+		*meaning; /* of the last pause, and the place of its operation, or -1 */
+	int operation;
+	uint64_t last_key; /* of the leaf at last_leaf, when there is any */
 	size_t last_leaf;
 	bool causes;
 };
@@ -23,7 +26,7 @@ static void collector_release(struct collector *collector)
 	flame_leaves_release(&collector->leaves);
 	u64map_release(&collector->origins);
 	u64map_release(&collector->known);
-	u64map_release(&collector->operations);
+	u64map_release(&collector->words);
 }
 
 void flame_leaves_release(struct flame_leaves *leaves)
@@ -33,7 +36,7 @@ void flame_leaves_release(struct flame_leaves *leaves)
 	for (size_t i = 0; i < leaves->origins.count; i++)
 		vec_free(&leaves->origins.items[i].leaves);
 	vec_free(&leaves->origins);
-	vec_free(&leaves->operations);
+	vec_free(&leaves->words);
 }
 
 static int find_origin(struct collector *collector, const struct pause *pause, size_t *ret,
@@ -69,7 +72,7 @@ static int find_leaf(struct collector *collector, size_t at, const struct flame_
 {
 	struct flame_origin *origin = &collector->leaves.origins.items[at];
 	uint64_t key = (uint64_t)at << 44 | (uint64_t)shape->stack << 12 |
-		       (uint64_t)shape->cause << 5 | shape->generation;
+		       (uint64_t)shape->cause << 3 | shape->class % CLASSES_MOST;
 	const uint64_t *known;
 	struct flame_leaf *leaf;
 
@@ -95,41 +98,68 @@ static void count(uint64_t *total_ns, uint64_t *pauses, uint64_t ns)
 	++*pauses;
 }
 
-_Static_assert(FLAME_GENERATIONS <= 1 << 5 && FLAME_OPERATIONS < 1 << 7,
-	"the key of a leaf: 20 bits of origin, 32 of stack, 7 of cause, 5 of generation");
+_Static_assert(CLASSES_MOST == 1 << 3 && FLAME_CAUSES + FLAME_WORDS < 1 << 8,
+	"the key of a leaf: 20 bits of origin, which has one runtime, 32 of stack, 8 of cause, 3 of class");
 
-/* The number of the operation whose name is string @name. 0 or -ENOMEM. */
-static int find_operation(struct collector *collector, uint32_t name, uint8_t *ret)
+/* The cause of a leaf for which its runtime has the words of string @name. 0 or -ENOMEM. */
+static int find_words(struct collector *collector, uint32_t name, uint8_t *ret)
 {
-	const uint64_t *known = u64map_get(&collector->operations, name);
+	const uint64_t *known = u64map_get(&collector->words, name);
 	uint32_t *slot;
 
-	*ret = known ? (uint8_t)*known : 0;
-	if (known || !name || collector->leaves.operations.count == FLAME_OPERATIONS)
+	if (known)
+		*ret = (uint8_t)*known;
+	if (known || collector->leaves.words.count == FLAME_WORDS)
 		return 0;
-	slot = vec_add(&collector->leaves.operations);
-	if (!slot)
+	slot = vec_add(&collector->leaves.words);
+	if (!slot || u64map_put(&collector->words, name,
+			     FLAME_CAUSES + collector->leaves.words.count - 1))
 		return -ENOMEM;
 	*slot = name;
-	*ret = (uint8_t)collector->leaves.operations.count;
-	return u64map_put(&collector->operations, name, *ret);
+	*ret = (uint8_t)(FLAME_CAUSES + collector->leaves.words.count - 1);
+	return 0;
 }
 
-/* Stack, generation and cause of the leaf that @pause belongs to. 0 or -ENOMEM. */
+/* The string of @pause's operation, or of the reason where its runtime has no operations. 0: there is none. */
+static uint32_t words_of(struct collector *collector, const struct pause *pause)
+{
+	const struct runtime_meaning *meaning = pause->class->of;
+
+	if (!(pause->flags & PAUSE_HAS_FACTS))
+		return 0;
+	if (collector->meaning != meaning) {
+		collector->meaning = meaning;
+		collector->operation = meaning_fact(meaning, FACT_OPERATION);
+	}
+	if (collector->operation >= 0)
+		return (uint32_t)pause->facts[collector->operation];
+	return meaning->reason ? meaning->reason(pause) : 0;
+}
+
+/* Runtimes that were not built in are one. */
+static uint8_t number_of(const struct pause_class *class)
+{
+	size_t runtime = 0;
+
+	while (runtime < FLAME_CLASSES / CLASSES_MOST - 1 && runtime_meanings[runtime] &&
+		runtime_meanings[runtime] != class->of)
+		runtime++;
+	return (uint8_t)(runtime * CLASSES_MOST + class->order);
+}
+
+/* Stack, class and cause of the leaf that @pause belongs to. 0 or -ENOMEM. */
 static int shape_of(struct collector *collector, const struct report_input *input,
 	const struct pause *pause, struct flame_leaf *ret)
 {
-	bool known = pause->generation >= 0 && pause->generation < (int)FLAME_GENERATION_UNKNOWN;
+	uint32_t words = words_of(collector, pause);
+	bool cause = collector->causes && pause->cause < FLAME_CAUSES && !pause->class->of->reason;
 
 	*ret = (struct flame_leaf){
 		.stack = pause->stack < input->stacks->node_count ? pause->stack : STACK_NONE,
-		.generation = known ? (uint8_t)pause->generation : FLAME_GENERATION_UNKNOWN,
-		.cause = collector->causes && pause->cause < 16 ? (uint8_t)pause->cause : 0,
+		.class = number_of(pause->class),
+		.cause = cause ? (uint8_t)pause->cause : 0,
 	};
-	if (!pause_is_safepoint(pause))
-		return 0;
-	ret->generation = (uint8_t)(FLAME_SAFEPOINT + safepoint_kind(pause));
-	return find_operation(collector, pause_safepoint(pause)->operation, &ret->cause);
+	return words ? find_words(collector, words, &ret->cause) : 0;
 }
 
 static int add_pause(struct collector *collector, const struct report_input *input,
@@ -140,6 +170,7 @@ static int add_pause(struct collector *collector, const struct report_input *inp
 	struct flame_origin *origin;
 	struct flame_leaf shape;
 	struct flame_leaf *leaf;
+	struct flame_class *sum;
 	size_t at = 0;
 	int r;
 
@@ -157,8 +188,9 @@ static int add_pause(struct collector *collector, const struct report_input *inp
 	leaf = &origin->leaves.items[collector->last_leaf];
 	count(&leaf->ns, &leaf->pauses, ns);
 	count(&origin->ns, &origin->pauses, ns);
-	count(&leaves->generations[shape.generation].ns,
-		&leaves->generations[shape.generation].pauses, ns);
+	sum = &leaves->classes[shape.class];
+	sum->class = pause->class;
+	count(&sum->ns, &sum->pauses, ns);
 	count(&leaves->ns, &leaves->pauses, ns);
 	return 0;
 }

@@ -7,22 +7,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "meaning.h"
 #include "report.h"
-#include "safepoint_words.h"
 #include "vec.h"
 
-#define FLAME_GENERATION_UNKNOWN 15u /* 0 … 14 are generations */
-#define FLAME_SAFEPOINT		 16u /* and from here on enum safepoint_kind */
-#define FLAME_GENERATIONS	 (FLAME_SAFEPOINT + SAFEPOINT_KINDS)
-#define FLAME_OPERATIONS	 127 /* that are told apart */
+/* Classes by number: those of each runtime that was built in, one runtime after the other. */
+#define FLAME_CLASSES 256
+#define FLAME_CAUSES  16  /* a leaf's cause below it is an enum pause_cause */
+#define FLAME_WORDS   111 /* of runtimes, for why a pause was, that are told apart */
 
 struct flame_leaf {
 	uint64_t ns, pauses;
 	uint32_t
 		stack; /* node of the stack table, below its node_count; STACK_NONE: none was taken */
-	uint8_t generation; /* or FLAME_SAFEPOINT + kind */
-	uint8_t cause; /* enum pause_cause; of a safepoint, its operation: see flame_leaves.operations */
+	uint8_t class; /* index into flame_leaves.classes */
+	uint8_t cause; /* enum pause_cause, or FLAME_CAUSES + index into flame_leaves.words */
 	bool cut;      /* for flame_tree_build(): the stack went on deeper */
+};
+
+/* All pauses of a class. */
+struct flame_class {
+	const struct pause_class *class; /* NULL: there are none */
+	uint64_t ns, pauses;
 };
 
 /* One interpreter of one runtime: the bottom frame of its stacks. */
@@ -37,14 +43,14 @@ struct flame_origin {
 struct flame_leaves {
 	VEC(struct flame_origin) origins;
 	uint64_t ns, pauses;
-	struct flame_leaf generations[FLAME_GENERATIONS]; /* totals; ns and pauses only */
+	struct flame_class classes[FLAME_CLASSES];
 	VEC(uint32_t)
-	operations; /* string ids, of flame_leaf.cause − 1; cause 0: not known, or one too many */
+	words; /* string ids: operations, or reasons where a runtime has no operations */
 };
 
 /*
- * Reads every pause of @input from the start. Pauses that differ only in their cause are one leaf unless
- * @causes, safepoints that differ in their operation never. The caller releases. 0 or -errno with a sentence.
+ * Reads every pause of @input from the start. Pauses that differ only in their enum pause_cause are one leaf unless
+ * @causes, those that differ in their runtime's own words never. The caller releases. 0 or -errno with a sentence.
  */
 int flame_leaves_collect(const struct report_input *input, bool causes, struct flame_leaves *ret,
 	struct err *err);

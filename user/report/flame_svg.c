@@ -9,6 +9,7 @@
 #include "flame_svg.h"
 #include "flame_text.h"
 #include "parse.h"
+#include "safepoint_words.h"
 #include "u64map.h"
 
 /* Sizes in px of the picture as drawn; the script fits it to the window (MARGIN is known there too). */
@@ -57,22 +58,21 @@ static void put_figures(struct flame_text *text, uint64_t ns, uint64_t pauses, u
 	flame_text_count(text, pauses, "pause", "pauses");
 }
 
-static const char *generation_class(uint32_t generation)
+/* Where nothing need be collected in a pause, what is not known differs from what is known to be nothing. */
+static const char *colour_of(const struct pause_class *class)
 {
-	static const char *const classes[] = {"gen0", "gen1", "gen2"};
-	static const char *const safepoints[] = {
-		[SAFEPOINT_YOUNG] = "gen0",
-		[SAFEPOINT_STEP] = "gen1",
-		[SAFEPOINT_FULL] = "gen2",
-		[SAFEPOINT_OTHER] = "genx",
-		[SAFEPOINT_UNKNOWN] = "gen3",
-	};
+	static const char *const colours[CLASS_COLOURS] = {"gen0", "gen1", "gen2", "genx"};
 
-	if (generation >= FLAME_SAFEPOINT && generation < FLAME_GENERATIONS)
-		return safepoints[generation - FLAME_SAFEPOINT];
-	if (generation == FLAME_GENERATION_UNKNOWN)
-		return "genx";
-	return generation < ARRAY_SIZE(classes) ? classes[generation] : "gen3";
+	if (class->colour == CLASS_COLOURS - 1 && class->full == UNKNOWN && !class->of->generations)
+		return "gen3";
+	return colours[class->colour];
+}
+
+static void put_class(struct flame_text *text, const struct pause_class *class)
+{
+	flame_text_class(text, class);
+	if (class->of->generations && class->full > 0)
+		flame_text_put(text, " (full)");
 }
 
 /* The same function has the same shade in every picture; Java's are shades of their own. */
@@ -109,7 +109,7 @@ static const char *box_class(const struct drawing *d, const struct flame_box *bo
 	case FLAME_CALL:
 		return call_class(d->input->stacks, frame_of(d->input->stacks, box, &frame));
 	case FLAME_PAUSE:
-		return generation_class(box->id >> 8);
+		return colour_of(d->leaves.classes[box->id >> 8].class);
 	case FLAME_ORIGIN:
 		return "origin";
 	case FLAME_ALL:
@@ -122,6 +122,8 @@ static const char *box_class(const struct drawing *d, const struct flame_box *bo
 static void put_plain_name(struct flame_text *text, const struct drawing *d,
 	const struct flame_box *box)
 {
+	const struct pause_class *class;
+
 	switch (box->kind) {
 	case FLAME_ALL:
 		flame_text_put(text, "all processes");
@@ -139,12 +141,10 @@ static void put_plain_name(struct flame_text *text, const struct drawing *d,
 		flame_text_put(text, "[no stack]");
 		break;
 	case FLAME_PAUSE:
-		flame_text_generation(text, box->id >> 8);
+		class = d->leaves.classes[box->id >> 8].class;
+		put_class(text, class);
 		flame_text_put(text, ", ");
-		if (box->id >> 8 >= FLAME_SAFEPOINT)
-			flame_text_operation(text, d->input->stacks, &d->leaves, box->id & 0xff);
-		else
-			flame_text_put(text, pause_cause_name(box->id & 0xff));
+		flame_text_cause(text, d->input->stacks, &d->leaves, class, box->id & 0xff);
 		break;
 	}
 }
@@ -291,21 +291,21 @@ static void draw_legend(struct drawing *d)
 	bool first = true;
 
 	fputs("<text class=\"line legend\" y=\"76\">", d->out);
-	for (uint32_t g = 0; g < FLAME_GENERATIONS; g++) {
-		const struct flame_leaf *total = &d->leaves.generations[g];
+	for (uint32_t i = 0; i < FLAME_CLASSES; i++) {
+		const struct flame_class *total = &d->leaves.classes[i];
 
-		if (!total->pauses)
+		if (!total->class)
 			continue;
 		flame_text_clear(&d->line);
 		flame_text_clear(&d->name);
-		flame_text_generation(&d->name, g);
+		put_class(&d->name, total->class);
 		flame_text_format(&d->line, "%s · ", FORMAT_DURATION(total->ns));
 		put_share(&d->line, total->ns, d->leaves.ns);
 		flame_text_put(&d->line, " · ");
 		flame_text_count(&d->line, total->pauses, "pause", "pauses");
 		fprintf(d->out,
 			"<tspan class=\"%s\"%s>■</tspan><tspan class=\"key\" dx=\"6\" data-search=\"",
-			generation_class(g), first ? "" : " dx=\"26\"");
+			colour_of(total->class), first ? "" : " dx=\"26\"");
 		flame_text_xml(d->out, &d->name, 0);
 		fputs("\">", d->out);
 		flame_text_xml(d->out, &d->name, 0);
@@ -443,6 +443,6 @@ static int write_flamegraph(const struct report_input *input, FILE *out, struct 
 
 const struct report_ops report_flamegraph = {
 	.name = "flamegraph",
-	.summary = "interactive SVG: pause time by stack and generation",
+	.summary = "interactive SVG: pause time by stack and kind of pause",
 	.write = write_flamegraph,
 };

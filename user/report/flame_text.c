@@ -138,28 +138,33 @@ void flame_text_origin(struct flame_text *text, const struct recording *recordin
 		flame_text_format(text, " interpreter %d", origin->interpreter);
 }
 
-void flame_text_operation(struct flame_text *text, const struct stack_table *stacks,
-	const struct flame_leaves *leaves, uint32_t operation)
+bool flame_text_has_words(const struct pause_class *class)
+{
+	return class->of->reason || meaning_fact(class->of, FACT_OPERATION) >= 0;
+}
+
+void flame_text_cause(struct flame_text *text, const struct stack_table *stacks,
+	const struct flame_leaves *leaves, const struct pause_class *class, uint32_t cause)
 {
 	uint32_t name;
 
-	if (!operation || operation > leaves->operations.count) {
-		flame_text_put(text, "unknown operation");
+	if (cause < FLAME_CAUSES) {
+		flame_text_put(text, meaning_fact(class->of, FACT_OPERATION) >= 0
+					     ? "unknown operation"
+					     : pause_cause_name(cause));
 		return;
 	}
-	name = leaves->operations.items[operation - 1];
+	name = leaves->words.items[cause - FLAME_CAUSES];
 	flame_text_clean(text, strtab_get(stacks->strings, name), strtab_len(stacks->strings, name),
 		60);
 }
 
-void flame_text_generation(struct flame_text *text, uint32_t generation)
+void flame_text_class(struct flame_text *text, const struct pause_class *class)
 {
-	if (generation >= FLAME_SAFEPOINT)
-		flame_text_put(text, safepoint_kind_name(generation - FLAME_SAFEPOINT));
-	else if (generation >= FLAME_GENERATION_UNKNOWN)
-		flame_text_put(text, "gen ?");
+	if (class->of->generations)
+		flame_text_format(text, "gen %s", class->cell);
 	else
-		flame_text_format(text, "gen %u%s", generation, generation == 2 ? " (full)" : "");
+		flame_text_put(text, class->name);
 }
 
 void flame_text_count(struct flame_text *text, uint64_t count, const char *one, const char *many)

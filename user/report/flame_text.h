@@ -39,11 +39,13 @@ void flame_text_frame(struct flame_text *text, const struct stack_table *stacks,
 /* "python3 (1234)", with runtime and interpreter where the process has several. */
 void flame_text_origin(struct flame_text *text, const struct recording *recording,
 	const struct flame_origin *origin);
-/* "gen 2 (full)", "gen ?". CPython's generation 2 is the full collection. Of safepoints: "young", "not GC". */
-void flame_text_generation(struct flame_text *text, uint32_t generation);
-/* The name of a safepoint's operation, given as flame_leaf.cause; "unknown operation". */
-void flame_text_operation(struct flame_text *text, const struct stack_table *stacks,
-	const struct flame_leaves *leaves, uint32_t operation);
+/* "gen 2", "gen ?" where classes are generations; else the class's name: "young", "not GC". */
+void flame_text_class(struct flame_text *text, const struct pause_class *class);
+/* Whether its runtime has words of its own for why a pause of @class was. */
+bool flame_text_has_words(const struct pause_class *class);
+/* These, "unknown operation", or "automatic", given as flame_leaf.cause. */
+void flame_text_cause(struct flame_text *text, const struct stack_table *stacks,
+	const struct flame_leaves *leaves, const struct pause_class *class, uint32_t cause);
 /* "1,234,567 pauses", "1 pause" */
 void flame_text_count(struct flame_text *text, uint64_t count, const char *one, const char *many);
 

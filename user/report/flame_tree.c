@@ -281,7 +281,7 @@ static int hang_leaf(struct builder *b, struct flame_box *owner, const struct fl
 	if (!owner)
 		return -ENOMEM;
 	box = merged_box(b, (uint32_t)(owner - b->boxes.items), FLAME_PAUSE,
-		(uint32_t)leaf->generation << 8 | leaf->cause);
+		(uint32_t)leaf->class << 8 | leaf->cause);
 	if (!box)
 		return -ENOMEM;
 	box->ns += leaf->ns;

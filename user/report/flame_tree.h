@@ -17,7 +17,7 @@ enum flame_kind {
 	FLAME_NARROW,	/* id: how many frames of one caller it stands for */
 	FLAME_DEEPER,	/* what lies deeper than the picture goes */
 	FLAME_NO_STACK, /* pauses whose stack was not taken */
-	FLAME_PAUSE,	/* innermost: the pauses themselves; id: generation << 8 | cause */
+	FLAME_PAUSE,	/* innermost: the pauses themselves; id: class << 8 | cause of its leaves */
 };
 
 struct flame_box {

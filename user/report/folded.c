@@ -98,18 +98,15 @@ static int find_path(struct folder *folder, uint32_t stack, struct err *err)
 /* "[gen 2]", "[gen ?]", "[full, G1CollectFull]", "[not GC, ThreadDump]" */
 static void put_kind(struct folder *folder, const struct flame_leaf *leaf)
 {
+	const struct pause_class *class = folder->leaves.classes[leaf->class].class;
 	struct flame_text *line = &folder->line;
 	size_t from = line->bytes.count;
 
-	if (leaf->generation < FLAME_GENERATION_UNKNOWN) {
-		flame_text_format(line, "[gen %u]", leaf->generation);
-		return;
-	}
 	flame_text_put(line, "[");
-	flame_text_generation(line, leaf->generation);
-	if (leaf->generation >= FLAME_SAFEPOINT) {
+	flame_text_class(line, class);
+	if (flame_text_has_words(class)) {
 		flame_text_put(line, ", ");
-		flame_text_operation(line, folder->input->stacks, &folder->leaves, leaf->cause);
+		flame_text_cause(line, folder->input->stacks, &folder->leaves, class, leaf->cause);
 	}
 	flame_text_put(line, "]");
 	no_separators(line->bytes.items + from, line->bytes.count - from);
