@@ -11,12 +11,12 @@
 #include "html_steps.h"
 #include "html_table.h"
 #include "model_tables.h"
+#include "model_track.h"
 #include "verdict.h"
 
-#define TRACKS_MOST  64
-#define BINS_MOST    110000 /* up to so many steps each is held by itself */
-#define BINS_COARSE  60000  /* else at most so many bins; each takes more room then */
-#define CHANGES_MOST 32
+#define TRACKS_MOST 64
+#define BINS_MOST   110000 /* up to so many steps each is held by itself */
+#define BINS_COARSE 60000  /* else at most so many bins; each takes more room then */
 
 size_t html_tracks(const struct html_page *page)
 {
@@ -193,20 +193,21 @@ static void put_signal(struct html_page *page, const struct step_track *track)
 	html_key(out, false, "name");
 	html_string(out, &page->text);
 	put_field(page, "signal", track->signal, sizeof(track->signal));
-	put_field(page, "note", track->note, sizeof(track->note));
 	html_uint(out, "count", track->steps.count);
 	html_uint(out, "per_step", track->per_step);
 	html_uint(out, "period_ns", track->period_ns);
 	html_real(out, "variation", track->variation);
 	html_real(out, "confidence", track->confidence);
 	html_bool(out, "measured", track->measured);
-	html_key(out, false, "changes");
-	putc_unlocked('[', out);
-	for (size_t i = 0; i < track->changes.count && i < CHANGES_MOST; i++)
-		fprintf(out, "%s{\"step\":%" PRIu64 ",\"from\":%u,\"to\":%u}", i ? "," : "",
-			track->changes.items[i].step, track->changes.items[i].from,
-			track->changes.items[i].to);
-	putc_unlocked(']', out);
+}
+
+/* What is said of its steps, their durations, the worst of them. */
+static int put_track_tables(struct html_page *page, uint32_t index)
+{
+	_cleanup_(model_release) struct model model = {0};
+
+	model_track(&model, page->input, index);
+	return model.failed ? -ENOMEM : html_tables_write(page, "tables", &model);
 }
 
 static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
@@ -220,8 +221,7 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 	put_costs(out, &attribution->tracks.items[index]);
 	html_key(out, false, "distribution");
 	html_distribution_write(out, attribution, index);
-	html_key(out, false, "worst");
-	r = html_worst_write(out, attribution, index, &page->stacks);
+	r = put_track_tables(page, index);
 	if (r)
 		return r;
 	html_uint(out, "per_bin", per_bin);

@@ -58,20 +58,7 @@ function addSignal(parent, track) {
 		(100 * (track.variation || 0)).toFixed(1) +
 		" %, confidence " + (track.confidence || 0).toFixed(2) + "; " +
 		(track.measured ? "measured." : "inferred."));
-	for (const {step, from, to} of track.changes)
-		make("p", "note", "From step " + count(step) + " on " + plural(to, "mark") +
-			" a step, before " + from + ".",
-			parent);
-	if (track.note)
-		make("p", "note", track.note, parent);
-	if (track.confidence < 0.7)
-		make("p", "note warn",
-			"Below confidence 0.7 these steps are a guess: gctrace doctor --steps " +
-			"shows the candidates.", parent);
-	if (track.base === "remainder")
-		make("p", "note",
-			"Every step has pauses: the cost is against the steps less their pauses.",
-			parent);
+	addTableOf(parent, track.tables, "about");
 }
 
 function addLegend(parent, track, steps) {
@@ -102,17 +89,7 @@ function addDistribution(parent, track) {
 		item.append(text);
 	}
 	new Histogram(left, track);
-	const names = [["Mean", "mean_ns"], ["Median", "p50_ns"], ["p95", "p95_ns"],
-		["p99", "p99_ns"], ["Worst", "max_ns"]];
-	const rows = names.map(([name, key], order) => ({name, order, with: track.with[key],
-		without: track.without[key]}));
-	new Table(right, [
-		{title: "Step time", left: true, value: row => row.order, text: row => row.name},
-		{title: "With", value: row => row.with, text: row => duration(row.with)},
-		{title: "Without", value: row => row.without, text: row => duration(row.without)},
-		{title: "Saved", value: row => row.with - row.without,
-			text: row => share(Math.max(0, row.with - row.without), row.with)}],
-	rows, {caption: "In figures", ascending: true});
+	addTableOf(right, track.tables, "figures");
 }
 
 function addTrack(parent, track, index, several) {
@@ -131,7 +108,7 @@ function addTrack(parent, track, index, several) {
 	addLegend(section, track, steps);
 	section.appendChild(detail.root);
 	addDistribution(section, track);
-	addWorstSteps(section, track, line);
+	addTableOf(section, track.tables, "worst", line);
 	const goTo = line.goTo.bind(line);
 	line.goTo = step => {
 		section.open = true;

@@ -1,4 +1,4 @@
-/* Steps and their costs → compact bins that lose no slow step, a histogram, exact rows of the worst. */
+/* Steps and their costs → compact bins that lose no slow step, a histogram. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -7,9 +7,9 @@
 #include "cleanup.h"
 #include "html_pack.h"
 #include "html_steps.h"
+#include "model_track.h"
 
 #define CLASSES 240 /* of durations */
-#define WORST	100
 
 /* Beside the bits 0 … 3: the colours of the pauses in a bin. */
 enum { BIN_PAUSED = 1 << 4, BIN_RSS = 1 << 5, BIN_RSS_SAME = 1 << 6 };
@@ -33,17 +33,6 @@ struct writer {
 	uint64_t origin_ns, per_bin;
 	int64_t end_us, rss_kib; /* of the bin before, as the reader knows them */
 };
-
-/* The oldest generation collected in it; where classes are not generations, that of its longest pause. */
-static unsigned int colour_of_step(const struct attribution *attribution,
-	const struct step_cost *cost)
-{
-	const struct pause_class *longest = attrib_class(attribution, cost->worst);
-	const struct pause_class *class =
-		longest && !longest->of->generations ? longest : cost->class;
-
-	return class ? class->colour : CLASS_COLOURS - 1;
-}
 
 static uint64_t duration_of(const struct step *step)
 {
@@ -137,7 +126,7 @@ static void put_pauses(struct writer *w, const struct bin *bin, const struct spl
 	html_pack_uint(&w->pack, html_us(worst->overlap_ns));
 	html_pack_int(&w->pack,
 		(int64_t)html_us(worst->overlap_ns) - (int64_t)html_us(worst->cost_ns));
-	html_pack_uint(&w->pack, worst->pauses ? 1 + colour_of_step(w->attribution, worst) : 0);
+	html_pack_uint(&w->pack, worst->pauses ? 1 + model_step_colour(w->attribution, worst) : 0);
 }
 
 static void put_bin(struct writer *w, const struct bin *bin, size_t first,
@@ -252,90 +241,4 @@ void html_distribution_write(FILE *out, const struct attribution *attribution, u
 	put_counts(out, "with", with);
 	put_counts(out, "without", without);
 	putc_unlocked('}', out);
-}
-
-/* The indices of the greatest values seen, greatest first. */
-struct top {
-	size_t count;
-	struct top_item {
-		uint64_t value;
-		size_t index;
-	} items[WORST];
-};
-
-static void top_add(struct top *top, uint64_t value, size_t index)
-{
-	size_t at;
-
-	if (!value || (top->count == WORST && value <= top->items[WORST - 1].value))
-		return;
-	at = top->count < WORST ? top->count++ : WORST - 1;
-	for (; at && top->items[at - 1].value < value; at--)
-		top->items[at] = top->items[at - 1];
-	top->items[at] = (struct top_item){value, index};
-}
-
-static int by_index(const void *one, const void *other)
-{
-	const struct top_item *a = one, *b = other;
-
-	return (a->index > b->index) - (a->index < b->index);
-}
-
-static int put_step(FILE *out, const struct attribution *attribution, uint32_t track, size_t index,
-	struct html_stacks *stacks)
-{
-	const struct step *step = &attribution->steps->tracks.items[track].steps.items[index];
-	const struct track_cost *costs = &attribution->tracks.items[track];
-	struct step_cost cost = {.worst = ATTRIB_NONE};
-	int64_t start_ns = (int64_t)(step->start_ns - attribution->recording->start_ns);
-	uint32_t stack = STACK_NONE, frame;
-	int r;
-
-	if (index < costs->steps.count)
-		cost = costs->steps.items[index];
-	if (cost.worst < attribution->charges.count)
-		stack = attribution->charges.items[cost.worst].stack;
-	r = html_stacks_frame(stacks, attrib_trigger(attribution->stacks, stack), &frame);
-	fprintf(out, "{\"index\":%zu,\"start_ns\":%" PRId64, index, start_ns);
-	html_uint(out, "duration_ns", duration_of(step));
-	html_uint(out, "overlap_ns", cost.overlap_ns);
-	html_uint(out, "cost_ns", cost.cost_ns);
-	html_uint(out, "pauses", cost.pauses);
-	html_uint(out, "class", colour_of_step(attribution, &cost));
-	html_uint(out, "frame", frame);
-	putc_unlocked('}', out);
-	return r;
-}
-
-int html_worst_write(FILE *out, const struct attribution *attribution, uint32_t track,
-	struct html_stacks *stacks)
-{
-	const struct step_track *steps = &attribution->steps->tracks.items[track];
-	const struct track_cost *cost = &attribution->tracks.items[track];
-	struct top longest = {}, dearest = {};
-	struct top_item all[2 * WORST];
-	size_t count = 0;
-	int r = 0;
-
-	for (size_t i = 0; i < steps->steps.count; i++) {
-		top_add(&longest, duration_of(&steps->steps.items[i]), i);
-		if (i < cost->steps.count)
-			top_add(&dearest, cost->steps.items[i].cost_ns, i);
-	}
-	for (size_t i = 0; i < longest.count; i++)
-		all[count++] = longest.items[i];
-	for (size_t i = 0; i < dearest.count; i++)
-		all[count++] = dearest.items[i];
-	qsort(all, count, sizeof(*all), by_index);
-	putc_unlocked('[', out);
-	for (size_t i = 0; !r && i < count; i++) {
-		if (i && all[i].index == all[i - 1].index)
-			continue;
-		if (i)
-			putc_unlocked(',', out);
-		r = put_step(out, attribution, track, all[i].index, stacks);
-	}
-	putc_unlocked(']', out);
-	return r;
 }

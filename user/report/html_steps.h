@@ -19,10 +19,3 @@ int html_steps_write(FILE *out, const struct attribution *attribution, uint32_t 
 
 /* {"low_ns":…,"high_ns":…,"with":[counts],"without":[counts]} over logarithmic classes. */
 void html_distribution_write(FILE *out, const struct attribution *attribution, uint32_t track);
-
-/*
- * [{"index":…,"start_ns":…,"duration_ns":…,"overlap_ns":…,"cost_ns":…,"pauses":…,"class":…,"frame":…},…] of the longest
- * steps and of those that pauses cost most, by index; ns from the recording's start on. A class is its colour. 0 or -ENOMEM.
- */
-int html_worst_write(FILE *out, const struct attribution *attribution, uint32_t track,
-	struct html_stacks *stacks);

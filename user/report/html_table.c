@@ -17,6 +17,8 @@ static const char *unit_name(enum model_unit unit)
 		[UNIT_BYTES] = "bytes",
 		[UNIT_SHARE] = "share",
 		[UNIT_TIMES] = "times",
+		[UNIT_STEP] = "step",
+		[UNIT_MOMENT] = "moment",
 		[UNIT_REAL] = "real",
 		[UNIT_PART] = "part",
 		[UNIT_BOOL] = "bool",
@@ -47,6 +49,7 @@ static void put_column(struct html_page *page, const struct model_column *column
 	if (column->digits)
 		html_uint(page->out, "digits", column->digits);
 	put_text(page, "tip", column->tip);
+	put_text(page, "by", column->by);
 	put_text(page, "badge", column->badge);
 	if (column->code)
 		html_bool(page->out, "code", true);
@@ -147,7 +150,11 @@ static void put_notes(struct html_page *page, const struct model_table *table)
 			continue;
 		if (!first)
 			putc_unlocked(',', page->out);
+		if (table->notes.items[i].in & NOTE_WARNS)
+			fputs("{\"warning\":", page->out);
 		put_string(page, note, strlen(note), HTML_WHOLE);
+		if (table->notes.items[i].in & NOTE_WARNS)
+			putc_unlocked('}', page->out);
 		first = false;
 	}
 	putc_unlocked(']', page->out);

@@ -118,6 +118,7 @@ class Table {
 const UNITS = {
 	count, id: String, ns: duration, bytes, times: n => (n / 1000).toFixed(1) + " ×",
 	bool: n => n ? "yes" : "no",
+	moment: ns => moment(ns / 1000),
 	real: (n, digits) => n.toFixed(digits), part: (n, digits) => (100 * n).toFixed(digits) + " %",
 };
 
@@ -149,33 +150,54 @@ function textCell({key, none, code, tip, badge}, row, td) {
 		make("span", "badge", badge, td);
 }
 
+/* A step, with its way into @line, the timeline of its track. */
+function stepCell(step, td, line) {
+	if (line)
+		makeButton(count(step), "link", td, () => line.goTo(step),
+			"Show step " + count(step) + " in the timeline");
+	else
+		td.textContent = count(step);
+}
+
 /* A model's column → one of Table's. */
-function columnOf(column) {
-	const {key, unit, title, help, wide, spare} = column;
+function columnOf(column, line) {
+	const {key, by, unit, title, help, wide, spare} = column;
 	const common = {title, help, wide, narrow: spare};
 	const byUnit = {
-		text: () => ({left: true, value: row => row[key],
+		text: () => ({left: true, value: row => row[by || key],
 			cell: (row, td) => textCell(column, row, td)}),
 		share: () => ({value: row => row[key] && row[key].part / (row[key].whole || 1),
 			text: row => row[key] ? share(row[key].part, row[key].whole) : "-"}),
-		class: () => ({left: true, value: row => row[key].order,
-			cell: (row, td) => makeClass(row[key].place, td, row[key].name)}),
+		class: () => ({left: true, value: row => row[key] && row[key].order,
+			cell: (row, td) => row[key] ? makeClass(row[key].place, td, row[key].name) :
+				td.textContent = "-"}),
+		step: () => ({value: row => row[key], cell: (row, td) => stepCell(row[key], td, line)}),
 		frame: () => frameColumn(column, id => id),
 		stack: () => frameColumn(column, node => page.nodes.frame[node]),
 	};
 	return {...common, ...(byUnit[unit] || (() => numberColumn(column)))()};
 }
 
-/* A table of the model with its notes; nothing of one without rows. A column without a title serves others. */
-function addTable(parent, table) {
+/*
+ * A table of the model with its notes; nothing of one without rows. A column without a title serves others. @line: the
+ * timeline of the track that it is about, if there is one.
+ */
+function addTable(parent, table, line) {
 	const columns = table.columns.filter(column => column.title);
 	const stack = columns.find(column => column.unit === "stack");
 	const sort = columns.findIndex(column => column.key === table.sort);
 	if (table.rows.length)
-		new Table(parent, columns.map(columnOf), table.rows, {caption: table.caption,
-			sort: Math.max(0, sort), ascending: table.ascending, shown: table.shown,
+		new Table(parent, columns.map(column => columnOf(column, line)), table.rows, {
+			caption: table.caption, sort: Math.max(0, sort), ascending: table.ascending,
+			shown: table.shown,
 			unfold: stack && ((row, into) => makeStack(row[stack.key], into))});
 	if (table.left_out)
 		make("p", "note", "And " + count(table.left_out) + " more.", parent);
-	table.notes.forEach(note => make("p", "note", note, parent));
+	table.notes.forEach(note => make("p", note.warning ? "note warn" : "note",
+		note.warning || note, parent));
+}
+
+/* The one of @tables that has @key, if it has anything to show. */
+function addTableOf(parent, tables, key, line) {
+	tables.filter(table => table.key === key).forEach(table => addTable(parent, table, line));
 }

@@ -14,34 +14,6 @@ function countColumn(title, name, help) {
 		text: row => known(row) ? count(row[name]) : "-"};
 }
 
-function addWorstSteps(parent, track, line) {
-	const median = track.with.p50_ns;
-	new Table(parent, [
-		{title: "Step", value: row => row.index,
-			cell: (row, td) => makeButton(count(row.index), "link", td,
-				() => line.goTo(row.index),
-				"Show step " + count(row.index) + " in the timeline")},
-		timeColumn("Duration", "duration_ns"),
-		{title: "× median", narrow: true, value: row => median ? row.duration_ns / median : null,
-			text: row => median ? (row.duration_ns / median).toFixed(1) : "-"},
-		timeColumn("Paused", "overlap_ns",
-			"Pause time within the step: at most so much was GC"),
-		timeColumn("Cost", "cost_ns",
-			"What it took longer than the steps around it for its pauses"),
-		{...countColumn("Pauses", "pauses"), narrow: true},
-		{title: "Oldest", left: true, narrow: true,
-			value: row => !row.pauses ? null : row.class < GENERATIONS - 1 ? row.class : -1,
-			cell: (row, td) => row.pauses ? makeClass(row.class, td) :
-				td.textContent = "-"},
-		{title: "At", narrow: true, value: row => row.start_ns,
-			text: row => moment(row.start_ns / 1000)},
-		{title: "Triggered in", left: true, wide: true,
-			value: row => row.frame ? frameOf(row.frame).name : null,
-			cell: (row, td) => makeFrame(row.frame, td,
-				row.overlap_ns * 10 < row.duration_ns ? "not GC" : "no stack taken")},
-	], track.worst, {caption: "Worst steps", sort: 1, shown: 10});
-}
-
 /* Rows of the page's longest pauses as pauseRow() makes them, with what only these have. */
 function longestRow(pause) {
 	const {safepoint} = pause, known = n => n === null ? -1 : n;

@@ -16,6 +16,8 @@
 
 /* The renderers, as bits. */
 enum { IN_TEXT = 1, IN_JSON = 2, IN_PAGE = 4 };
+/* Beside them, of a note: what it says is to be seen. */
+#define NOTE_WARNS 8
 
 enum model_unit {
 	UNIT_COUNT,
@@ -24,8 +26,10 @@ enum model_unit {
 	UNIT_BYTES,
 	UNIT_SHARE, /* a part of a whole; derived from other columns, so JSON never has it */
 	UNIT_TIMES, /* thousandths: "2.3 ×" */
-	UNIT_REAL,  /* model_real(), with the column's digits */
-	UNIT_PART,  /* model_real(), of 1: shown in percent, with the column's digits */
+	UNIT_STEP, /* the number of a step of the track that the table is about: a link in the page */
+	UNIT_MOMENT, /* ns from the recording's start on */
+	UNIT_REAL,   /* model_real(), with the column's digits */
+	UNIT_PART,   /* model_real(), of 1: shown in percent, with the column's digits */
 	UNIT_BOOL,
 	UNIT_TEXT,
 	UNIT_FRAME, /* of the stack table: a function and its line */
@@ -53,6 +57,7 @@ struct model_column {
 	bool code;		  /* page: in the font of code */
 	/* Page: keys of columns that have no title and are not shown themselves, or NULL. */
 	const char *tip;   /* its text comes up when the pointer rests on this one */
+	const char *by;	   /* this one is sorted by its values */
 	const char *badge; /* its key stands behind this one where it is true */
 };
 
@@ -76,6 +81,7 @@ struct model_layout {
 	bool flush;	    /* text: the headings begin at the margin, as there is no title */
 	bool margin;	    /* text: so do rows and notes */
 	uint16_t text_rows; /* at most; the others are counted */
+	bool first_rows;    /* text: these stand for all, and the others are not counted */
 	const char *more;   /* "… and 3 more lines": what one is called; NULL: nothing */
 	uint8_t page_rows; /* that the page shows before it is asked for more; 0: as many as usual */
 	const char *sort;  /* page: the column it is sorted by, greatest first unless ->ascending */

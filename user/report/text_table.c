@@ -36,6 +36,8 @@ static int width_of(const struct model_column *column)
 		[UNIT_BYTES] = 9,
 		[UNIT_SHARE] = 8,
 		[UNIT_TIMES] = 9,
+		[UNIT_STEP] = 8,
+		[UNIT_MOMENT] = 12,
 		[UNIT_REAL] = 9,
 		[UNIT_PART] = 8,
 		[UNIT_BOOL] = 6,
@@ -95,6 +97,9 @@ static const char *number_text(const struct model_column *column, const struct m
 		return verdict_share(cell->value, cell->of, text, 32);
 	case UNIT_TIMES:
 		snprintf(text, 32, "%.1f ×", (double)cell->value / 1000);
+		return text;
+	case UNIT_MOMENT:
+		snprintf(text, 32, "+%.3f s", (double)cell->value / 1e9);
 		return text;
 	case UNIT_REAL:
 		snprintf(text, 32, "%.*f", column->digits, cell->real);
@@ -255,7 +260,7 @@ void text_table_body(FILE *out, const struct stack_table *stacks, const struct m
 {
 	const struct model_layout *layout = table->layout;
 	const struct view view = view_of(out, stacks, table);
-	size_t more = view.count ? table->rows - view.shown : 0;
+	size_t more = view.count && !layout->first_rows ? table->rows - view.shown : 0;
 
 	if (table->rows && view.count)
 		put_headings(&view);

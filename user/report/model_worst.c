@@ -1,0 +1,168 @@
+/* The steps of a track and what pauses cost them in; a table of the worst out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "meaning.h"
+#include "model_track.h"
+
+#define WORST 100 /* the longest, and those that pauses cost most: so many of each */
+
+static const struct model_column worst_columns[] = {
+	{"step", "Step", UNIT_STEP, .width = 8},
+	{"start_ns", "At", UNIT_MOMENT, .spare = true},
+	{"duration_ns", "Duration", UNIT_NS},
+	{"times", "× median", UNIT_TIMES, .heading = "MEDIAN", .width = 9, .spare = true},
+	{"pauses", "Pauses", UNIT_COUNT, .spare = true},
+	{"pause_ns", "Paused", UNIT_NS,
+		.help = "Pause time within the step: at most so much was GC"},
+	{"cost_ns", "Cost", UNIT_NS,
+		.help = "How much longer it took, for its pauses, than the steps around it"},
+	{"oldest", NULL, UNIT_TEXT, .width = 5},
+	{"class", "Oldest", UNIT_CLASS, .spare = true},
+	{"frame", "Triggered in", UNIT_FRAME, .width = -36, .wide = true},
+};
+
+static const struct model_layout worst_layout = {
+	.key = "worst",
+	.title = "  Worst steps",
+	.caption = "Worst steps",
+	.columns = worst_columns,
+	.column_count = ARRAY_SIZE(worst_columns),
+	.text = "step duration_ns times pauses pause_ns cost_ns oldest frame",
+	.json = "",
+	.page = "step duration_ns times pause_ns cost_ns pauses class start_ns frame",
+	.text_rows = 8,
+	.first_rows = true,
+	.page_rows = 10,
+	.sort = "duration_ns",
+};
+
+/* The greatest values seen, greatest first, and which steps have them; of equal ones the first. */
+struct top {
+	size_t count;
+	struct top_item {
+		uint64_t value;
+		size_t index;
+	} items[WORST];
+};
+
+static void top_add(struct top *top, uint64_t value, size_t index)
+{
+	size_t at;
+
+	if (top->count == WORST && value <= top->items[WORST - 1].value)
+		return;
+	at = top->count < WORST ? top->count++ : WORST - 1;
+	for (; at && top->items[at - 1].value < value; at--)
+		top->items[at] = top->items[at - 1];
+	top->items[at] = (struct top_item){value, index};
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct top_item *one = a, *other = b;
+
+	if (one->value != other->value)
+		return one->value < other->value ? 1 : -1;
+	return (one->index > other->index) - (one->index < other->index);
+}
+
+unsigned int model_step_colour(const struct attribution *attribution, const struct step_cost *cost)
+{
+	const struct pause_class *longest = attrib_class(attribution, cost->worst);
+	const struct pause_class *class =
+		longest && !longest->of->generations ? longest : cost->class;
+
+	return class ? class->colour : CLASS_COLOURS - 1;
+}
+
+static struct model_cell class_of(const struct attribution *attribution,
+	const struct step_cost *cost)
+{
+	unsigned int colour = model_step_colour(attribution, cost);
+
+	if (!cost->pauses)
+		return model_known(UNKNOWN);
+	return model_class(colour < CLASS_COLOURS - 1 ? colour + 1 : 0, colour, NULL);
+}
+
+/* "6.0 ×" */
+static struct model_cell times_of(struct model *model, uint64_t duration_ns, uint64_t median_ns)
+{
+	double times = median_ns ? (double)duration_ns / (double)median_ns : 0;
+	struct model_cell cell = model_number((uint64_t)(1000 * times));
+
+	cell.text = model_format(model, "%.1f ×", times);
+	return cell;
+}
+
+static void add_step(struct model_table *table, const struct report_input *input,
+	const struct step_track *track, const struct track_cost *costs, size_t index)
+{
+	const struct attribution *attribution = input->attribution;
+	const struct step *step = &track->steps.items[index];
+	struct step_cost cost = {.worst = ATTRIB_NONE};
+	uint64_t duration_ns = step_duration(step);
+	uint32_t stack = STACK_NONE;
+
+	if (index < costs->steps.count)
+		cost = costs->steps.items[index];
+	if (cost.worst < attribution->charges.count)
+		stack = attribution->charges.items[cost.worst].stack;
+	MODEL_ROW(table, model_number(index),
+		model_number(step->start_ns > input->recording->start_ns
+				     ? step->start_ns - input->recording->start_ns
+				     : 0),
+		model_number(duration_ns), times_of(table->model, duration_ns, track->period_ns),
+		model_number(cost.pauses), model_number(cost.overlap_ns),
+		model_number(cost.cost_ns), model_text(cost.class ? cost.class->cell : NULL),
+		class_of(attribution, &cost),
+		model_frame(attrib_trigger(input->stacks, stack),
+			cost.overlap_ns * 10 < duration_ns ? "not GC" : NULL));
+}
+
+/* What a class is called above it in text, and how wide it is there, go by the runtime. */
+static struct model_table *add_table(struct model *model, const struct runtime_meaning *meaning)
+{
+	struct model_column columns[ARRAY_SIZE(worst_columns)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		columns[i] = worst_columns[i];
+		if (strcmp(columns[i].key, "oldest"))
+			continue;
+		columns[i].heading = meaning->generations  ? "GEN"
+				     : meaning->safepoints ? "GC"
+							   : "CLASS";
+		columns[i].width = meaning->generations ? 5 : 7;
+	}
+	return model_add_with(model, &worst_layout, columns, ARRAY_SIZE(columns));
+}
+
+void model_worst_steps(struct model *model, const struct report_input *input, size_t index)
+{
+	const struct step_track *track = &input->attribution->steps->tracks.items[index];
+	const struct track_cost *costs = &input->attribution->tracks.items[index];
+	struct model_table *table =
+		add_table(model, meaning_of_process(input->recording, track->process));
+	struct top longest = {}, costliest = {};
+	struct top_item all[2 * WORST];
+	size_t count = 0;
+
+	for (size_t i = 0; i < track->steps.count; i++) {
+		top_add(&longest, step_duration(&track->steps.items[i]), i);
+		if (i < costs->steps.count && costs->steps.items[i].cost_ns)
+			top_add(&costliest, costs->steps.items[i].cost_ns, i);
+	}
+	for (size_t i = 0; i < longest.count; i++)
+		all[count++] = longest.items[i];
+	for (size_t i = 0; i < costliest.count; i++) {
+		size_t at = costliest.items[i].index;
+
+		all[count++] = (struct top_item){step_duration(&track->steps.items[at]), at};
+	}
+	qsort(all, count, sizeof(*all), longest_first);
+	for (size_t i = 0; i < count; i++)
+		if (!i || all[i].index != all[i - 1].index)
+			add_step(table, input, track, costs, all[i].index);
+}
