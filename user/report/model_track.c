@@ -27,8 +27,8 @@ static const char *plural(uint64_t count)
 static void note_signal(struct model_table *table, const struct step_track *track)
 {
 	struct model *model = table->model;
-	const char *often = track->per_step > 1 ? model_format(model, ", %u a step", track->per_step)
-						: "";
+	const char *often =
+		track->per_step > 1 ? model_format(model, ", %u a step", track->per_step) : "";
 
 	if (!track->measured) {
 		model_note(table, IN_TEXT, "windows of %s, not steps: inferred",
