@@ -35,7 +35,7 @@ enum pause_flag {	      /* stored: append only */
 
 struct pause_class;
 
-#define PAUSE_FACTS 12 /* of one runtime, at most */
+#define PAUSE_FACTS 16 /* of one runtime, at most */
 
 struct pause {
 	uint64_t id;			  /* from 1, in the order the pauses ended */
