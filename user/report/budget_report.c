@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "budget_report.h"
+#include "cleanup.h"
 #include "flame_text.h"
 #include "json_line.h"
+#include "json_table.h"
+#include "model.h"
 #include "terminal.h"
-#include "text_cell.h"
-#include "utf8.h"
+#include "text_table.h"
 
 static const char *outcome_name(enum budget_outcome outcome)
 {
@@ -20,47 +22,66 @@ static const char *outcome_name(enum budget_outcome outcome)
 	return names[outcome];
 }
 
-void budget_report_text(FILE *to, const struct budget_judgement *judgement)
-{
-	FILE *out = terminal_open(to);
-	char why[4 * sizeof(judgement->results->why)];
+static const struct model_column budget_columns[] = {
+	{"outcome", NULL, UNIT_TEXT, .heading = "BUDGET", .width = -8},
+	{"budget", NULL, UNIT_TEXT, .width = -28, .gap = 1},
+	{"value", NULL, UNIT_REAL},
+	{"measured", "Measured", UNIT_TEXT, .width = 13},
+	{"why", NULL, UNIT_TEXT},
+	{"basis", NULL, UNIT_TEXT},
+	{"said", NULL, UNIT_TEXT, .most = sizeof((struct budget_result){}.why)},
+};
 
-	fprintf(out, "%-8s %-28s %12s\n", "BUDGET", "", "MEASURED");
+static const struct model_layout budget_layout = {
+	.key = "budget",
+	.columns = budget_columns,
+	.column_count = ARRAY_SIZE(budget_columns),
+	.text = "outcome budget measured said",
+	.json = "budget outcome value measured why basis",
+	.page = "",
+	.records = true,
+	.margin = true,
+	.text_rows = UINT16_MAX,
+};
+
+static void build(struct model *model, const struct budget_judgement *judgement)
+{
+	struct model_table *table = model_add(model, &budget_layout);
+
 	for (size_t i = 0; i < judgement->count; i++) {
 		const struct budget_result *result = &judgement->results[i];
-		const char *said;
+		const char *said = *result->why ? result->why : result->basis;
 
-		cell_text(out, outcome_name(result->outcome), -8);
-		fputc(' ', out);
-		cell_text(out, judgement->budgets[i].text, -28);
-		fputc(' ', out);
-		cell_text(out, result->known ? result->value_text : "-", 12);
-		said = *result->why ? result->why : result->basis;
-		utf8_show(why, sizeof(why), said, strlen(said), sizeof(result->why));
-		fprintf(out, "%s%s\n", *why ? "  " : "", why);
+		MODEL_ROW(table, model_text(outcome_name(result->outcome)),
+			model_text(judgement->budgets[i].text),
+			model_real(result->known ? result->value : NAN),
+			model_text(result->known ? result->value_text : NULL),
+			model_text(result->why), model_text(result->basis),
+			*said ? model_text(said) : model_blank());
 	}
 	if (judgement->missing)
-		fprintf(out, "No pass: %s.\n", judgement->missing);
+		model_note(table, IN_TEXT, "No pass: %s.", judgement->missing);
+}
+
+void budget_report_text(FILE *to, const struct budget_judgement *judgement)
+{
+	_cleanup_(model_release) struct model model = {0};
+	FILE *out = terminal_open(to);
+
+	build(&model, judgement);
+	text_bodies(out, NULL, &model);
 	terminal_close(out, to);
 }
 
 void budget_report_json(FILE *out, const struct budget_judgement *judgement)
 {
+	_cleanup_(model_release) struct model model = {0};
 	size_t counts[3] = {0};
 
-	for (size_t i = 0; i < judgement->count; i++) {
-		const struct budget_result *result = &judgement->results[i];
-
-		counts[result->outcome]++;
-		line_begin(out, "budget");
-		line_text(out, "budget", judgement->budgets[i].text);
-		line_text(out, "outcome", outcome_name(result->outcome));
-		line_real(out, "value", result->known ? result->value : NAN);
-		line_text(out, "measured", result->known ? result->value_text : NULL);
-		line_text(out, "why", result->why);
-		line_text(out, "basis", *result->basis ? result->basis : NULL);
-		line_end(out);
-	}
+	build(&model, judgement);
+	json_records(out, NULL, &model);
+	for (size_t i = 0; i < judgement->count; i++)
+		counts[judgement->results[i].outcome]++;
 	line_begin(out, "check");
 	line_unsigned(out, "kept", counts[BUDGET_KEPT]);
 	line_unsigned(out, "broken", counts[BUDGET_BROKEN]);

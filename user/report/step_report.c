@@ -10,8 +10,7 @@ void step_report_text(FILE *out, const struct recording *recording, const struct
 	_cleanup_(model_release) struct model model = {0};
 
 	model_signals(&model, recording, steps);
-	for (size_t i = 0; i < model.tables.count; i++)
-		text_table_body(out, NULL, model.tables.items[i]);
+	text_bodies(out, NULL, &model);
 }
 
 void step_report_json(FILE *out, const struct recording *recording, const struct steps *steps)

@@ -13,8 +13,7 @@ static void put_track(FILE *out, const struct report_input *input, size_t index)
 	_cleanup_(model_release) struct model model = {0};
 
 	model_track(&model, input, index);
-	for (size_t i = 0; i < model.tables.count; i++)
-		text_table(out, input->stacks, model.tables.items[i]);
+	text_tables(out, input->stacks, &model);
 }
 
 void text_steps(FILE *out, const struct report_input *input)

@@ -47,19 +47,13 @@ static void put_histogram(FILE *out, const struct summary *summary)
 	}
 }
 
-static void put_tables(FILE *out, const struct stack_table *stacks, const struct model *model)
-{
-	for (size_t i = 0; i < model->tables.count; i++)
-		text_table(out, stacks, model->tables.items[i]);
-}
-
 /* Each returns quietly when memory is out: the report is whole but for them. */
 static void put_costs(FILE *out, const struct report_input *input)
 {
 	_cleanup_(model_release) struct model model = {0};
 
 	model_costs(&model, input);
-	put_tables(out, input->stacks, &model);
+	text_tables(out, input->stacks, &model);
 }
 
 static void put_missing(FILE *out, const struct recording *recording, const struct summary *summary)
@@ -67,7 +61,7 @@ static void put_missing(FILE *out, const struct recording *recording, const stru
 	_cleanup_(model_release) struct model model = {0};
 
 	model_missing(&model, recording, summary, NULL);
-	text_table_body(out, NULL, model.tables.items[0]);
+	text_bodies(out, NULL, &model);
 }
 
 static void put_advice(FILE *out, const struct report_input *input)
@@ -75,7 +69,7 @@ static void put_advice(FILE *out, const struct report_input *input)
 	_cleanup_(model_release) struct model model = {0};
 
 	model_advice(&model, input);
-	put_tables(out, input->stacks, &model);
+	text_tables(out, input->stacks, &model);
 }
 
 static void put_processes(FILE *out, const struct report_input *input,
@@ -84,7 +78,7 @@ static void put_processes(FILE *out, const struct report_input *input,
 	_cleanup_(model_release) struct model model = {0};
 
 	model_processes(&model, input, summary);
-	put_tables(out, input->stacks, &model);
+	text_tables(out, input->stacks, &model);
 }
 
 static void put_lines(FILE *out, const struct stack_table *stacks, const struct summary *summary)
@@ -96,7 +90,7 @@ static void put_lines(FILE *out, const struct stack_table *stacks, const struct 
 		return;
 	}
 	model_lines(&model, stacks, summary);
-	put_tables(out, stacks, &model);
+	text_tables(out, stacks, &model);
 }
 
 void text_summary(FILE *out, const struct report_input *input, const struct summary *summary,
@@ -121,7 +115,7 @@ void text_summary(FILE *out, const struct report_input *input, const struct summ
 		put_costs(out, input);
 	put_advice(out, input);
 	put_processes(out, input, summary);
-	put_tables(out, input->stacks, model);
+	text_tables(out, input->stacks, model);
 	if (!summary->count)
 		return;
 	put_histogram(out, summary);

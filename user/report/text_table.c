@@ -256,7 +256,7 @@ static struct view view_of(FILE *out, const struct stack_table *stacks,
 	return view;
 }
 
-void text_table_body(FILE *out, const struct stack_table *stacks, const struct model_table *table)
+static void put_body(FILE *out, const struct stack_table *stacks, const struct model_table *table)
 {
 	const struct model_layout *layout = table->layout;
 	const struct view view = view_of(out, stacks, table);
@@ -290,5 +290,17 @@ void text_table(FILE *out, const struct stack_table *stacks, const struct model_
 	fputc('\n', out);
 	if (table->title)
 		fprintf(out, "%s\n", table->title);
-	text_table_body(out, stacks, table);
+	put_body(out, stacks, table);
+}
+
+void text_tables(FILE *out, const struct stack_table *stacks, const struct model *model)
+{
+	for (size_t i = 0; i < model->tables.count; i++)
+		text_table(out, stacks, model->tables.items[i]);
+}
+
+void text_bodies(FILE *out, const struct stack_table *stacks, const struct model *model)
+{
+	for (size_t i = 0; i < model->tables.count; i++)
+		put_body(out, stacks, model->tables.items[i]);
 }
