@@ -239,6 +239,8 @@ static int put_triggers(struct html_page *page)
 	_cleanup_(model_release) struct model model = {0};
 
 	model_costs(&model, page->input);
+	if (model.failed)
+		return -ENOMEM;
 	html_key(page->out, false, "triggers");
 	return html_table_write(page, model.tables.items[0]);
 }

@@ -22,6 +22,8 @@ void model_release(struct model *model)
 		table_free(model->tables.items[i]);
 	for (size_t i = 0; i < model->texts.count; i++)
 		free(model->texts.items[i]);
+	vec_free(&model->spare.cells);
+	vec_free(&model->spare.notes);
 	vec_free(&model->tables);
 	vec_free(&model->texts);
 }

@@ -47,7 +47,7 @@ static void put_histogram(FILE *out, const struct summary *summary)
 	}
 }
 
-/* Each returns quietly when memory is out: the report is whole but for them. */
+/* Each returns quietly when memory runs out: the report is whole except for that part. */
 static void put_costs(FILE *out, const struct report_input *input)
 {
 	_cleanup_(model_release) struct model model = {0};
@@ -62,6 +62,8 @@ static void put_missing(FILE *out, const struct recording *recording, const stru
 
 	model_missing(&model, recording, summary, NULL);
 	text_bodies(out, NULL, &model);
+	if (model.failed) /* what is missing is never kept silent */
+		fputs("INCOMPLETE: memory ran out while listing the reasons.\n", out);
 }
 
 static void put_advice(FILE *out, const struct report_input *input)
