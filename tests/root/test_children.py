@@ -90,6 +90,11 @@ def test_exec_of_itself(bench, runtime):
     check_sums(bench.report().of_pid(target.pid, "manual"), before, after)
 
 
+def told(runtime):
+    """The version as its file tells it: up to 3.10 without the last number."""
+    return runtime.version if runtime.minor >= (3, 11) else "%d.%d" % runtime.minor
+
+
 def test_exec_of_another(bench):
     """A process that becomes another CPython, whose file had no probe until then."""
     plain = [r for r in conftest.PLAIN if not r.in_root]
@@ -110,7 +115,7 @@ def test_exec_of_another(bench):
     records = bench.report()
     check_sums(records.of_pid(target.pid, "manual"), before, after)
     versions = {p["runtime_version"] for p in records.processes if p["pid"] == target.pid}
-    assert versions == {first.version, second.version}
+    assert versions == {told(first), told(second)}
 
 
 def test_unrelated_process(bench, runtime):
@@ -241,9 +246,8 @@ def test_two_runtimes_in_one_process(bench):
 
     records = bench.report()
     runtimes = [p for p in records.processes if p["pid"] == target.pid]
-    assert sorted(p["runtime_version"] for p in runtimes) == sorted(
-        [first.version, second.version]
-    )
+    assert {p["runtime_version"] for p in runtimes} == {told(first), told(second)}
+    assert len(runtimes) == 2
     seen = {}
     for pause in records.of_pid(target.pid):
         seen.setdefault(pause["runtime_id"], []).append(pause)

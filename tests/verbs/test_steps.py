@@ -53,7 +53,7 @@ def test_a_clean_negative(tmp_path):
     path = training(tmp_path / "clean.gct")
     lines = records(path)
     assert "look elsewhere" in lines[-1]["verdict"]
-    assert [a["advice"] for a in of("advice", lines)] in ([], ["nothing"])
+    assert [a["advice"] for a in of("advice", lines)] == ["nothing"]
 
 
 def test_a_slow_step_is_exonerated(tmp_path):
@@ -96,7 +96,7 @@ def test_pauses_before_the_first_step_are_outside(tmp_path):
 
 def test_another_n_at_report_time(spiky):
     lines = records(spiky, "--step", "torch:record/2")
-    assert len(of("step", lines)) in (105, 106)
+    assert len(of("step", lines)) == 106  # the last is half a one
     assert lines[-1]["tracks"][0]["per_step"] == 2
 
 

@@ -6,7 +6,8 @@ import java.util.concurrent.CyclicBarrier;
 
 /**
  * Trains like DL4J does: steps that allocate and compute, with helpers beside the training thread
- * and System.gc() from a service thread (--gc-ms) or from the training thread (--gc-every steps).
+ * and System.gc() from a service thread (--gc-ms) or from the training thread (--gc-every steps). With
+ * --gc-calls as many steps as that many calls of the service thread take, instead of --steps.
  * Truth: a "step" each, a "system-gc" for each call, and what the JVM's own beans count.
  */
 final class Train {
@@ -18,11 +19,12 @@ final class Train {
 	private final int passes;
 	private final int gcEvery;
 	private final long gcNanos;
+	private final int gcCalls;
 	private final Spans stepSpans;
 	private final Spans ownCalls;
 	private final Spans serviceCalls;
 	private final CyclicBarrier barrier;
-	private volatile boolean running;
+	private volatile boolean running, served;
 	static volatile float sink;
 
 	private Train(Talk talk) {
@@ -32,6 +34,7 @@ final class Train {
 		passes = talk.number("passes", 20);
 		gcEvery = talk.number("gc-every", 0);
 		gcNanos = talk.number("gc-ms", 0) * 1000000L;
+		gcCalls = talk.number("gc-calls", 0);
 		barrier = new CyclicBarrier(talk.number("threads", 1));
 		stepSpans = new Spans("step", "trainer", 1 << 16);
 		ownCalls = new Spans("system-gc", "trainer", 1 << 12);
@@ -72,7 +75,8 @@ final class Train {
 
 	private void serve() {
 		long next = System.nanoTime() + gcNanos;
-		while (running) {
+		int calls = 0;
+		while (gcCalls > 0 ? calls < gcCalls : running) {
 			long left = next - System.nanoTime();
 			if (left > 0) {
 				java.util.concurrent.locks.LockSupport.parkNanos(Math.min(left, 10000000L));
@@ -80,7 +84,9 @@ final class Train {
 			}
 			collectFromService();
 			next += gcNanos;
+			calls++;
 		}
+		served = true;
 	}
 
 	private void help(Worker worker) {
@@ -96,7 +102,7 @@ final class Train {
 	}
 
 	private void train(Worker worker) throws Exception {
-		for (int step = 0; step < steps; step++) {
+		for (int step = 0; gcCalls > 0 ? !served : step < steps; step++) {
 			long start = System.nanoTime();
 			barrier.await();
 			worker.step();
@@ -110,6 +116,7 @@ final class Train {
 	private void round(List<Worker> workers) throws Exception {
 		List<Thread> threads = new ArrayList<>();
 		running = true;
+		served = false;
 		for (int i = 1; i < barrier.getParties(); i++) {
 			Worker worker = workers.get(i);
 			threads.add(new Thread(() -> help(worker), "helper-" + i));
