@@ -57,7 +57,7 @@ class Stuck:
         self.fd = os.open(str(path), os.O_RDWR)
 
     def drain(self):
-        """Reads on until fill()."""
+        """Keeps reading until fill()."""
         self.reading = True
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -80,12 +80,12 @@ class Stuck:
                 pass
 
     def is_stuck(self):
-        """Its VM Thread, which logs of collections within safepoints only, waits in write(2)."""
+        """Whether its VM Thread, which logs collections only within safepoints, waits in write(2)."""
         task = Path("/proc/%d/task/%d" % (self.jvm.pid, self.jvm.tid_of("VM Thread")))
         return (task / "syscall").read_text().split()[0] == WRITE
 
     def go_on(self):
-        """Until it has done all its calls. Returns when it was let go."""
+        """Lets it finish all its calls. Returns when it was released."""
         released_ns = time.monotonic_ns()
         self.drain()
         self.jvm.done()

@@ -49,7 +49,7 @@ class Snippets(harness.Process):
         )
 
     def begin(self, code):
-        """Runs @code; whoever calls says what it prints."""
+        """Starts @code, without waiting for what it prints."""
         self.send(json.dumps(code))
 
     def run(self, code):

@@ -48,7 +48,7 @@ def by_greenlets(rounds):
 
 
 def by_threads(rounds):
-    """A finalizer that lets another thread collect, in vain, and waits for it."""
+    """A finalizer that lets another thread call the collector, to no effect, and waits for it."""
     gate, over = threading.Semaphore(0), threading.Semaphore(0)
     found = []
 
@@ -63,7 +63,7 @@ def by_threads(rounds):
             found.append(gc.collect())
             over.release()
         gate.acquire()
-        gc.collect()  # not in vain
+        gc.collect()  # this one collects
 
     thread = threading.Thread(target=other)
     thread.start()
@@ -82,7 +82,7 @@ def by_frees(rounds):
 
     def body():
         try:
-            "".join(map(list, [()] * 3001))  # makes all, finds no text, and frees them
+            "".join(map(list, [()] * 3001))  # makes them all, raises since they are not text, and frees them
         except TypeError:
             pass
 
@@ -100,7 +100,7 @@ def say(**answer):
 
 
 def main():
-    # whatever is made once only is made before anybody counts
+    # objects that are created only once are created before anybody counts
     gc.collect()
     say(event="ready")
     for line in sys.stdin:

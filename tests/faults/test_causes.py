@@ -1,4 +1,4 @@
-"""Why a collection came: by itself or by hand, whatever the counters have come to by then."""
+"""Why a collection came: automatic or by hand, whatever the counters say by then."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from harness import per_generation
 from test_counts import FUNCTION_TIERS
 
 # Sixty lists that are made and freed again within one call of C code: what is due comes after it, with
-# generation 0 below its threshold. And others, that live.
+# generation 0 below its threshold. And others that survive.
 FREED = """
 def freed():
     return sum(map(len, map(list, [map(list, [()] * 60)])))
@@ -80,13 +80,13 @@ def watched(bench, runtime, code, tier=None):
 
 
 def cases():
-    """Every runtime as it is probed best, and each version by what its counters alone tell."""
+    """Every runtime with its best tier, and each version with only its counters to go by."""
     return [(r, None) for r in conftest.RUNTIMES] + [(r, "watchpoint") for r in conftest.PLAIN]
 
 
 @conftest.each("case", cases(), "CPython")
 def test_by_itself(bench, case):
-    """Every automatic collection of every generation is said to be one."""
+    """Every automatic collection of every generation is reported as automatic."""
     records, gained, _ = watched(bench, case[0], FREED, case[1])
     by_itself = [p for p in records.pauses if p["cause"] == "automatic"]
     assert per_generation(by_itself) == gained
@@ -96,19 +96,19 @@ def test_by_itself(bench, case):
 
 @pytest.mark.parametrize("enabled", ["", "gc.enable()"], ids=["disabled", "enabled"])
 def test_by_hand(bench, any_runtime, enabled):
-    """Every gc.collect() is said to be one, of whatever generation, though it was due anyhow."""
+    """Every gc.collect() of any generation is reported as manual, even if one was due anyway."""
     records, _, tier = watched(bench, any_runtime, BY_HAND % (enabled or "pass"))
     manual = [p for p in records.pauses if p["cause"] == "manual"]
     assert per_generation(records.pauses) == BY_HAND_COUNTS
     if tier in FUNCTION_TIERS or not enabled:
         assert len(manual) == len(records.pauses)
-    else:  # the counters cannot tell a collection by hand from the one that is due
+    else:  # the counters cannot distinguish a manual collection from the one that is due
         assert len(records.pauses) - len(manual) == 3 * 7
 
 
 @conftest.each("late", [r for r in conftest.PLAIN if r.minor >= (3, 12)], "CPython 3.12")
 def test_callbacks(bench, late):
-    """A callback that frees objects does not make it look as if somebody had asked."""
+    """A callback that frees objects does not make a collection look manual."""
     records, gained, tier = watched(bench, late, CALLBACK)
     assert tier in FUNCTION_TIERS
     assert per_generation(records.pauses) == gained and any(gained)

@@ -29,7 +29,7 @@ def whole(bench, path=None):
 
 
 def start(line, **options):
-    """A process with no pipes but those that are asked for."""
+    """A process with only the pipes that are asked for."""
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.Popen([str(word) for word in line], **options)
 
@@ -43,13 +43,13 @@ def closed(*numbers):
 
 
 def wait_for_recording(path):
-    """It takes its place once the probes are there."""
+    """The recording is put in its place once the probes are attached."""
     harness.wait_until(path.exists, what="the recording")
 
 
 @pytest.mark.parametrize("numbers", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)], ids=str)
 def test_closed_streams(bench, some_runtime, numbers):
-    """No file of ours may get the number of a stream: what is said there would go into it."""
+    """No file of ours may get a standard stream's number: the log would go into it."""
     target = snippets.start(bench, some_runtime)
     line = [os.environ["GCTRACE"], "record", "-v", "-p", target.pid, "-o", bench.file]
     tracer = start(line, preexec_fn=closed(*numbers), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -65,7 +65,7 @@ def test_closed_streams(bench, some_runtime, numbers):
 
 @pytest.mark.parametrize("numbers", [(1,), (0, 1, 2)], ids=str)
 def test_live_without_stdout(bench, some_runtime, numbers):
-    """Nobody can read it: it ends at once or with its target, and is no crash."""
+    """With nobody to read it, it ends at once or with its target, and does not crash."""
     target = snippets.start(bench, some_runtime)
     tracer = start(
         [os.environ["GCTRACE"], "-p", target.pid],
@@ -111,7 +111,7 @@ def test_signals_while_it_attaches(bench, some_runtime, name):
 
 @pytest.mark.parametrize("verb", ["", "record", "run", "report", "check", "diff", "doctor"])
 def test_odd_values(bench, verb):
-    """Each option of each verb that takes a value, with values that no one means."""
+    """Each option of each verb that takes a value, with absurd values."""
     gone = subprocess.Popen(["true"])
     gone.wait()
     help_text = gctrace(*filter(None, [verb, "--help"])).stdout.decode()
@@ -188,7 +188,7 @@ SHIFTS = {"ahead": "100000", "behind": "-50"}
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize("who", ("target", "tracer", "both"))
 def test_time_namespace(bench, some_runtime, who, shift):
-    """Times are the host's, or those of one clock at least: no pause outside of its recording."""
+    """Times are the host's, or at least of one clock: no pause is outside its recording."""
     enter = ["unshare", "-T", "--monotonic", SHIFTS[shift], "--fork", "--kill-child"]
     target = snippets.start(bench, some_runtime, prefix=enter if who != "tracer" else ())
     if who != "tracer":

@@ -41,7 +41,7 @@ for line in sys.stdin:
 
 
 def targets(tracer):
-    """The keys of the map by which BPF knows who is traced."""
+    """The keys of the map of traced processes."""
     found = set()
     for fd in Path("/proc/%d/fdinfo" % tracer.pid).iterdir():
         for line in fd.read_text().splitlines():
@@ -71,7 +71,7 @@ def parent_of(bench, runtime, children):
 
 
 def drained(tracer, path, count):
-    """Waits until so many ends of processes are stored, and with them all that came before."""
+    """Waits until so many exits are stored, and with them everything before."""
     def ends():
         copy = path.with_suffix(".copy")
         for end in ("", "-wal"):
@@ -80,7 +80,7 @@ def drained(tracer, path, count):
         try:
             return db.execute("SELECT count(exit_ns) FROM process").fetchone()[0]
         except sqlite3.DatabaseError:
-            return 0  # copied amid a transaction
+            return 0  # copied in the middle of a transaction
         finally:
             db.close()
 
@@ -99,7 +99,7 @@ def test_only_the_living_are_targets(bench, some_runtime):
 
 
 def stranger_named(bench, runtime, pid):
-    """An oracle of another family that is called @pid; None if somebody else was faster."""
+    """An unrelated oracle with the number @pid; None if another process got it first."""
     LAST_PID.write_text(str(pid - 1))
     stranger = bench.oracle(runtime)
     if stranger.pid == pid:
@@ -109,7 +109,7 @@ def stranger_named(bench, runtime, pid):
 
 
 def test_a_number_given_anew(bench, some_runtime):
-    """Strangers who are called as dead children were are not recorded, nor are their names."""
+    """Strangers that reuse the pids of dead children are not recorded, nor are their names."""
     target, tracer, children = parent_of(bench, some_runtime, 211)
     strangers = []
     for pid in children[::5]:  # our own threads take the numbers after it

@@ -29,9 +29,9 @@ while time.monotonic() < until:
 
 
 def judge(bench, tracer, status):
-    """Nothing was seen, and everybody says so; or all that was asked for was seen."""
+    """Either nothing was seen, and every output says so, or everything was seen."""
     if status == 3 and not bench.file.exists():
-        return  # nothing to be taken for a quiet process
+        return  # so nothing can be mistaken for a quiet process
     judged = gctrace("check", bench.file, "--budget", "pause.max<1h")
     records = bench.report()
     if status == 3:
@@ -44,7 +44,7 @@ def judge(bench, tracer, status):
 
 
 def test_short_lives(bench, some_runtime):
-    """Lives that end before, while and after gctrace attaches."""
+    """Processes that end before, while and after gctrace attaches."""
     for i in range(TARGETS):
         script = "import time; print(1, flush=True); time.sleep(%f)" % (i * 0.013)
         target = bench.process([some_runtime.exe, "-c", script], env=some_runtime.environment)
@@ -67,7 +67,7 @@ def test_storms(bench, some_runtime):
 
 
 def test_a_zombie(bench):
-    """It is dead already: refused, though /proc still shows it."""
+    """It is already dead: refused, though /proc still shows it."""
     target = bench.process(["true"])
     while True:
         with open("/proc/%d/stat" % target.pid) as stat:
@@ -89,7 +89,7 @@ os._exit(0)
 
 @conftest.each("watched", WATCHED, "CPython 3.8 without symbols is here")
 def test_ended_before_it_was_watched(bench, watched):
-    """A watchpoint needs a process that runs; what runs may be gone by then, and is not quiet for that."""
+    """A watchpoint needs a running process; one that is gone by then is not reported as quiet."""
     for _ in range(7):
         line = watched.start_line("-c") + [SHORT]
         tracer = bench.tracer("run", "-o", bench.file, "--", *line, env=watched.environment, ready=False)

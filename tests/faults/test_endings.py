@@ -1,4 +1,4 @@
-"""How recordings end that cannot be written on: with a sentence, the rest readable, and never "written"."""
+"""How recordings end that can no longer be written: with a sentence, the rest readable, and never "written"."""
 
 import os
 import pathlib
@@ -33,7 +33,7 @@ def committed(path):
 
 
 def readable(tracer):
-    """The pauses that can be read by the tracer's own word, or None."""
+    """How many pauses the tracer says can be read, or None."""
     line = tracer.err.find(lambda l: "recorded before can be read" in l or "can be read" in l)
     return int(line.split("gctrace: ")[1].split()[0]) if "recorded before" in line else None
 
@@ -54,7 +54,7 @@ def test_size_limit(bench, some_runtime):
 
 
 def test_the_workload_has_its_own_signals(bench):
-    """What is started by `run` dies by SIGXFSZ as it would without."""
+    """What `run` starts dies of SIGXFSZ just as it would untraced."""
     file = bench.scratch / "large"
     line = "ulimit -f 1; head -c 2000 /dev/zero >%s; kill -l $?" % file
     with_tracer = gctrace("run", "-o", bench.file, "--", "sh", "-c", line, preexec_fn=restored)
@@ -67,7 +67,7 @@ def restored():
 
 
 def test_wal_is_cut(bench, some_runtime):
-    """Somebody empties the -wal: what comes after makes a file of holes, which is not "written"."""
+    """Somebody truncates the -wal: what follows leaves a file with holes, which is not "written"."""
     target = bench.oracle(some_runtime)
     tracer = bench.record(target, "--stack-min", "0")
     target.ask("collect 101 11 7")
@@ -180,7 +180,7 @@ def test_live_on_a_full_device(bench, some_runtime, options):
 
 
 def test_junit_is_tried_at_the_start(bench):
-    """Not after a training of two days."""
+    """An unwritable --junit fails at the start, not after two days of training."""
     marker = bench.scratch / "ran"
     for out in (bench.scratch / "nowhere" / "out.xml", bench.file):
         words = ["run", "-o", bench.file, "--budget", "pause.max<1h", "--junit", out]

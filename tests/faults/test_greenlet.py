@@ -39,7 +39,7 @@ def library(tmp_path_factory):
 
 
 def start(bench, case, library=None):
-    """switching.py under the case's runtime; how it is to be told of the library."""
+    """switching.py under the case's runtime, and the argument that names the library."""
     inside = Path(bench.script(case.runtime)).parent
     outside = Path(case.runtime.root) / inside.relative_to("/")
     for path in filter(None, (HERE / "switching.py", library)):
@@ -55,7 +55,7 @@ def ask(target, how):
 
 
 def check(bench, target, tracer, collections, serves):
-    """It lived, and each of its collections is one pause, whole."""
+    """It survived, and each of its collections is one complete pause."""
     target.popen.stdin.close()
     assert target.wait() == 0
     tracer.finish()
@@ -64,7 +64,7 @@ def check(bench, target, tracer, collections, serves):
     test_counts.check_process(records, target, serves)
     pauses = sorted(records.of_pid(target.pid), key=lambda p: p["start_ns"])
     assert [p["generation"] for p in pauses] == [2] * collections[2]
-    # one interpreter collects one at a time, whichever its thread or stack
+    # an interpreter runs one collection at a time, whatever its thread or stack
     test_counts.check_order(pauses)
     return pauses
 
@@ -84,7 +84,7 @@ TRACEFS = Path("/sys/kernel/tracing")
 
 @contextlib.contextmanager
 def return_probe(path, name):
-    """Another tracer's, at a function; yields what counts its hits."""
+    """Another tracer's return probe on a function; yields a counter of its hits."""
     group = "gctrace_test_%d" % os.getpid()
     events, enable = TRACEFS / "uprobe_events", TRACEFS / "events" / group / "back/enable"
     where = symbol_offset(path, name)
@@ -105,7 +105,7 @@ def return_probe(path, name):
 
 @each([c for c in CASES if c.tier is None])
 def test_another_tracer(bench, case, library):
-    """A return probe that is not gctrace's, hit on the other stack while a collection is suspended."""
+    """Another tracer's return probe, hit on the other stack while a collection is suspended."""
     conftest.need("tracefs", TRACEFS.joinpath("uprobe_events").exists(), "tracefs is not mounted")
     target, path = start(bench, case, library)
     tracer = bench.record(target)
@@ -119,7 +119,7 @@ def test_another_tracer(bench, case, library):
 
 @each(NEW)
 def test_threads(bench, case):
-    """Another thread that is let in calls the collector in vain, and once for itself."""
+    """Another thread that gets the GIL calls the collector to no effect, and once with effect."""
     target, _ = start(bench, case)
     tracer = bench.record(target, tier=case.tier)
     said = ask(target, "threads")
@@ -130,7 +130,7 @@ def test_threads(bench, case):
 
 @each(NEW)
 def test_none_due(bench, case):
-    """The collector is entered, chooses a generation and finds none: no pause, nor one left open."""
+    """The collector is entered and finds no generation due: no pause, and none left open."""
     target, _ = start(bench, case)
     tracer = bench.record(target, tier=case.tier)
     said = ask(target, "frees")
@@ -139,7 +139,7 @@ def test_none_due(bench, case):
 
 
 def greenlet_python():
-    """The python of scripts/workloads' environment that has greenlet, with the runtime it is of."""
+    """The python of the scripts/workloads environment that has greenlet, and its runtime."""
     listed = subprocess.run(
         [SOURCE / "scripts/workloads", "--list"], stdout=subprocess.PIPE, check=True
     ).stdout.decode()

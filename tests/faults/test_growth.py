@@ -1,4 +1,4 @@
-"""What a session costs does not grow with the time that it lasts."""
+"""What a session costs does not grow with its length."""
 
 import sqlite3
 
@@ -42,7 +42,7 @@ for line in sys.stdin:
 
 
 def test_children_that_ended_cost_nothing(bench):
-    """The recording knows them all, the tracer only those of late."""
+    """The recording knows them all, the tracer only the recent ones."""
     target = bench.process([PYTHON, "-c", FORKS])
     assert target.out.next() == "ready"
     tracer = bench.record(target)
@@ -72,7 +72,7 @@ LEFT JOIN frame ON frame.id = stack.frame LEFT JOIN string ON string.id = frame.
 
 
 def record_functions(bench, callers, *counts):
-    """Records so many functions' first calls; returns what the tracer grew by with the last of them."""
+    """Records the first calls of so many functions; returns how much the tracer grew during the last ones."""
     target = bench.process([PYTHON, "-c", CODE, str(callers)])
     assert target.out.next() == "ready"
     tracer = bench.record(target, "--stack-min", "0", "--buffer", "32M")
@@ -92,12 +92,12 @@ def record_functions(bench, callers, *counts):
 
 
 def test_code_that_came_and_went_costs_nothing(bench):
-    """200,003 functions, each with its own name; the tracer forgets most of them, and mistakes none."""
+    """200,003 functions, each with its own name; the tracer forgets most of them, and confuses none."""
     grown = record_functions(bench, 1, 100003, 100000)
     assert grown < 20480, "%d KiB for 100,000 functions" % grown
     assert "damaged" not in gctrace("report", bench.file).stdout.decode()
 
 
 def test_code_that_stays_is_known(bench):
-    """Whom BPF has sent is forgotten beside so many others, and so must be sent again."""
+    """Code that BPF has sent is forgotten among so many others, and so must be sent again."""
     record_functions(bench, 61, 70001)

@@ -1,4 +1,4 @@
-"""A collection whose begin or end no probe sees: it is told of with what is known of it."""
+"""A collection whose begin or end no probe sees is reported with what is known about it."""
 
 import os
 import time
@@ -23,7 +23,7 @@ def only(records, **facts):
 
 
 def test_at_the_end(bench, runtime):
-    """It had not ended when the recording did: at least so long."""
+    """It had not ended when the recording did: at least that long."""
     target = snippets.start(bench, runtime)
     tracer = bench.record(target)
     before_ns = time.monotonic_ns()
@@ -46,7 +46,7 @@ def test_at_the_end(bench, runtime):
 
 
 def test_from_before_to_after(bench, some_runtime):
-    """It went on all through the recording: that is no quiet process."""
+    """It went on throughout the recording: that is not a quiet process."""
     target = snippets.start(bench, some_runtime)
     target.enter()
     live = bench.tracer("-p", target.pid)
@@ -68,7 +68,7 @@ def test_from_before_to_after(bench, some_runtime):
 
 
 def test_from_before(bench, some_runtime):
-    """It ended while it was watched; the collections after it are seen as ever."""
+    """It ended while it was watched; the collections after it are seen as usual."""
     target = snippets.start(bench, some_runtime)
     target.enter()
     live = bench.tracer("-p", target.pid)
@@ -84,7 +84,7 @@ def test_from_before(bench, some_runtime):
     records = bench.report()
     first, *others = records.pauses
     assert first["begun_before"] and not first["unfinished"]
-    # It is looked at ten times a second.
+    # It is checked ten times a second.
     assert first["start_ns"] < tracing_ns and until_ns - 10**9 < first["end_ns"] < left_ns
     assert [p["generation"] for p in others] == [1, 1, 1]
     assert not any("begun_before" in p or "unfinished" in p for p in others)

@@ -1,4 +1,4 @@
-"""A JVM in a time namespace counts its nanoseconds from another moment than the kernel does."""
+"""A JVM in a time namespace has a clock with another origin than the kernel's."""
 
 import dataclasses
 import os
@@ -25,7 +25,7 @@ def shift_s(request):
 
 
 def check_times(watched, shift_s):
-    """All within the recording, and where the program's own clock has them."""
+    """All are within the recording, and where the program's own clock puts them."""
     recording, shift_ns = watched.records.recording, shift_s * 10**9
     assert watched.pauses
     for pause in watched.pauses:

@@ -1,4 +1,4 @@
-"""A JVM without counters (-XX:-UsePerfData): what was collected is said where it is known, else null."""
+"""A JVM without counters (-XX:-UsePerfData): what was collected is given where it is known, else null."""
 
 import copy
 import os
@@ -71,14 +71,14 @@ def test_without_counters(bench, jdk, collector):
         return
     check_stopping(pairs)
     advised = {a["advice"]: a["title"] for a in watched.records.of("advice")}
-    # A busy machine may show calls or late threads that are worth a word; never what needs the counters.
+    # On a busy machine there may be advice on calls or late threads, but never advice that needs the counters.
     assert advised and not advised.keys() & {"young", "heap", "metaspace"}, advised
     assert advised.get("nothing", UNKNOWN) == UNKNOWN
 
 
 @jvm_check.each("jdk", jvm_check.spread((8,)))
 def test_without_anything(bench, jdk):
-    """8 has no symbols either: nothing can be seen, and gctrace says so."""
+    """8 has no symbols either: nothing can be seen, and gctrace reports that."""
     jvm = jvm_check.start(bench, jdk, "Train", collector="serial", flags=FLAGS, args=ARGS)
     done = harness.gctrace("record", "-p", jvm.pid, "-o", bench.file)
     assert done.returncode == 3
@@ -87,7 +87,7 @@ def test_without_anything(bench, jdk):
 
 @jvm_check.each("jdk", [r for r in jvm_check.PLAIN if r.name == "debian-jdk17"])
 def test_zero(bench, jdk):
-    """The VM that only interprets: no stacks, and all else is known."""
+    """The VM that only interprets: no stacks, and everything else is known."""
     assert jdk.run(["-zero", "-version"]).returncode == 0
     watched = watch(bench, jdk, "serial", flags=["-zero"])
     pairs = watched.pairs()
@@ -140,7 +140,7 @@ def pairs_of_builds():
 
 @conftest.each("pair", pairs_of_builds(), "JVM of 11 and of 17 of those asked for is here")
 def test_a_probe_fails_in_another_jvm(bench, pair):
-    """The heap summaries of one build cannot be probed: that is a drop, and the other is told as ever."""
+    """The heap summaries of one build cannot be probed: that is a drop, and the other build is reported as usual."""
     new, old = pair
     taken, other = own_copy(bench, new), old
     # A probe with a semaphore, which no mapping holds, keeps out every probe without one.

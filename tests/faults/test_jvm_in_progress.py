@@ -1,4 +1,4 @@
-"""Safepoints of which the recording does not hold both ends: they are told of, and never silence."""
+"""Safepoints whose begin or end is not in the recording: they are reported, never left out."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def sentence(bench):
 
 
 def knows_begin(jdk):
-    """Whether variables of the JVM tell when the safepoint under way began: 8 has no symbols."""
+    """Whether variables of the JVM show when the safepoint under way began: 8 has no symbols."""
     return jdk.variant == "asis" and jdk.feature > 8
 
 
@@ -45,7 +45,7 @@ def one(watched):
 
 @jvm_check.each("jdk", PLAIN + BARE)
 def test_at_the_attach(bench, jdk):
-    """It is there with its true length or, without symbols, as what it lasted at least."""
+    """It is there with its true length or, without symbols, with a lower bound."""
     stuck = Stuck(bench, jdk)
     tracer, (watched,) = jvm_check.trace(bench, [stuck.jvm])
     released_ns = stuck.go_on()
@@ -82,7 +82,7 @@ def test_at_the_attach(bench, jdk):
 
 @jvm_check.each("jdk", PLAIN + BARE)
 def test_from_before_to_after(bench, jdk):
-    """It stands in one safepoint all through the recording: that is no quiet JVM."""
+    """It is in one safepoint throughout the recording: that is not a quiet JVM."""
     stuck = Stuck(bench, jdk)
     tracer, (watched,) = jvm_check.trace(bench, [stuck.jvm])
     # as long again as the attach took, in which it need not have been seen
@@ -114,7 +114,7 @@ def test_from_before_to_after(bench, jdk):
 
 @jvm_check.each("jdk", PLAIN + BARE)
 def test_at_the_end(bench, jdk):
-    """Seen to begin, and not over: at least so long."""
+    """Seen to begin, and not over: at least that long."""
     stuck = Stuck(bench, jdk, wait=False)
     tracer, (watched,) = jvm_check.trace(bench, [stuck.jvm])
     stuck.begin()
@@ -133,7 +133,7 @@ def test_at_the_end(bench, jdk):
 @pytest.mark.parametrize("before", (False, True), ids=("begun-inside", "begun-before"))
 @jvm_check.each("jdk", PLAIN + BARE)
 def test_killed(bench, jdk, before):
-    """Killed inside: what it lasted until then, and the recording is not complete."""
+    """Killed inside: it lasted until then, and the recording is not complete."""
     stuck = Stuck(bench, jdk, wait=before)
     tracer, (watched,) = jvm_check.trace(bench, [stuck.jvm])
     if not before:
@@ -202,7 +202,7 @@ def test_exec_outside_of_a_safepoint(bench, jdk):
 
 @jvm_check.each("jdk", jvm_check.spread((8, 11, 17, 25)))
 def test_exit_is_no_pause(bench, jdk):
-    """A JVM ends in a safepoint that nothing follows: that is not one that it was killed in."""
+    """A JVM exits in a safepoint that nothing follows, which is not one that it was killed in."""
     jvm = jvm_check.start(bench, jdk, "Train", collector="serial", args=["--steps", 3])
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
     jvm.go()
@@ -215,7 +215,7 @@ def test_exit_is_no_pause(bench, jdk):
 
 @jvm_check.each("jdk", jvm_check.spread((8, 11, 17, 25)) + BARE)
 def test_quiet(bench, jdk):
-    """Nothing stops it. Without symbols 25 does not tell that from one safepoint without an end."""
+    """Nothing stops it. Without symbols, 25 gives no way to distinguish that from one endless safepoint."""
     jvm = jvm_check.start(bench, jdk, "Train", collector="serial")
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
     assert tracer.interrupt() == 0

@@ -1,4 +1,4 @@
-"""What runs Java and is no HotSpot is named for what it is."""
+"""What runs Java and is not HotSpot is named for what it is."""
 
 import subprocess
 
@@ -27,7 +27,7 @@ def waiting(bench, *argv):
 
 
 def test_native_image(bench):
-    """A stripped program of its own: what it exports stays."""
+    """A stripped program: its exported symbols remain."""
     program = build(bench, "wait", IMAGE + "\n" + WAIT, "-rdynamic", "-s")
     check_named(bench, waiting(bench, program).pid, "a GraalVM native image", "-XX:+PrintGC")
 
@@ -49,7 +49,7 @@ def test_openj9(bench):
 
 
 def test_library_of_a_python(bench, some_runtime):
-    """Python's collections are traced as ever; doctor says that the library has its own."""
+    """Python's collections are traced as usual; doctor says that the library has its own."""
     library = build(bench, "libimage.so", IMAGE, "-shared", "-fPIC")
     target = bench.oracle(some_runtime, env={"LD_PRELOAD": str(library)})
     if some_runtime.in_root:

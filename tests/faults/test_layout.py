@@ -1,4 +1,4 @@
-"""A runtime whose memory is not laid out as its version says is never taken for a quiet one."""
+"""A runtime whose memory is not laid out as its version claims is never mistaken for a quiet one."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def segment(path, vaddr):
 
 
 def pretender(bench, runtime, minor):
-    """The environment in which @runtime is the same in all but the version that its library names."""
+    """An environment in which @runtime's library claims another version and is otherwise the same."""
     name = "libpython%d.%d.so.1.0" % runtime.minor
     library = os.path.join(os.path.dirname(os.path.dirname(runtime.exe)), "lib", name)
     fake = bench.scratch / name
@@ -52,7 +52,7 @@ def pretender(bench, runtime, minor):
 @pytest.mark.parametrize("step", [-1, 1])
 @conftest.each("library", shared(), "CPython in a library")
 def test_refused(bench, library, step):
-    """It is refused by name, by every verb."""
+    """Every verb refuses it and names it."""
     minor = library.minor[1] + step
     target = snippets.start(bench, library, pretender(bench, library, minor))
     for verb in (["record", "-o", bench.file], []):
@@ -66,7 +66,7 @@ def test_refused(bench, library, step):
 @pytest.mark.parametrize("when", ["run", "child"])
 @conftest.each("library", shared()[-1:], "CPython in a library")
 def test_incomplete(bench, library, when):
-    """It comes when the tracer is at work: the recording is incomplete, and says why."""
+    """It appears when tracing has begun: the recording is incomplete, and says why."""
     environment = pretender(bench, library, library.minor[1] - 1)
     line = [library.exe, "-S", "-c", COLLECT]
     if when == "run":
@@ -111,7 +111,7 @@ gc.disable()
 
 
 def test_calls_in_vain(bench, runtime):
-    """Calls that may well do nothing are no sign of it, nor of anything."""
+    """Calls that rightly do nothing are not taken for a wrong layout."""
     target = snippets.start(bench, runtime)
     tracer = bench.record(target)
     target.run(CALLS_IN_VAIN)

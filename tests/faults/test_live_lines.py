@@ -50,7 +50,7 @@ def test_the_long_ones_and_a_count(bench, some_runtime):
 
 
 def test_the_reader_leaves(bench, some_runtime):
-    """`| head -1` is no error of ours, and the recording is whole."""
+    """`| head -1` is not an error, and the recording is whole."""
     target = bench.process(some_runtime.start_line("-c") + [SCRIPT], env=some_runtime.environment)
     assert target.out.next() == "ready"
     line = '"$0" -p "$1" -o "$2" | head -1'
@@ -76,7 +76,7 @@ def test_from_what_the_user_says(bench, some_runtime):
 
 
 def test_verbose_is_readable(bench, some_runtime):
-    """-v says what was probed and why, not what libbpf does on its way."""
+    """-v says what was probed and why, not what libbpf does meanwhile."""
     target = bench.oracle(some_runtime)
     tracer = bench.tracer("-v", "-p", target.pid, "-o", bench.file)
     target.quit()

@@ -1,4 +1,4 @@
-"""Calls that may mark steps: none are watched if none are wanted, and a day of them fits the disk."""
+"""Calls that may mark steps: none are probed if none are wanted, and a day of them fits on the disk."""
 
 import sqlite3
 

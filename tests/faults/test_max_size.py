@@ -1,4 +1,4 @@
-"""A recording never fills the disk: it ends where --max-size says, whole, and says so."""
+"""A recording never fills the disk: it ends at --max-size, whole, and says so."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def test_record_ends(bench, some_runtime):
 
 
 def test_live_goes_on(bench, some_runtime):
-    """Lines come on after the temporary recording has ended; the report is of what it holds."""
+    """Lines continue after the temporary recording has ended; the report covers what it holds."""
     target = bench.oracle(some_runtime)
     folder = bench.scratch / "tmp"
     folder.mkdir()
@@ -54,7 +54,7 @@ def test_live_goes_on(bench, some_runtime):
 
 
 def test_run_goes_on(bench, some_runtime):
-    """The workload of `run` ends by itself, with its own status, and a budget is not judged kept."""
+    """The workload of `run` ends by itself, with its own status, and no budget passes."""
     line = some_runtime.start_line(bench.script(some_runtime))
     tracer = bench.tracer(
         "run", "--max-size", "512K", "--budget", "pause.max<60s", "--", *line,
@@ -69,7 +69,7 @@ def test_run_goes_on(bench, some_runtime):
 
 
 def test_room_for_others(bench, some_runtime):
-    """What fills a disk is not the recording: a twentieth of it stays free."""
+    """The recording never fills a disk: a twentieth of it stays free."""
     disk = bench.small_disk("100m")
     target = bench.oracle(some_runtime)
     tracer = bench.tracer("record", "-p", target.pid, "-o", disk / "run.gct")

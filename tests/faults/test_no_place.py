@@ -27,7 +27,7 @@ def symbol_vaddr(library, name):
 
 
 def symbol_offset(library, name):
-    """Of a function in the file."""
+    """The offset of a function in the file."""
     vaddr = symbol_vaddr(library, name)
     for row in re.findall(r"LOAD +(\w+) (\w+) \w+ (\w+) \w+ R E", tool("readelf", "-lW", library)):
         offset, start, size = (int(word, 16) for word in row)
@@ -46,7 +46,7 @@ def copy_library(bench, runtime):
 
 @pytest.fixture
 def patched(bench, local):
-    """The runtime with one jmp of the collector's, where it has found an error, made indirect."""
+    """The runtime with one of the collector's jmps, on its error path, made indirect."""
     target = bench.oracle(local)
     tracer = bench.record(target)
     assert target.quit() == 0
@@ -90,7 +90,7 @@ def test_another_tier(bench, local, patched):
 
 @conftest.each("older", OLDER, "shared CPython 3.9 to 3.12 is here")
 def test_return_probe(bench, older):
-    """A function that nobody calls jumps to the collector: so it may return to another place."""
+    """A function that nobody calls jumps to the collector, which may thus return to another place."""
     library, environment = copy_library(bench, older)
     collector = "collect" if older.minor == (3, 9) else "gc_collect_main"
     beside = "PyErr_ProgramText"

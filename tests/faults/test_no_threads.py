@@ -17,7 +17,7 @@ CALLS = 701
 
 
 class Limited:
-    """A cgroup in which only so many threads may be."""
+    """A cgroup that allows only so many threads."""
 
     def __init__(self, bench):
         roots = [Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")]
@@ -60,7 +60,7 @@ def limited(bench):
 
 
 def test_from_the_start(bench, some_runtime, library, limited):
-    """The libraries are searched all the same, before anything is recorded."""
+    """The libraries are still searched, before anything is recorded."""
     limited.most(1)
     subject = test_signals.start(bench, some_runtime, steps=library)
     enter = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
@@ -92,7 +92,7 @@ def test_later(bench, some_runtime, library, limited):
 
 
 def test_to_the_end(bench, some_runtime, library, limited):
-    """Nobody has looked: the recording is not complete, and check does not pass it."""
+    """The library was never searched: the recording is not complete, and check does not pass it."""
     subject = test_signals.start(bench, some_runtime)
     tracer = bench.record(subject, "--step", "libsteps:step_once", "--wait")
     limited.take(tracer)

@@ -28,14 +28,14 @@ def start(bench, runtime, how):
 
 
 def books(target):
-    """As one copy has them before and after its calls."""
+    """One copy's books before and after its calls."""
     word, first, last = target.out.next().split()
     assert word == "books" and int(last) - int(first) == ROUNDS
     return int(first), int(last)
 
 
 def end(bench, target, tracer, collected):
-    """All that was collected is there, whatever is known of each."""
+    """Every collection is there, whatever is known about it."""
     assert target.out.next() == "done", target.err.text()
     target.send("")
     assert target.wait() == 0
@@ -87,7 +87,7 @@ REMAP = "import ctypes; moved = ctypes.CDLL(%r).remap(%r.encode())"
 
 @conftest.each("shared", shared_runtimes(), "shared libpython is here")
 def test_code_was_moved(bench, shared):
-    """Into anonymous memory, before gctrace comes: no probe fires there, and the books say so."""
+    """Into anonymous memory, before gctrace attaches: no probe fires there, and the books show it."""
     library = building.library(bench.scratch / "remap_text.so", HERE / "remap_text.c")
     target = snippets.start(bench, shared)
     target.run(REMAP % (str(library), Path(shared.elf).name))

@@ -83,7 +83,7 @@ def test_exec_in_a_collection(bench, runtime):
 
 
 def test_fork_in_a_finalizer(bench, runtime):
-    """The child ends the collection that its parent began: that is a pause of its own."""
+    """The child finishes the collection that its parent began: that is a pause of its own."""
     target = snippets.start(bench, runtime)
     tracer = bench.record(target)
     target.run(FORK % "pass")
@@ -101,7 +101,7 @@ def test_fork_in_a_finalizer(bench, runtime):
 
 
 def test_fork_in_a_finalizer_for_another_program(bench, some_runtime):
-    """A child that never comes back from it has not paused."""
+    """A child that never returns from the finalizer has no pause."""
     target = snippets.start(bench, some_runtime)
     tracer = bench.record(target)
     target.run(FORK % 'os.execv("/bin/true", ["true"])')

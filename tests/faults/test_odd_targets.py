@@ -21,7 +21,7 @@ COLLECT = "for _ in range(%d): gc.collect(1)" % ROUNDS
 
 
 def exact(bench, target, tracer, rounds=ROUNDS):
-    """Each collection is there; nothing is missed; the target has ended as it does untraced."""
+    """Each collection is there, nothing is missed, and the target has ended as it does untraced."""
     before = snippets.books(target)
     target.run(COLLECT)
     after = snippets.books(target)
@@ -39,7 +39,7 @@ def state(pid):
 
 
 def test_stopped(bench, runtime):
-    """gctrace attaches to what SIGSTOP stopped, and leaves it stopped."""
+    """gctrace attaches to a process stopped by SIGSTOP, and leaves it stopped."""
     target = snippets.start(bench, runtime)
     target.popen.send_signal(signal.SIGSTOP)
     harness.wait_until(lambda: state(target.pid) == "T", what="the stop")
@@ -79,7 +79,7 @@ def tracer_of(pid):
 @pytest.mark.parametrize("first", (True, False), ids=("before", "after"))
 @pytest.mark.parametrize("other", (traced_by_strace, traced_by_gdb))
 def test_traced(bench, runtime, other, first):
-    """Breakpoints of uprobes never reach a tracer by ptrace, whichever came first."""
+    """Uprobes' breakpoints never reach a ptrace tracer, whichever attached first."""
     target = snippets.start(bench, runtime)
     debugger = tracer = None
     if not first:

@@ -1,4 +1,4 @@
-"""Under sudo, what gctrace makes is made with the rights of who called it, and nobody gets root's."""
+"""Under sudo, gctrace makes files with the caller's rights, and nobody gets root's."""
 
 import os
 import pathlib
@@ -26,7 +26,7 @@ def called_by(uid, *args, **options):
 
 @pytest.fixture
 def place(bench):
-    """A folder of nobody's that everybody may enter."""
+    """A folder owned by nobody that everybody may enter."""
     folder = bench.public_folder()
     os.chown(folder, NOBODY, NOBODY)
     (folder / "work.py").write_text(COLLECT)
@@ -44,7 +44,7 @@ def recording(place):
 
 @pytest.fixture
 def precious(bench):
-    """Root's own, in a folder that only root may enter, and one in a folder of all."""
+    """A file of root's in a folder that only root may enter, and one in a public folder."""
     files = [bench.scratch / "precious", bench.public_folder() / "precious"]
     for file in files:
         file.write_text("precious")
@@ -58,7 +58,7 @@ def precious(bench):
 
 @pytest.mark.parametrize("uid", [NOBODY, STRANGER])
 def test_groups(bench, uid):
-    """Also a uid without a passwd entry keeps none of root's groups."""
+    """Even a uid without a passwd entry keeps none of root's groups."""
     folder = bench.public_folder()
     folder.chmod(0o777)
     (folder / "work.py").write_text(COLLECT)
@@ -78,7 +78,7 @@ def test_groups(bench, uid):
 
 
 def test_no_tracer_is_left_with_its_callers_rights(bench, place):
-    """The rights that files are made with are put off again: probes still come and go as root's."""
+    """The caller's rights are dropped again after making files: probes come and go with root's."""
     target = bench.process([PYTHON, "-c", "input()"])
     tracer = bench.tracer("record", "-p", target.pid, "-o", place / "run.gct", env=sudo(NOBODY))
     status = pathlib.Path("/proc/%d/status" % tracer.pid).read_text()
@@ -91,7 +91,7 @@ def test_no_tracer_is_left_with_its_callers_rights(bench, place):
 @pytest.mark.parametrize("what", ["-o", "--junit", "report"])
 @pytest.mark.parametrize("trap", ["link", "folder", "link to a folder"])
 def test_traps(bench, place, recording, precious, what, trap):
-    """A path that a workload's user has bent leads nowhere that this user could not write."""
+    """A path that a workload's user has redirected leads nowhere that this user could not write."""
     hidden, seen = precious
     if trap == "link":
         path = place / "out"
@@ -127,7 +127,7 @@ def test_owner(place, recording, words):
 
 
 def test_a_link_is_not_followed_by_root_either(bench, recording, precious):
-    """Without sudo too: a link in a folder of others is theirs."""
+    """Without sudo too: a link in somebody else's folder is theirs."""
     for path in precious:
         link = bench.scratch / ("to-" + path.parent.name)
         link.symlink_to(path)
@@ -137,7 +137,7 @@ def test_a_link_is_not_followed_by_root_either(bench, recording, precious):
 
 
 def test_owner_while_it_is_written(bench, place):
-    """The WAL too, which SQLite makes, is there before the first pause and is the caller's."""
+    """The WAL, which SQLite makes, exists before the first pause and belongs to the caller."""
     target = bench.process([PYTHON, "-c", "import gc\ngc.collect()\ninput()"])
     tracer = bench.tracer("record", "-p", target.pid, "-o", place / "run.gct", env=sudo(NOBODY))
     found = {p.name: (p.stat().st_uid, stat.S_IMODE(p.stat().st_mode)) for p in place.glob("run*")}
@@ -166,7 +166,7 @@ SECRETS = ["--token=hx_4711", "--password", "hx_4712", "WANDB_API_KEY=hx_4713", 
 
 
 def test_secrets(bench, some_runtime):
-    """What is told to a workload in its arguments is not told to who gets the recording."""
+    """Secrets in a workload's arguments are not shown to whoever gets the recording."""
     script = bench.scratch / "work.py"
     script.write_text("import gc\ngc.collect()\n")
     line = [some_runtime.exe, script] + SECRETS + ["--lr", "0.25"]

@@ -1,4 +1,4 @@
-"""Why nothing could be traced: what is said is so."""
+"""Why nothing could be traced: the reason given is the true one."""
 
 import os
 import resource
@@ -11,7 +11,7 @@ MIB = 1 << 20
 
 
 def refused(target, *words, **options):
-    """The sentence of record, which ends with status 3, and whatever doctor says."""
+    """The sentence of `record`, which ends with status 3, and what doctor says."""
     done = gctrace("record", "-p", target.pid, "-d", "1s", "-o", "/dev/shm/none.gct", **options)
     said = done.stderr.decode()
     assert done.returncode == 3, said
@@ -39,7 +39,7 @@ def test_limit(bench, some_runtime, monkeypatch, what, limit, words):
 
 
 def test_files_are_raised(bench, some_runtime):
-    """A soft limit that is too low is no obstacle, and the workload keeps it."""
+    """A soft limit that is too low is raised, and the workload keeps its own."""
     line = "ulimit -Sn 23; exec \"$0\" run -o %s -- %s -c '%s'"
     code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     argv = ["sh", "-c", line % (bench.file, some_runtime.exe, code), os.environ["GCTRACE"]]
@@ -59,7 +59,7 @@ def without_sections(source, target):
 
 
 def test_no_section_headers(bench, some_runtime):
-    """It runs as well as before, but nothing says where its functions are."""
+    """It runs as before, but nothing shows where its functions are."""
     elf = some_runtime.elf
     stripped = without_sections(elf, bench.scratch / os.path.basename(elf))
     if some_runtime.linkage == "shared":

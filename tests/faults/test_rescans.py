@@ -1,4 +1,4 @@
-"""A process that loads library after library: the tracer opens none of them twice."""
+"""A process that loads one library after another: the tracer opens none of them twice."""
 
 import collections
 import ctypes
@@ -32,12 +32,12 @@ def many_libraries(folder):
 
 
 class Opens:
-    """How often each file of a folder was opened, by whomever."""
+    """How often each file of a folder was opened, by any process."""
 
     def __init__(self, folder):
         libc = ctypes.CDLL(None, use_errno=True)
         self.fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        # Closing counts too, or else the kernel joins openings that follow each other.
+        # Closing is watched too, because the kernel merges consecutive openings.
         assert libc.inotify_add_watch(self.fd, str(folder).encode(), OPENED | CLOSED) >= 0
 
     def count(self):
@@ -85,7 +85,7 @@ def test_no_runtime_yet(bench, shared):
 
 
 def test_a_runtime_already(bench, some_runtime):
-    """Then further files are opened by their names only."""
+    """Then further files are opened only if their names suggest it."""
     if some_runtime.in_root:
         pytest.skip("the libraries are built for this system's libc")
     many_libraries(bench.scratch)
@@ -115,7 +115,7 @@ def test_a_runtime_already(bench, some_runtime):
 
 @with_libpython
 def test_a_runtime_that_cannot_be_probed(bench, shared):
-    """Whether it can be by now is not asked for each library that it loads."""
+    """It is not tried again for each library that the process loads."""
     many_libraries(bench.scratch)
     program = (
         "import ctypes\n"

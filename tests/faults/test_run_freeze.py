@@ -12,7 +12,7 @@ from harness import wait_until
 
 ROUNDS = 23
 
-# Its helpers exec and load libraries without end, until told; the helper outlives the main child.
+# Its helpers keep execing and loading libraries until told to stop; they outlive the main child.
 WORKLOAD = """
 import os, subprocess, sys
 folder, mode = sys.argv[1:]
@@ -140,7 +140,7 @@ def test_the_ring_is_full(bench, some_runtime):
 
 
 def test_job_control(bench, some_runtime):
-    """Nobody sees a stop, and no handler a SIGCONT that was not its shell's."""
+    """Nobody sees a stop, and no handler a SIGCONT that its shell did not send."""
     argv = [some_runtime.exe, "-c", SHELL, "11"]
     env = some_runtime.environment
     run = bench.keep(
@@ -151,7 +151,7 @@ def test_job_control(bench, some_runtime):
 
 
 def slow_to_foresee(bench):
-    """A program whose dynamic loader, when asked for its libraries, says that it was, and waits."""
+    """A program whose dynamic loader reports when it is asked for its libraries, and waits."""
     asked = bench.scratch / "asked"
     loader = bench.scratch / "loader"
     loader.write_text("#!/bin/sh\n: > %s\nexec sleep 60\n" % asked)
@@ -180,7 +180,7 @@ def test_killed_before_the_gate_opens(bench):
 
 
 def test_a_loader_that_never_answers(bench):
-    """The workload starts all the same, if later."""
+    """The workload still starts, if later."""
     program, _ = slow_to_foresee(bench)
     line = ["run", "-o", bench.file, "--", "sh", "-c", "echo started", str(program)]
     tracer = bench.keep(harness.Tracer(line, ready=False))
@@ -207,12 +207,12 @@ def nice(pid):
 
 
 def test_signals_after_the_session(bench, some_runtime):
-    """All is passed on until the workload ends, and a tracer that only waits is in no hurry."""
+    """All signals are passed on until the workload ends, and a tracer that only waits has normal priority."""
     argv = ["run", "-d", "300ms", "-o", bench.file, "--", some_runtime.exe, "-c", LISTENER]
     tracer = bench.keep(harness.Tracer(argv, env=some_runtime.environment, ready=False))
     own = nice(0)
     assert tracer.out.next() == "nice %d" % own
-    wait_until(lambda: nice(tracer.pid) == -20, what="the tracer's hurry")
+    wait_until(lambda: nice(tracer.pid) == -20, what="the tracer's raised priority")
     tracer.err.find(lambda line: "written" in line)
     for name in SIGNALS:
         tracer.popen.send_signal(getattr(signal, "SIG" + name))
@@ -241,9 +241,9 @@ os._exit(0)
 
 
 def late(bench, runtime, script, *options):
-    """`run` of a shell that starts @runtime when told, which nothing foretells."""
+    """`run` of a shell that starts @runtime when told, which cannot be foreseen."""
     hidden = bench.scratch / "start"
-    # Through several programs, whose looks all come when the last of them runs.
+    # Through several programs, which are all looked at only when the last of them runs.
     chain = "/usr/bin/env /usr/bin/nice %s" % runtime.exe
     hidden.write_text('read line; %s -c "$1"; read line\n' % chain)
     argv = ["run", "-o", bench.file, *options, "--", "/bin/sh", hidden, script]
@@ -254,7 +254,7 @@ def late(bench, runtime, script, *options):
 
 
 def test_what_ended_before_the_probes_is_told(bench, some_runtime):
-    """An interpreter that was gone before anybody could look."""
+    """An interpreter that was gone before it could be looked at."""
     tracer = late(bench, some_runtime, "import gc; gc.collect(); print(1)")
     tracer.popen.send_signal(signal.SIGSTOP)
     tracer.send("")
@@ -273,9 +273,9 @@ def test_what_ended_before_the_probes_is_told(bench, some_runtime):
 
 
 def test_what_came_before_the_probes_is_counted(bench, some_runtime):
-    """An interpreter that nothing foretold: its first collections are missed, not in silence."""
+    """An interpreter that was not foreseen: its first collections are counted as missed."""
     tracer = late(bench, some_runtime, LATE, "--json")
-    # A tracer that comes late, at a time that is no matter of luck.
+    # A tracer that comes late, at a time that is not left to chance.
     tracer.popen.send_signal(signal.SIGSTOP)
     tracer.send("")
     before = json.loads(tracer.out.find(lambda line: line.startswith("[")))
@@ -324,7 +324,7 @@ os._exit(0)
 
 
 def test_what_a_parent_missed_is_not_its_childs(bench, some_runtime):
-    """Forked before anybody had looked at the parent: the child has its counters."""
+    """Forked before the parent was looked at: the child inherits its counters."""
     tracer = late(bench, some_runtime, LATE_PARENT, "--json")
     tracer.popen.send_signal(signal.SIGSTOP)
     tracer.send("")

@@ -1,4 +1,4 @@
-"""A child that only execs is no Python process: it is not listed as one, nor counted by the verdict."""
+"""A child that only execs is not a Python process: it is neither listed as one nor counted by the verdict."""
 
 import re
 
@@ -86,7 +86,7 @@ def test_children_that_exec(bench, some_runtime):
     assert "paused" in records.summary["verdict"] and "processes" not in records.summary["verdict"]
     text = gctrace("report", bench.file).stdout.decode()
     rows = re.findall(r"^ +\d+ +- +(\S+) +no runtime found(?:, nor in (\d+) more)?", text, re.M)
-    # its name comes with the exec: it may be gone before it is looked at
+    # its name arrives with the exec: it may be gone before it is looked at
     assert {name for name, _ in rows} == {"true"}, rows
     assert sum(1 + int(more or 0) for _, more in rows) == CHILDREN
 

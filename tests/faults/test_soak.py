@@ -29,12 +29,12 @@ LEAST_ROUNDS = 2  # on a machine too slow for its share of the time
 
 @pytest.fixture(autouse=True)
 def patience(timeout):
-    """The time that was asked for, beside a test's own."""
+    """The requested time, on top of a test's own."""
     signal.alarm(int(SECONDS) + conftest.TIMEOUT_S)
 
 
 class Load:
-    """One run of the workload: its output, its status, and where its processes' books are."""
+    """One run of the workload: its output, its status, and the location of its processes' books."""
 
     def __init__(self, bench, runtime, seed, name):
         self.shares_books = runtime.minor == (3, 8)  # one collector for all interpreters
@@ -77,7 +77,7 @@ def within(pause, start_ns, end_ns):
 
 
 def lacking(records, lives, others):
-    """How many collections of the books have no pause; of no generation are there more pauses."""
+    """How many collections in the books have no pause; no generation may have more pauses than collections."""
     lack = collections.Counter()
     for pid, start_ns, end_ns, gained in lives:
         mine = [p for p in records.of_pid(pid) if within(p, start_ns, end_ns)]
@@ -91,12 +91,12 @@ def lacking(records, lives, others):
 
 
 def check_books(records, lives, others):
-    """What is lacking is told: as missed by its process, or as a drop. How much it is."""
+    """What has no pause is reported, as missed by its process or as a drop. Returns how much that is."""
     lack = lacking(records, lives, others)
     missed = {pid: records.process(pid).get("missed") or 0 for pid in lack}
     untold = sum(max(n - missed[pid], 0) for pid, n in lack.items())
     assert untold <= sum(d["count"] for d in records.drops), (lack, missed, records.drops)
-    # nothing is called missed that was seen
+    # nothing that was seen is called missed
     assert sum(p.get("missed") or 0 for p in records.processes) <= sum(lack.values())
     if sum(lack.values()):
         assert records.recording["complete"] is False

@@ -1,4 +1,4 @@
-"""A storm of collections keeps the tracer busy, not deaf: -d and Ctrl-C act as they should."""
+"""A storm of collections keeps the tracer busy, not deaf: -d and Ctrl-C still work."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ def deep(n):
         gc.collect(0)
 deep(100)
 """
-SOON_S = 2 * harness.SLOWNESS  # what one starves for is a matter of luck: 5 s were seen
+SOON_S = 2 * harness.SLOWNESS  # how long it starves is a matter of chance: 5 s were seen
 
 
 def storm(bench):

@@ -56,7 +56,7 @@ def track_of(bench, subject):
 
 
 def test_attach(bench, some_runtime, library):
-    """Attached to what runs: no pause is recorded before steps are."""
+    """Attached to a running process: no pause is recorded before steps are."""
     subject = start(bench, some_runtime, xgboost=library)
     tracer = bench.record(subject)
     subject.ask("call", "xgboost", "rounds", 211, 100)
@@ -70,7 +70,7 @@ def test_attach(bench, some_runtime, library):
 
 
 def test_later_library(bench, some_runtime, library):
-    """Loaded under trace: its first steps may be missing, a fifth of a second of them is not."""
+    """Loaded under trace: its first steps may be missing, but not a fifth of a second of them."""
     subject = start(bench, some_runtime)
     tracer = bench.record(subject)
     subject.ask("collect", 7)
@@ -93,7 +93,7 @@ def test_later_library(bench, some_runtime, library):
 
 
 def test_never_called(bench, some_runtime, library):
-    """That no step was seen is said of the time in which one could have been."""
+    """"No step was seen" is said about the time in which one could have been."""
     subject = start(bench, some_runtime)
     tracer = bench.record(subject, "-v")
     time.sleep(0.02)
@@ -105,7 +105,7 @@ def test_never_called(bench, some_runtime, library):
 
 
 def test_memory(bench, some_runtime, large):
-    """A large library is read through, not into memory."""
+    """A large library is read in passing, not held in memory."""
     subject = start(bench, some_runtime)
     tracer = bench.record(subject, "-v")
     Path("/proc/%d/clear_refs" % tracer.pid).write_text("5")  # VmHWM begins anew

@@ -75,7 +75,7 @@ def nameless(bench):
 
 
 def check_named(bench, pid, *words):
-    """By live, record and doctor, with the same words; nothing comes on stdout of the first two."""
+    """By live, record and doctor, in the same words; the first two print nothing on stdout."""
     for args in (["-p", pid, "-d", "5s"], ["record", "-p", pid, "-o", bench.file, "-d", "5s"]):
         done = gctrace(*args)
         (line,) = done.stderr.decode().splitlines()
@@ -147,7 +147,7 @@ def test_zombie(bench):
 
 
 def test_main_thread_ended(bench):
-    """Its other threads run on, and the process cannot be looked at through its number."""
+    """Its other threads run on, and /proc shows nothing of the process under its number."""
     script = (
         "import ctypes, sys, threading\n"
         "threading.Thread(target=sys.stdin.readline).start()\n"

@@ -1,4 +1,4 @@
-"""What a target calls itself reaches root's terminal without the power to move its cursor or set its title."""
+"""A target's names cannot move the cursor of root's terminal or set its title."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ import harness
 HOSTILE = "\x1b]0;x\x07"  # sets the title of a terminal
 CALLS = 7
 
-# Named by every means that a process has: its comm, its path, its code's names and file names.
+# In every name that a process has: its comm, its path, its code's names and file names.
 SUBJECT = """
 import gc
 import sys
