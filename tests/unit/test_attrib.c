@@ -212,7 +212,7 @@ static void test_whose_pause_it_is(void **state)
 	assert_int_equal(got.elsewhere_ns, 40 + 60 + 70);
 	assert_int_equal(got.figures.durations.count, 8);
 	assert_int_equal(got.figures.exits, 1);
-	assert_int_equal(got.figures.total_ns, 360);
+	assert_int_equal(got.figures.durations.total_ns, 360);
 	attrib_release(&got);
 	world_release(&world);
 }

@@ -120,7 +120,7 @@ static void test_times_to_safepoint(void **state)
 	assert_non_null(ttsp);
 	assert_int_equal(ttsp->pauses, 23);
 	assert_int_equal(ttsp->values.count, 22);
-	assert_int_equal(stats_quantile(ttsp->values.items, 22, 1), 220 * US);
+	assert_int_equal(sums_quantile(&ttsp->values, 1), 220 * US);
 	assert_int_equal(ttsp->pause.id, 23);
 	assert_null(attrib_fact(&attribution, "core_ns")); /* nobody asks for its figures */
 	tear_down(&world, &attribution);

@@ -64,7 +64,7 @@ static void check(const uint64_t *durations, size_t count)
 		assert_int_equal(summary_quantile_all(&summary, quantiles[q]),
 			nearest_rank(sorted, count, quantiles[q]));
 	for (int g = -1; g < 3; g++) {
-		struct summary_class *class = &summary.generations[g < 0 ? 3 : g];
+		struct sums *class = &summary.generations[g < 0 ? 3 : g];
 		size_t n = 0;
 
 		for (size_t i = 0; i < count; i++)
@@ -73,7 +73,7 @@ static void check(const uint64_t *durations, size_t count)
 		assert_int_equal(class->count, n);
 		qsort(sorted, n, sizeof(*sorted), ascending);
 		for (size_t q = 0; n && q < sizeof(quantiles) / sizeof(*quantiles); q++)
-			assert_int_equal(summary_quantile(class, quantiles[q]),
+			assert_int_equal(sums_quantile(class, quantiles[q]),
 				nearest_rank(sorted, n, quantiles[q]));
 	}
 	free(sorted);
@@ -103,7 +103,7 @@ static void test_nothing(void **state)
 	struct summary summary = {0};
 
 	assert_int_equal(summary_quantile_all(&summary, 0.5), 0);
-	assert_int_equal(summary_quantile(&summary.generations[1], 0.99), 0);
+	assert_int_equal(sums_quantile(&summary.generations[1], 0.99), 0);
 	assert_int_equal(summary_of_runtime(&summary, 7).count, 0);
 	summary_release(&summary);
 	summary_release(NULL);
@@ -131,8 +131,8 @@ static void test_sums(void **state)
 	assert_int_equal(summary.runtimes.count, 3);
 	assert_int_equal(summary_of_runtime(&summary, 2).count, 3336);
 	assert_int_equal(summary_of_runtime(&summary, 9).count, 0);
-	assert_int_equal(summary.generations[0].uncollectable, UNKNOWN);
-	assert_true(summary.generations[0].collected > 0);
+	assert_int_equal(summary.yields[0].uncollectable, UNKNOWN);
+	assert_true(summary.yields[0].collected > 0);
 	assert_int_equal(summary.last_end_ns, 1000 + PAUSES - 1);
 	summary_release(&summary);
 }

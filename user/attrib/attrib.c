@@ -28,9 +28,9 @@ void attrib_release(struct attribution *attribution)
 	vec_free(&attribution->triggers);
 	vec_free(&attribution->explicit_calls.callers);
 	vec_free(&attribution->explicit_calls.sums);
-	vec_free(&attribution->figures.durations);
+	sums_release(&attribution->figures.durations);
 	for (size_t i = 0; i < attribution->figures.facts.count; i++)
-		vec_free(&attribution->figures.facts.items[i].values);
+		sums_release(&attribution->figures.facts.items[i].values);
 	vec_free(&attribution->figures.facts);
 	vec_free(&attribution->figures.processes);
 }

@@ -13,6 +13,7 @@
 #include "pause.h"
 #include "stack_table.h"
 #include "step.h"
+#include "sums.h"
 
 #define ATTRIB_NONE UINT32_MAX
 
@@ -125,10 +126,9 @@ struct process_pauses {
 
 /* A fact over the pauses of all runtimes that have it. */
 struct fact_figures {
-	const char *key;      /* struct pause_fact.key */
-	uint64_t pauses;      /* of these runtimes */
-	VEC(uint64_t) values; /* where they are known */
-	uint64_t most;
+	const char *key;    /* struct pause_fact.key */
+	uint64_t pauses;    /* of these runtimes */
+	struct sums values; /* where they are known */
 	struct pause pause; /* that has the most */
 };
 
@@ -137,8 +137,7 @@ struct fact_figures {
  * judge. A pause with id 0: there was none.
  */
 struct pause_figures {
-	VEC(uint64_t) durations; /* ns, as they came */
-	uint64_t total_ns;
+	struct sums durations;
 	uint64_t full, full_ns; /* pauses of a class that is full */
 	struct pause longest, longest_full;
 	VEC(struct fact_figures) facts; /* those of which they are kept, in no order */

@@ -17,7 +17,7 @@ struct owner {
 	uint32_t pauses; /* index + 1 into figures.processes; 0: none yet */
 };
 
-struct reading {
+struct charging_pass {
 	struct attribution *attribution;
 	struct charging *charging;
 	struct owner *owners; /* as recording.processes */
@@ -102,22 +102,16 @@ static struct fact_figures *figures_of(struct pause_figures *figures, const char
 static int add_fact(const struct pause *pause, int place, struct pause_figures *figures)
 {
 	struct fact_figures *fact = figures_of(figures, pause->class->of->facts[place].key);
-	uint64_t *slot;
+	int64_t value = pause->facts[place];
 
 	if (!fact)
 		return -ENOMEM;
 	fact->pauses++;
-	if (pause->facts[place] < 0)
+	if (value < 0)
 		return 0;
-	slot = vec_add(&fact->values);
-	if (!slot)
-		return -ENOMEM;
-	*slot = (uint64_t)pause->facts[place];
-	if (!fact->pause.id || *slot > fact->most) {
-		fact->most = *slot;
+	if (!fact->pause.id || (uint64_t)value > fact->values.max_ns)
 		fact->pause = *pause;
-	}
-	return 0;
+	return sums_add(&fact->values, (uint64_t)value);
 }
 
 static int add_facts(const struct pause *pause, struct pause_figures *figures)
@@ -131,22 +125,19 @@ static int add_facts(const struct pause *pause, struct pause_figures *figures)
 	return r;
 }
 
-static int add_figures(struct reading *reading, const struct pause *pause, long process)
+static int add_figures(struct charging_pass *pass, const struct pause *pause, long process)
 {
-	const struct attribution *attribution = reading->attribution;
-	struct pause_figures *figures = &reading->attribution->figures;
-	struct owner *owner = process < 0 ? NULL : &reading->owners[process];
-	uint64_t duration_ns = pause_duration(pause), *slot;
+	const struct attribution *attribution = pass->attribution;
+	struct pause_figures *figures = &pass->attribution->figures;
+	struct owner *owner = process < 0 ? NULL : &pass->owners[process];
+	uint64_t duration_ns = pause_duration(pause);
 
 	if (pause->at_exit) {
 		figures->exits++;
 		return 0;
 	}
-	slot = vec_add(&figures->durations);
-	if (!slot || add_facts(pause, figures))
+	if (sums_add(&figures->durations, duration_ns) || add_facts(pause, figures))
 		return -ENOMEM;
-	*slot = duration_ns;
-	stats_add(&figures->total_ns, duration_ns);
 	keep_longest(&figures->longest, pause);
 	if (pause->class->full > 0) {
 		figures->full++;
@@ -168,12 +159,12 @@ static int add_figures(struct reading *reading, const struct pause *pause, long 
 	return 0;
 }
 
-static void add_trigger(struct reading *reading, const struct pause *pause)
+static void add_trigger(struct charging_pass *pass, const struct pause *pause)
 {
-	const struct stack_table *stacks = reading->attribution->stacks;
+	const struct stack_table *stacks = pass->attribution->stacks;
 	uint32_t frame =
-		pause->stack < stacks->node_count ? reading->charging->triggers[pause->stack] : 0;
-	struct trigger_cost *sum = &reading->charging->sums[frame];
+		pause->stack < stacks->node_count ? pass->charging->triggers[pause->stack] : 0;
+	struct trigger_cost *sum = &pass->charging->sums[frame];
 
 	sum->frame = frame;
 	if (!sum->pauses++)
@@ -190,7 +181,7 @@ static void add_trigger(struct reading *reading, const struct pause *pause)
  * When the pause kept its track waiting: all along, or, of a worker, at its end and as long as was
  * observed.
  */
-static int add_interval(struct reading *reading, const struct pause *pause, bool worker,
+static int add_interval(struct charging_pass *pass, const struct pause *pause, bool worker,
 	uint32_t track)
 {
 	uint64_t waited_ns = pause_duration(pause);
@@ -202,12 +193,12 @@ static int add_interval(struct reading *reading, const struct pause *pause, bool
 		waited_ns = (uint64_t)pause->waited_ns;
 	if (worker && !waited_ns)
 		return 0;
-	interval = vec_add(&reading->charging->intervals);
+	interval = vec_add(&pass->charging->intervals);
 	if (!interval)
 		return -ENOMEM;
 	interval->start_ns = pause->end_ns - waited_ns;
 	interval->end_ns = pause->end_ns;
-	interval->charge = (uint32_t)reading->attribution->charges.count - 1;
+	interval->charge = (uint32_t)pass->attribution->charges.count - 1;
 	interval->track = track;
 	return 0;
 }
@@ -242,10 +233,10 @@ static int find_class(struct attribution *attribution, const struct pause_class 
  * @owner: the process's, or NULL. A pause at the runtime's exit stops no step: of the last step
  * only the begin is known, and training is over.
  */
-static int add_charge(struct reading *reading, const struct pause *pause, const struct owner *owner,
-	const struct runtime *runtime)
+static int add_charge(struct charging_pass *pass, const struct pause *pause,
+	const struct owner *owner, const struct runtime *runtime)
 {
-	struct attribution *attribution = reading->attribution;
+	struct attribution *attribution = pass->attribution;
 	uint32_t track = owner ? owner->track : ATTRIB_NONE;
 	struct charge *charge = vec_add(&attribution->charges);
 	struct track_cost *cost;
@@ -269,11 +260,11 @@ static int add_charge(struct reading *reading, const struct pause *pause, const 
 	if (owner->worker) {
 		cost->worker_pauses++;
 		stats_add(&cost->worker_ns, pause_duration(pause));
-		return pause->at_exit ? 0 : add_interval(reading, pause, true, track);
+		return pause->at_exit ? 0 : add_interval(pass, pause, true, track);
 	}
 	cost->pauses++;
 	if (stops_others(runtime, pause) && !pause->at_exit)
-		return add_interval(reading, pause, false, track);
+		return add_interval(pass, pause, false, track);
 	charge->track = ATTRIB_NONE;
 	stats_add(&cost->pause_ns, pause_duration(pause));
 	cost->outside++;
@@ -289,17 +280,17 @@ static int64_t heap_of(const struct pause *pause, const char *key)
 }
 
 /* Keeps what a call for a collection may have caused; @charged: a charge was made of it. */
-static int add_explicit(struct reading *reading, const struct pause *pause, uint32_t process,
+static int add_explicit(struct charging_pass *pass, const struct pause *pause, uint32_t process,
 	bool charged)
 {
-	const struct attribution *attribution = reading->attribution;
+	const struct attribution *attribution = pass->attribution;
 	bool named = pause->class->of->asked_for(attribution->stacks->strings, pause);
 	struct explicit_pause *added;
 
-	if (!named && (!pause_collects(pause) || !u64map_get(&reading->charging->callers,
+	if (!named && (!pause_collects(pause) || !u64map_get(&pass->charging->callers,
 							 (uint64_t)process << 32 | pause->tid)))
 		return 0;
-	added = vec_add(&reading->charging->explicit);
+	added = vec_add(&pass->charging->explicit);
 	if (!added)
 		return -ENOMEM;
 	*added = (struct explicit_pause){
@@ -315,9 +306,9 @@ static int add_explicit(struct reading *reading, const struct pause *pause, uint
 	return 0;
 }
 
-static int read_one(struct reading *reading, struct pause *pause)
+static int read_one(struct charging_pass *pass, struct pause *pause)
 {
-	struct attribution *attribution = reading->attribution;
+	struct attribution *attribution = pass->attribution;
 	const struct recording *recording = attribution->recording;
 	const struct runtime *runtime = recording_runtime(recording, pause->runtime);
 	const struct process *process =
@@ -328,18 +319,17 @@ static int read_one(struct reading *reading, struct pause *pause)
 		pause->end_ns = pause->start_ns;
 	if (pause->end_ns > attribution->end_ns && !recording->end_ns)
 		attribution->end_ns = pause->end_ns;
-	if (add_figures(reading, pause, index))
+	if (add_figures(pass, pause, index))
 		return -ENOMEM;
-	add_trigger(reading, pause);
+	add_trigger(pass, pause);
 	if (!attribution->tracks.count) {
 		attribution->elsewhere++;
 		stats_add(&attribution->elsewhere_ns, pause_duration(pause));
-	} else if (add_charge(reading, pause, index < 0 ? NULL : &reading->owners[index],
-			   runtime)) {
+	} else if (add_charge(pass, pause, index < 0 ? NULL : &pass->owners[index], runtime)) {
 		return -ENOMEM;
 	}
 	return process && pause->flags & PAUSE_HAS_FACTS && pause->class->of->asked_for
-		       ? add_explicit(reading, pause, process->id, attribution->tracks.count)
+		       ? add_explicit(pass, pause, process->id, attribution->tracks.count)
 		       : 0;
 }
 
@@ -361,16 +351,16 @@ int charge_read(struct attribution *attribution, struct charging *charging, attr
 	void *source, struct err *err)
 {
 	_cleanup_free_ struct owner *owners = NULL;
-	struct reading reading = {attribution, charging, NULL};
+	struct charging_pass pass = {attribution, charging, NULL};
 	struct pause pause;
 	int r;
 
 	if (find_owners(attribution, &owners) ||
 		find_callers(attribution->recording, &charging->callers))
 		return err_set(err, ENOMEM, "out of memory while charging pauses to steps");
-	reading.owners = owners;
+	pass.owners = owners;
 	while ((r = next(source, &pause, err)) > 0)
-		if (attribution->charges.count >= ATTRIB_NONE || read_one(&reading, &pause))
+		if (attribution->charges.count >= ATTRIB_NONE || read_one(&pass, &pause))
 			return err_set(err, ENOMEM,
 				"out of memory after %zu pauses: report a shorter recording",
 				attribution->figures.durations.count);

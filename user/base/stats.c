@@ -4,35 +4,18 @@
 #include <string.h>
 
 #include "stats.h"
+#include "sums.h"
 #include "u64map.h"
 
-#define DIGIT_BITS 11
-#define DIGITS	   (1u << DIGIT_BITS)
-
-/*
- * Selection by digits, most significant first: each pass counts, among the values that share the
- * digits found so far, how often each next digit occurs. Linear for any values, and needs no copy
- * of them.
- */
 uint64_t stats_nth(const uint64_t *values, size_t count, size_t rank)
 {
-	uint64_t found = 0, known = 0;
-	int shift = 64;
+	const struct sums all = {
+		.count = count, .durations = {.items = (uint64_t *)values, .count = count}};
+	uint64_t max = 0;
 
-	while (shift > 0) {
-		uint32_t digits = shift < DIGIT_BITS ? 1u << shift : DIGITS, digit = 0;
-		size_t occurs[DIGITS] = {0};
-
-		shift = shift < DIGIT_BITS ? 0 : shift - DIGIT_BITS;
-		for (size_t i = 0; i < count; i++)
-			if ((values[i] & known) == found)
-				occurs[values[i] >> shift & (digits - 1)]++;
-		while (digit < digits - 1 && rank >= occurs[digit])
-			rank -= occurs[digit++];
-		found |= (uint64_t)digit << shift;
-		known |= (uint64_t)(digits - 1) << shift;
-	}
-	return found;
+	for (size_t i = 0; i < count; i++)
+		max = values[i] > max ? values[i] : max;
+	return sums_nth(&(struct sums_group){&all, 1, sizeof(all)}, 1, rank, max);
 }
 
 uint64_t stats_quantile(const uint64_t *values, size_t count, double q)

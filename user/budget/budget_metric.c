@@ -21,8 +21,7 @@ static int pause_quantile(const struct attribution *attribution, size_t track,
 {
 	const struct pause_figures *figures = &attribution->figures;
 
-	ret->value = (double)stats_quantile(figures->durations.items, figures->durations.count,
-		metric->q);
+	ret->value = (double)sums_quantile(&figures->durations, metric->q);
 	ret->pause = if_any(&figures->longest);
 	return 0;
 }
@@ -32,9 +31,9 @@ static int pause_mean(const struct attribution *attribution, size_t track,
 {
 	const struct pause_figures *figures = &attribution->figures;
 
-	ret->value = figures->durations.count
-			     ? (double)figures->total_ns / (double)figures->durations.count
-			     : 0;
+	ret->value = figures->durations.count ? (double)figures->durations.total_ns /
+							(double)figures->durations.count
+					      : 0;
 	ret->pause = if_any(&figures->longest);
 	return 0;
 }
@@ -42,7 +41,7 @@ static int pause_mean(const struct attribution *attribution, size_t track,
 static int pause_total(const struct attribution *attribution, size_t track,
 	const struct budget_metric *metric, struct budget_measure *ret)
 {
-	ret->value = (double)attribution->figures.total_ns;
+	ret->value = (double)attribution->figures.durations.total_ns;
 	ret->pause = if_any(&attribution->figures.longest);
 	return 0;
 }
@@ -120,7 +119,7 @@ int budget_fact(const struct attribution *attribution, size_t track,
 		ret->missing = metric->values;
 		ret->some = true;
 	}
-	ret->value = (double)stats_quantile(fact->values.items, fact->values.count, metric->q);
+	ret->value = (double)sums_quantile(&fact->values, metric->q);
 	ret->pause = if_any(&fact->pause);
 	return 0;
 }

@@ -75,7 +75,7 @@ static void add_classes(struct model *model, const struct summary_kind *kind, ui
 	table->title = table->caption = model_format(model, "%c%s of %s by class",
 		toupper((unsigned char)*meaning->pauses), meaning->pauses + 1, meaning->label);
 	for (uint32_t i = 0; i < meaning->class_count; i++) {
-		const struct summary_class *class = &kind->classes[i];
+		const struct sums *class = &kind->classes[i];
 
 		if (class->count)
 			MODEL_ROW(table, model_text(meaning->kind),
@@ -83,8 +83,8 @@ static void add_classes(struct model *model, const struct summary_kind *kind, ui
 					meaning->classes[i].name),
 				model_number(class->count), model_number(class->total_ns),
 				model_share(class->total_ns, traced_ns),
-				model_number(summary_quantile(class, 0.5)),
-				model_number(summary_quantile(class, 0.99)),
+				model_number(sums_quantile(class, 0.5)),
+				model_number(sums_quantile(class, 0.99)),
 				model_number(class->max_ns));
 	}
 	MODEL_TOTAL(table, model_blank(), model_class(0, 0, "all"), model_number(kind->sum.count),

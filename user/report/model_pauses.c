@@ -37,7 +37,8 @@ static void add_generations(struct model *model, const struct summary *summary, 
 	int64_t collected = UNKNOWN, uncollectable = UNKNOWN;
 
 	for (uint32_t i = 0; i < SUMMARY_GENERATIONS; i++) {
-		const struct summary_class *class = &summary->generations[i];
+		const struct sums *class = &summary->generations[i];
+		const struct summary_yield *yield = &summary->yields[i];
 
 		if (!class->count)
 			continue;
@@ -45,11 +46,11 @@ static void add_generations(struct model *model, const struct summary *summary, 
 			model_known(i < SUMMARY_GENERATIONS - 1 ? (int64_t)i : UNKNOWN),
 			model_class(i, i, NULL), model_number(class->count),
 			model_number(class->total_ns), model_share(class->total_ns, traced_ns),
-			model_number(summary_quantile(class, 0.5)),
-			model_number(summary_quantile(class, 0.99)), model_number(class->max_ns),
-			model_known(class->collected), model_known(class->uncollectable));
-		collected = summary_add_known(collected, class->collected);
-		uncollectable = summary_add_known(uncollectable, class->uncollectable);
+			model_number(sums_quantile(class, 0.5)),
+			model_number(sums_quantile(class, 0.99)), model_number(class->max_ns),
+			model_known(yield->collected), model_known(yield->uncollectable));
+		collected = summary_add_known(collected, yield->collected);
+		uncollectable = summary_add_known(uncollectable, yield->uncollectable);
 	}
 	MODEL_TOTAL(table, model_text("all"), model_blank(), model_blank(), model_number(all.count),
 		model_number(all.total_ns), model_share(all.total_ns, traced_ns),

@@ -39,8 +39,8 @@ static void add_all(struct model_table *table, const struct summary *summary, ui
 	uint64_t reach_ns = 0, reach_of_ns = 0;
 
 	for (size_t i = 0; i < safepoints->operations.count; i++) {
-		summary_add_to(&reach_ns, safepoints->operations.items[i].reach_ns);
-		summary_add_to(&reach_of_ns, safepoints->operations.items[i].reach_of_ns);
+		stats_add(&reach_ns, safepoints->operations.items[i].reach_ns);
+		stats_add(&reach_of_ns, safepoints->operations.items[i].reach_of_ns);
 	}
 	MODEL_TOTAL(table, model_text("all"), model_number(safepoints->count),
 		model_number(safepoints->total_ns), model_share(safepoints->total_ns, traced_ns),
@@ -59,7 +59,7 @@ static void add_operations(struct model *model, const struct report_input *input
 
 	for (size_t i = 0; i < safepoints->operations.count; i++) {
 		const struct safepoint_operation *operation = &safepoints->operations.items[i];
-		const struct summary_class *class = &operation->class;
+		const struct sums *class = &operation->class;
 		struct model_cell reach_ns = model_number(operation->reach_ns);
 
 		if (!operation->reach_of_ns)
@@ -67,8 +67,8 @@ static void add_operations(struct model *model, const struct report_input *input
 		MODEL_ROW(table, model_string(input->stacks->strings, operation->name),
 			model_number(class->count), model_number(class->total_ns),
 			model_share(class->total_ns, traced_ns),
-			model_number(summary_quantile(class, 0.5)),
-			model_number(summary_quantile(class, 0.99)), model_number(class->max_ns),
+			model_number(sums_quantile(class, 0.5)),
+			model_number(sums_quantile(class, 0.99)), model_number(class->max_ns),
 			reach_ns, model_share(operation->reach_ns, operation->reach_of_ns));
 	}
 	add_all(table, summary, traced_ns);
@@ -243,7 +243,7 @@ static void add_heaps(struct model *model, const struct recording *recording,
 			model_number(process ? (uint64_t)process->pid : 0),
 			model_text(safepoints->facts.meaning->classes[heap->kind].name),
 			model_number(heap->bytes.count), model_number(heap->first),
-			model_number(summary_quantile(&heap->bytes, 0.5)), model_number(heap->last),
+			model_number(sums_quantile(&heap->bytes, 0.5)), model_number(heap->last),
 			model_number(heap->bytes.max_ns));
 	}
 }

@@ -57,7 +57,7 @@ static uint64_t training_ns(const struct attribution *attribution)
 	uint64_t sum_ns = 0;
 
 	for (size_t i = 0; i < attribution->tracks.count; i++)
-		summary_add_to(&sum_ns, attribution->tracks.items[i].time_ns);
+		stats_add(&sum_ns, attribution->tracks.items[i].time_ns);
 	return sum_ns;
 }
 
@@ -131,7 +131,7 @@ static struct line *add_up(const struct stack_table *stacks, const struct summar
 			continue;
 		to->frame = triggers[i];
 		to->sum.count += from->count;
-		summary_add_to(&to->sum.total_ns, from->total_ns);
+		stats_add(&to->sum.total_ns, from->total_ns);
 		if (from->max_ns > to->sum.max_ns)
 			to->sum.max_ns = from->max_ns;
 	}

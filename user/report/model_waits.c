@@ -179,13 +179,13 @@ static void add_stalls(struct model *model, const struct recording *recording)
 		return;
 	}
 	for (uint32_t i = 0; i < STALL_KINDS; i++) {
-		const struct summary_class *class = &sums.kinds[i];
+		const struct sums *class = &sums.kinds[i];
 
 		if (class->count)
 			MODEL_ROW(table, model_text(stall_kind_name(i)), model_number(class->count),
 				model_number(class->total_ns),
-				model_number(summary_quantile(class, 0.5)),
-				model_number(summary_quantile(class, 0.99)),
+				model_number(sums_quantile(class, 0.5)),
+				model_number(sums_quantile(class, 0.99)),
 				model_number(class->max_ns));
 	}
 }

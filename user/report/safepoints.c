@@ -7,9 +7,9 @@
 void safepoints_release(struct safepoints *safepoints)
 {
 	for (size_t i = 0; i < safepoints->operations.count; i++)
-		vec_free(&safepoints->operations.items[i].class.durations);
+		sums_release(&safepoints->operations.items[i].class);
 	for (size_t i = 0; i < safepoints->heaps.count; i++)
-		vec_free(&safepoints->heaps.items[i].bytes.durations);
+		sums_release(&safepoints->heaps.items[i].bytes);
 	vec_free(&safepoints->operations);
 	vec_free(&safepoints->causes);
 	vec_free(&safepoints->late);
@@ -44,10 +44,10 @@ static int operation_add(struct safepoints *safepoints, const struct pause *paus
 		return -ENOMEM;
 	operation->name = facts->operation;
 	if (facts->ttsp_ns >= 0) {
-		summary_add_to(&operation->reach_ns, (uint64_t)facts->ttsp_ns);
-		summary_add_to(&operation->reach_of_ns, pause_duration(pause));
+		stats_add(&operation->reach_ns, (uint64_t)facts->ttsp_ns);
+		stats_add(&operation->reach_of_ns, pause_duration(pause));
 	}
-	return summary_class_add(&operation->class, pause_duration(pause));
+	return sums_add(&operation->class, pause_duration(pause));
 }
 
 static int cause_add(struct safepoints *safepoints, const struct pause *pause)
@@ -106,7 +106,7 @@ static int heap_add(struct safepoints *safepoints, const struct pause *pause,
 		*heap = (struct safepoint_heap){
 			.runtime = pause->runtime, .kind = kind, .first = (uint64_t)after};
 	heap->last = (uint64_t)after;
-	return summary_class_add(&heap->bytes, (uint64_t)after);
+	return sums_add(&heap->bytes, (uint64_t)after);
 }
 
 static void kind_add(struct safepoints *safepoints, const struct pause *pause,
@@ -133,14 +133,14 @@ int safepoints_add(struct safepoints *safepoints, const struct pause *pause)
 		late_add(safepoints, pause) || heap_add(safepoints, pause, kind))
 		return -ENOMEM;
 	safepoints->count++;
-	summary_add_to(&safepoints->total_ns, duration_ns);
+	stats_add(&safepoints->total_ns, duration_ns);
 	if (duration_ns > safepoints->max_ns)
 		safepoints->max_ns = duration_ns;
 	safepoints->inexact += !!(pause->flags & PAUSE_INEXACT);
 	safepoints->unsure += collects < 0;
 	if (collects > 0) {
 		safepoints->collecting++;
-		summary_add_to(&safepoints->collecting_ns, duration_ns);
+		stats_add(&safepoints->collecting_ns, duration_ns);
 	}
 	summary_facts_add(&safepoints->facts, pause);
 	kind_add(safepoints, pause, kind);

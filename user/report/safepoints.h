@@ -6,14 +6,14 @@
 
 #include "pause.h"
 #include "safepoint_words.h"
-#include "summary_class.h"
+#include "summary_sum.h"
 #include "summary_kind.h"
 #include "u64map.h"
 #include "vec.h"
 
 struct safepoint_operation {
 	uint32_t name; /* string id; 0: not known */
-	struct summary_class class;
+	struct sums class;
 	/* Their times to safepoint, and the durations of those of which that is known. */
 	uint64_t reach_ns, reach_of_ns;
 };
@@ -40,7 +40,7 @@ struct safepoint_late {
 struct safepoint_heap {
 	uint32_t runtime, kind;
 	uint64_t first, last;
-	struct summary_class bytes; /* "ns" are bytes here */
+	struct sums bytes; /* "ns" are bytes here */
 };
 
 struct safepoints {

@@ -13,9 +13,9 @@ int stall_sums_make(struct stall_sums *sums, const struct recording *recording)
 		uint32_t kind = stall->kind < STALL_KINDS ? stall->kind : 0;
 		uint64_t ns = stall_duration(stall);
 
-		if (summary_class_add(&sums->kinds[kind], ns))
+		if (sums_add(&sums->kinds[kind], ns))
 			return -ENOMEM;
-		summary_add_to(&sums->total_ns, ns);
+		stats_add(&sums->total_ns, ns);
 		if (!sums->count++ || ns > sums->max_ns) {
 			sums->max_ns = ns;
 			sums->max_kind = stall->kind;
@@ -27,7 +27,7 @@ int stall_sums_make(struct stall_sums *sums, const struct recording *recording)
 void stall_sums_release(struct stall_sums *sums)
 {
 	for (size_t i = 0; i < STALL_KINDS; i++)
-		vec_free(&sums->kinds[i].durations);
+		sums_release(&sums->kinds[i]);
 }
 
 static int dearest_first(const void *a, const void *b)

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "pause.h"
-#include "summary_class.h"
+#include "summary_sum.h"
 
 #define STALL_KINDS 5 /* by enum stall_kind; 0: any other */
 
 struct stall_sums {
-	struct summary_class kinds[STALL_KINDS];
+	struct sums kinds[STALL_KINDS];
 	uint64_t count, total_ns, max_ns;
 	uint32_t max_kind; /* of the longest */
 };

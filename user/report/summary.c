@@ -10,7 +10,7 @@ void summary_release(struct summary *summary)
 	if (!summary)
 		return;
 	for (size_t i = 0; i < SUMMARY_GENERATIONS; i++)
-		vec_free(&summary->generations[i].durations);
+		sums_release(&summary->generations[i]);
 	safepoints_release(&summary->safepoints);
 	summary_kinds_release(&summary->kinds);
 	vec_free(&summary->stacks);
@@ -22,17 +22,19 @@ static int generation_add(struct summary *summary, const struct pause *pause, ui
 {
 	uint32_t generation = (uint32_t)pause->generation; /* UNKNOWN becomes the greatest */
 	uint32_t cause = pause->cause < SUMMARY_CAUSES ? pause->cause : CAUSE_UNKNOWN;
-	struct summary_class *class;
+	struct sums *class;
+	struct summary_yield *yield;
 
 	if (generation >= SUMMARY_GENERATIONS - 1)
 		generation = SUMMARY_GENERATIONS - 1;
 	class = &summary->generations[generation];
+	yield = &summary->yields[generation];
 	if (!class->count)
-		class->collected = class->uncollectable = UNKNOWN;
-	if (summary_class_add(class, duration_ns))
+		*yield = (struct summary_yield){UNKNOWN, UNKNOWN};
+	if (sums_add(class, duration_ns))
 		return -ENOMEM;
-	class->collected = summary_add_known(class->collected, pause->collected);
-	class->uncollectable = summary_add_known(class->uncollectable, pause->uncollectable);
+	yield->collected = summary_add_known(yield->collected, pause->collected);
+	yield->uncollectable = summary_add_known(yield->uncollectable, pause->uncollectable);
 	summary_sum_add(&summary->causes[cause], duration_ns);
 	return 0;
 }
@@ -112,7 +114,7 @@ int summary_add(struct summary *summary, const struct pause *pause)
 		runtime_add(summary, pause->runtime, duration_ns))
 		return -ENOMEM;
 	summary->count++;
-	summary_add_to(&summary->total_ns, duration_ns);
+	stats_add(&summary->total_ns, duration_ns);
 	if (duration_ns > summary->max_ns)
 		summary->max_ns = duration_ns;
 	if (pause->end_ns > summary->last_end_ns)
@@ -124,57 +126,57 @@ int summary_add(struct summary *summary, const struct pause *pause)
 	return 0;
 }
 
-static struct summary_group generations_of(const struct summary *summary)
+static struct sums_group generations_of(const struct summary *summary)
 {
-	return (struct summary_group){
+	return (struct sums_group){
 		summary->generations, SUMMARY_GENERATIONS, sizeof(summary->generations[0])};
 }
 
-static struct summary_group safepoints_of(const struct summary *summary)
+static struct sums_group safepoints_of(const struct summary *summary)
 {
 	const struct safepoint_operation *first = summary->safepoints.operations.items;
 
-	return (struct summary_group){
+	return (struct sums_group){
 		first ? &first->class : NULL, summary->safepoints.operations.count, sizeof(*first)};
 }
 
-static struct summary_group classes_of(const struct summary_kind *kind)
+static struct sums_group classes_of(const struct summary_kind *kind)
 {
-	return (struct summary_group){kind->classes, CLASSES_MOST, sizeof(kind->classes[0])};
+	return (struct sums_group){kind->classes, CLASSES_MOST, sizeof(kind->classes[0])};
 }
 
 #define KINDS_MOST 14 /* more are in no quantile of all: nobody has so many runtimes */
 
 uint64_t summary_quantile_all(const struct summary *summary, double q)
 {
-	struct summary_group groups[2 + KINDS_MOST] = {
+	struct sums_group groups[2 + KINDS_MOST] = {
 		generations_of(summary), safepoints_of(summary)};
 	size_t count = 2;
 
 	for (size_t i = 0; i < summary->kinds.items.count && i < KINDS_MOST; i++)
 		groups[count++] = classes_of(&summary->kinds.items.items[i]);
-	return summary_quantile_groups(groups, count, q);
+	return sums_quantile_groups(groups, count, q);
 }
 
 uint64_t summary_quantile_kind(const struct summary_kind *kind, double q)
 {
-	const struct summary_group group = classes_of(kind);
+	const struct sums_group group = classes_of(kind);
 
-	return summary_quantile_groups(&group, 1, q);
+	return sums_quantile_groups(&group, 1, q);
 }
 
 uint64_t summary_quantile_generations(const struct summary *summary, double q)
 {
-	const struct summary_group group = generations_of(summary);
+	const struct sums_group group = generations_of(summary);
 
-	return summary_quantile_groups(&group, 1, q);
+	return sums_quantile_groups(&group, 1, q);
 }
 
 uint64_t summary_quantile_safepoints(const struct summary *summary, double q)
 {
-	const struct summary_group group = safepoints_of(summary);
+	const struct sums_group group = safepoints_of(summary);
 
-	return summary_quantile_groups(&group, 1, q);
+	return sums_quantile_groups(&group, 1, q);
 }
 
 struct summary_sum summary_of_generations(const struct summary *summary)
@@ -182,10 +184,10 @@ struct summary_sum summary_of_generations(const struct summary *summary)
 	struct summary_sum sum = {0};
 
 	for (size_t i = 0; i < SUMMARY_GENERATIONS; i++) {
-		const struct summary_class *class = &summary->generations[i];
+		const struct sums *class = &summary->generations[i];
 
 		sum.count += class->count;
-		summary_add_to(&sum.total_ns, class->total_ns);
+		stats_add(&sum.total_ns, class->total_ns);
 		sum.max_ns = class->max_ns > sum.max_ns ? class->max_ns : sum.max_ns;
 	}
 	return sum;

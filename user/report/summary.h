@@ -8,7 +8,7 @@
 
 #include "pause.h"
 #include "safepoints.h"
-#include "summary_class.h"
+#include "summary_sum.h"
 #include "summary_kind.h"
 #include "u64map.h"
 
@@ -21,7 +21,10 @@ struct summary {
 	uint64_t count, total_ns, max_ns;
 	uint64_t last_end_ns; /* of the pause that ended last */
 	/* Of pauses that are no safepoints. */
-	struct summary_class generations[SUMMARY_GENERATIONS];
+	struct sums generations[SUMMARY_GENERATIONS];
+	struct summary_yield {
+		int64_t collected, uncollectable; /* UNKNOWN while no pause knew it */
+	} yields[SUMMARY_GENERATIONS];
 	struct summary_sum
 		causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
 	struct safepoints safepoints;	/* and of those that are */

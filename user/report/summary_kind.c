@@ -15,10 +15,10 @@ void summary_facts_add(struct summary_facts *facts, const struct pause *pause)
 			continue;
 		summary_sum_add(&facts->sums[i], (uint64_t)pause->facts[i]);
 		if (meaning->facts[i].part)
-			summary_add_to(&split_ns, (uint64_t)pause->facts[i]);
+			stats_add(&split_ns, (uint64_t)pause->facts[i]);
 	}
 	if (duration_ns > split_ns)
-		summary_add_to(&facts->unsplit_ns, duration_ns - split_ns);
+		stats_add(&facts->unsplit_ns, duration_ns - split_ns);
 }
 
 bool summary_by_class(const struct pause *pause)
@@ -47,13 +47,13 @@ int summary_kinds_add(struct summary_kinds *kinds, const struct pause *pause)
 		return -ENOMEM;
 	summary_sum_add(&kind->sum, pause_duration(pause));
 	summary_facts_add(&kind->facts, pause);
-	return summary_class_add(&kind->classes[pause->class->order], pause_duration(pause));
+	return sums_add(&kind->classes[pause->class->order], pause_duration(pause));
 }
 
 void summary_kinds_release(struct summary_kinds *kinds)
 {
 	for (size_t i = 0; i < kinds->items.count; i++)
 		for (size_t k = 0; k < CLASSES_MOST; k++)
-			vec_free(&kinds->items.items[i].classes[k].durations);
+			sums_release(&kinds->items.items[i].classes[k]);
 	vec_free(&kinds->items);
 }

@@ -6,7 +6,7 @@
 
 #include "meaning.h"
 #include "pause.h"
-#include "summary_class.h"
+#include "summary_sum.h"
 
 /* Facts in ns, by their places; the others stay zero. */
 struct summary_facts {
@@ -20,7 +20,7 @@ void summary_facts_add(struct summary_facts *facts, const struct pause *pause);
 struct summary_kind {
 	const struct runtime_meaning *meaning;
 	struct summary_sum sum;
-	struct summary_class classes[CLASSES_MOST]; /* by struct pause_class.order */
+	struct sums classes[CLASSES_MOST]; /* by struct pause_class.order */
 	struct summary_facts facts;
 };
 
