@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Julia's collector, jl_gc_collect(): its call, the moments when all threads stand still, when nothing is left to mark
+ * and when it has collected, its end → one gc_julia_pause record at the end.
+ */
+#include "julia_thread.bpf.h"
+
+static __always_inline struct gc_julia_calls *calls_of(__u32 tgid)
+{
+	static const struct gc_julia_calls none;
+	struct gc_julia_calls *calls = bpf_map_lookup_elem(&julia_calls, &tgid);
+
+	if (calls)
+		return calls;
+	bpf_map_update_elem(&julia_calls, &tgid, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&julia_calls, &tgid);
+}
+
+/* A thread of a target; NULL for any other. */
+static __always_inline struct julia_thread *target_thread(__u32 tgid)
+{
+	struct julia_thread *thread;
+
+	if (!bpf_map_lookup_elem(&targets, &tgid))
+		return NULL;
+	thread = julia_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		count_drop(GC_DROP_THREAD);
+	return thread;
+}
+
+/* Calls that this thread's stack has left by another way than their end. */
+static __always_inline void leave_lost(struct julia_thread *thread, __u64 sp)
+{
+	if (!thread->depth || sp <= thread->stack[0])
+		return;
+	thread->depth = 0;
+	close_slot((__u32)current_ids());
+	count_drop(GC_DROP_UNMATCHED_END);
+}
+
+/*
+ * A call: it may find the collector disabled, or another thread collecting, which it waits for. So it is one that has
+ * come to the safepoint.
+ */
+SEC("uprobe")
+int on_julia_call(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns(), ids = current_ids();
+	__u32 tgid = ids >> 32;
+	struct julia_thread *thread;
+	struct gc_julia_calls *calls;
+
+	OWN_STACK(ctx, no_programs);
+	thread = target_thread(tgid);
+	if (!thread)
+		return 0;
+	leave_lost(thread, PT_REGS_SP(ctx));
+	thread->entered_ns = now;
+	thread->asked = PT_REGS_PARM1(ctx);
+	calls = calls_of(tgid);
+	if (!calls)
+		return 0;
+	__sync_fetch_and_add(&calls->entered, 1);
+	calls->late_tid = (__u32)ids;
+	calls->late_ns = now;
+	return 0;
+}
+
+/* The thread that came to the safepoint last, if any had to after this collection was called for. */
+static __always_inline void tell_late(struct gc_julia_pause *record, __u32 tgid, __u32 tid)
+{
+	const struct gc_julia_calls *calls = bpf_map_lookup_elem(&julia_calls, &tgid);
+
+	record->late_ns = 0;
+	record->late_tid = 0;
+	if (!calls || calls->late_tid == tid || calls->late_ns <= record->start_ns)
+		return;
+	record->late_ns = calls->late_ns;
+	record->late_tid = calls->late_tid;
+}
+
+/* @to: before[] or after[] of a record. */
+static __always_inline bool read_books(struct pt_regs *ctx, __u8 *to, __u64 *live, __u32 *flags)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx), bias;
+	__u32 image = GC_COOKIE_IMAGE(cookie);
+	const struct gc_julia_layout *layout = bpf_map_lookup_elem(&julia_layouts, &image);
+
+	if (!layout)
+		return false;
+	bias = PT_REGS_IP(ctx) - layout->site_address[GC_COOKIE_SITE(cookie)];
+	if (!layout->gc_num ||
+		bpf_probe_read_user(to, GC_JULIA_NUM, (void *)(bias + layout->gc_num)))
+		*flags &= ~GC_JULIA_BOOKS;
+	if (!layout->live_bytes ||
+		bpf_probe_read_user(live, sizeof(*live), (void *)(bias + layout->live_bytes)))
+		*flags &= ~GC_JULIA_LIVE;
+	return true;
+}
+
+static __always_inline void show(const struct gc_julia_pause *record, __u64 ids)
+{
+	struct gc_open *slot = open_slot((__u32)ids);
+
+	if (!slot)
+		return;
+	slot->pid = ids >> 32;
+	slot->tid = (__u32)ids;
+	slot->image = record->image;
+	slot->generation = -1;
+	slot->cause = record->asked == GC_JULIA_AUTO ? GC_CAUSE_AUTOMATIC : GC_CAUSE_MANUAL;
+	slot->start_ns = record->start_ns ? record->start_ns : record->stopped_ns;
+}
+
+/* Whether the call whose stack pointer is @sp is the innermost one that collects. */
+static __always_inline bool is_innermost(const struct julia_thread *thread, __u64 sp)
+{
+	__u32 depth = thread->depth;
+
+	return depth && thread->stack[(depth - 1) & (GC_JULIA_DEPTH - 1)] == sp;
+}
+
+/* A pause begins: @now its threads stand still, or, in one that had begun before us, it has collected. */
+static __always_inline struct gc_julia_pause *begin(struct pt_regs *ctx, struct julia_thread *thread,
+	__u64 now, __u32 flags)
+{
+	struct gc_julia_pause *record = &thread->record;
+	__u64 ids = current_ids();
+	__u32 depth = thread->depth;
+
+	if (depth >= GC_JULIA_DEPTH)
+		return NULL; /* the books will miss it */
+	if (depth) {
+		/* In a finalizer. */
+		send_julia(thread, flags & GC_JULIA_BEGUN ? now : thread->entered_ns, 0);
+		flags |= GC_JULIA_NESTED;
+	}
+	thread->stack[depth & (GC_JULIA_DEPTH - 1)] = PT_REGS_SP(ctx);
+	thread->depth = depth + 1;
+	record->image = GC_COOKIE_IMAGE(bpf_get_attach_cookie(ctx));
+	record->asked = flags & GC_JULIA_BEGUN ? GC_JULIA_UNKNOWN : thread->asked;
+	record->flags = flags | GC_JULIA_BOOKS | GC_JULIA_LIVE;
+	record->start_ns = flags & GC_JULIA_BEGUN ? 0 : thread->entered_ns;
+	record->stopped_ns = now;
+	record->collected_ns = 0;
+	record->mark_ns = 0;
+	record->frame_count = 0;
+	tell_late(record, ids >> 32, (__u32)ids);
+	show(record, ids);
+	return record;
+}
+
+/* All threads stand still. Twice where it thinks better of it and collects again, all of the heap this time. */
+SEC("uprobe")
+int on_julia_stopped(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 tgid = current_tgid();
+	struct julia_thread *thread;
+	struct gc_julia_pause *record;
+	struct gc_julia_calls *calls;
+
+	OWN_STACK(ctx, no_programs);
+	thread = target_thread(tgid);
+	if (!thread)
+		return 0;
+	thread->run_ns = now;
+	if (is_innermost(thread, PT_REGS_SP(ctx)))
+		return 0;
+	record = begin(ctx, thread, now, thread->entered_ns ? 0 : GC_JULIA_BEGUN);
+	if (!record)
+		return 0;
+	read_books(ctx, record->before, &record->live_before, &record->flags);
+	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
+	if (calls)
+		__sync_fetch_and_add(&calls->collected, 1);
+	return 0;
+}
+
+/* Nothing is left to mark. */
+SEC("uprobe")
+int on_julia_marked(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct julia_thread *thread = julia_thread(0);
+
+	OWN_STACK(ctx, no_programs);
+	if (!thread || !thread->depth)
+		return 0;
+	thread->record.mark_ns += now - thread->run_ns;
+	thread->record.flags |= GC_JULIA_MARK;
+	return 0;
+}
+
+/* It has collected; the threads still stand. */
+SEC("uprobe")
+int on_julia_collected(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct julia_thread *thread;
+	struct gc_julia_pause *record;
+
+	OWN_STACK(ctx, no_programs);
+	thread = target_thread(current_tgid());
+	if (!thread)
+		return 0;
+	record = &thread->record;
+	if (!is_innermost(thread, PT_REGS_SP(ctx)))
+		record = begin(ctx, thread, now, GC_JULIA_BEGUN);
+	if (!record)
+		return 0;
+	record->collected_ns = now;
+	record->flags |= GC_JULIA_COLLECTED;
+	read_books(ctx, record->after, &record->live_after, &record->flags);
+	return 0;
+}
+
+/* Whether the jump at which @ctx stands goes where @kind says: the conditions of x86, by their encoding. */
+static __always_inline bool is_over(const struct pt_regs *ctx, __u32 kind)
+{
+	const __u64 flags = ctx->eflags;
+	const bool carry = flags & 0x1, parity = flags & 0x4, zero = flags & 0x40;
+	const bool sign = flags & 0x80, overflow = flags & 0x800;
+	bool holds = overflow;
+
+	if (kind == GC_JULIA_ALWAYS)
+		return true;
+	switch (kind >> 1 & 7) {
+	case 1:
+		holds = carry;
+		break;
+	case 2:
+		holds = zero;
+		break;
+	case 3:
+		holds = carry || zero;
+		break;
+	case 4:
+		holds = sign;
+		break;
+	case 5:
+		holds = parity;
+		break;
+	case 6:
+		holds = sign != overflow;
+		break;
+	case 7:
+		holds = zero || sign != overflow;
+		break;
+	}
+	return holds != (kind & 1) != !!(kind & 0x20);
+}
+
+static __always_inline void walk(struct pt_regs *ctx, struct gc_julia_pause *record)
+{
+	/* One less than there is room for, so that the count is always below the power of two. */
+	long bytes = bpf_get_stack(ctx, record->frames, (GC_JULIA_FRAMES - 1) * sizeof(__u64),
+		BPF_F_USER_STACK);
+
+	record->frame_count = bytes > 0 ? (__u32)bytes / sizeof(__u64) : 0;
+}
+
+/* Finalizers and callbacks are done, unless those of the collection in whose finalizers this was go on. */
+SEC("uprobe")
+int on_julia_over(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct julia_thread *thread = julia_thread(0);
+
+	OWN_STACK(ctx, no_programs);
+	if (!thread || !is_innermost(thread, PT_REGS_SP(ctx)) ||
+		!is_over(ctx, GC_COOKIE_KIND(bpf_get_attach_cookie(ctx))))
+		return 0;
+	if (--thread->depth)
+		return 0;
+	close_slot((__u32)current_ids());
+	if (now - thread->record.start_ns >= min_stack_ns)
+		walk(ctx, &thread->record);
+	send_julia(thread, now, 0);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Threads that come to a safepoint, and those that exit or exec within a collection. */
+#include "julia_thread.bpf.h"
+
+#define SAFEPOINT_SIGNAL 11 /* SIGSEGV: a safepoint is a read of a page that the collector takes away */
+
+/* By the kernel's own hand, so that it is seen in every build: the functions it leads to are not exported. */
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(on_julia_safepoint, int signal)
+{
+	struct gc_julia_calls *calls;
+	__u64 ids;
+	__u32 tgid;
+
+	if (signal != SAFEPOINT_SIGNAL)
+		return 0;
+	ids = current_ids();
+	tgid = ids >> 32;
+	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
+	if (!calls)
+		return 0;
+	calls->late_tid = (__u32)ids;
+	calls->late_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* The collector will never return. */
+static __always_inline void leave(struct julia_thread *thread)
+{
+	if (!thread || !thread->depth)
+		return;
+	thread->depth = 0;
+	close_slot((__u32)current_ids());
+	send_julia(thread, bpf_ktime_get_ns(), GC_JULIA_UNFINISHED);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_julia_exec, struct task_struct *task)
+{
+	struct julia_thread *thread =
+		bpf_task_storage_get(&julia_threads, bpf_get_current_task_btf(), NULL, 0);
+
+	leave(thread);
+	if (thread)
+		thread->entered_ns = 0;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_julia_exit, struct task_struct *task)
+{
+	leave(bpf_task_storage_get(&julia_threads, bpf_get_current_task_btf(), NULL, 0));
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Julia's programs: what is kept of a thread in the collector, and of a process's calls of it. */
+#pragma once
+
+#include "core.bpf.h"
+#include "julia_wire.h"
+
+struct julia_thread {
+	__u64 entered_ns;	   /* the last call of the collector, whatever came of it */
+	__u64 run_ns;		   /* when the run of _jl_gc_collect() under way began */
+	__u64 stack[GC_JULIA_DEPTH]; /* stack pointers of the calls that collect, the outermost first */
+	__u32 asked, sent;
+	__u32 depth, pad;
+	struct gc_julia_pause record;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct julia_thread);
+} julia_threads __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GC_MAX_IMAGES);
+	__type(key, __u32);
+	__type(value, struct gc_julia_layout);
+} julia_layouts __weak SEC(".maps");
+
+/* By process; user space takes them out again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GC_MAX_TARGETS);
+	__type(key, __u32);
+	__type(value, struct gc_julia_calls);
+} julia_calls __weak SEC(".maps");
+
+static __always_inline struct julia_thread *julia_thread(__u64 flags)
+{
+	if (state_is_refused())
+		return NULL;
+	return bpf_task_storage_get(&julia_threads, bpf_get_current_task_btf(), NULL, flags);
+}
+
+/* Sends the record as it is; @flags are added to its own. */
+static __always_inline void send_julia(struct julia_thread *thread, __u64 end_ns, __u32 flags)
+{
+	struct gc_julia_pause *record = &thread->record;
+	__u64 size = GC_JULIA_SIZE(record->frame_count & (GC_JULIA_FRAMES - 1));
+
+	record->flags |= flags;
+	fill_header(&record->header, GC_EVENT_JULIA_PAUSE, size, end_ns);
+	send_record(record, size, &thread->sent);
+}

@@ -1,0 +1,75 @@
+/* The wire between Julia's programs and user/runtime/julia/capture/: see bpf/gc_wire.h. */
+#pragma once
+
+#include "gc_wire.h"
+
+#define GC_JULIA_FRAMES 128 /* of a stack that are kept; a power of two */
+#define GC_JULIA_NUM	200 /* bytes of gc_num that hold all that is asked of it, in every version */
+#define GC_JULIA_DEPTH	8   /* collections within each other's finalizers that are followed */
+
+/* gc_header.type */
+#define GC_EVENT_JULIA_PAUSE 32
+#define GC_EVENT_JULIA_LAST  63
+
+/* gc_julia_pause.flags */
+#define GC_JULIA_BOOKS	    1 /* before[] and after[] were read */
+#define GC_JULIA_LIVE	    2 /* live_before and live_after were read */
+#define GC_JULIA_BEGUN	    4 /* it had begun when the probes came: start_ns is 0, before[] is not known */
+#define GC_JULIA_COLLECTED  8 /* its collection was over */
+#define GC_JULIA_UNFINISHED 16 /* it did not return: exit or exec */
+#define GC_JULIA_MARK	    32 /* mark_ns is known */
+#define GC_JULIA_NESTED	    64 /* it began within the finalizers of another, whose pause it ended */
+
+/*
+ * One collection, and what its thread did for it. One that begins in a finalizer of another ends that one's
+ * pause; what is left of those finalizers belongs to the last of them. So pauses of a thread never overlap.
+ */
+struct gc_julia_pause {
+	struct gc_header header; /* time_ns: the end */
+	__u64 start_ns;		 /* the call of the collector */
+	__u64 stopped_ns;	 /* all threads stood still, callbacks were done */
+	__u64 collected_ns;	 /* it had collected: threads may run again, finalizers come */
+	__u64 mark_ns;		 /* from where it began until nothing was left to mark; all its runs */
+	__u64 late_ns;		 /* when the last thread came to the safepoint; 0: none had to */
+	__u64 live_before, live_after;	/* live_bytes, around the collection */
+	__u8 before[GC_JULIA_NUM], after[GC_JULIA_NUM]; /* gc_num, at the same moments */
+	__u32 image, asked, flags;
+	__u32 late_tid;
+	__u32 pad, frame_count;
+	__u64 frames[GC_JULIA_FRAMES]; /* addresses, innermost first */
+};
+
+#define GC_JULIA_SIZE(frames)                                                                      \
+	(sizeof(struct gc_julia_pause) - (GC_JULIA_FRAMES - (frames)) * sizeof(__u64))
+
+/* The argument of the collector: enum jl_gc_collection_t. */
+#define GC_JULIA_AUTO	     0
+#define GC_JULIA_FULL	     1
+#define GC_JULIA_INCREMENTAL 2
+#define GC_JULIA_UNKNOWN     3
+
+/* One file's: addresses in it; 0: not known. */
+struct gc_julia_layout {
+	__u64 site_address[GC_MAX_SITES];
+	__u64 gc_num, live_bytes;
+};
+
+/* One process's calls of the collector. */
+struct gc_julia_calls {
+	__u64 entered, collected;
+	__u64 late_ns; /* when a thread last came to a safepoint, */
+	__u32 late_tid, pad; /* and which */
+};
+
+/*
+ * Of a site where a collection may be over: when it is. An x86 condition that holds, or does not, for the jump
+ * that is probed.
+ */
+#define GC_JULIA_ALWAYS		  0
+#define GC_JULIA_IF(condition)	  (0x10 | (condition))
+#define GC_JULIA_UNLESS(condition) (0x20 | (condition))
+
+_Static_assert(sizeof(struct gc_julia_pause) == 24 + 56 + 2 * GC_JULIA_NUM + 24 + 8 * GC_JULIA_FRAMES,
+	"wire ABI");
+_Static_assert(sizeof(struct gc_julia_layout) == 8 * GC_MAX_SITES + 16, "wire ABI");
+_Static_assert(sizeof(struct gc_julia_calls) == 32, "wire ABI");

@@ -1,0 +1,190 @@
+/*
+ * Julia's collector in machine code → the places where a collection begins and ends, found without the names that only
+ * .symtab has: the collector is exported, and what collects is the largest of the functions that it calls.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "elf_code.h"
+#include "julia_code.h"
+
+#define CALLS_MAX 512	 /* of one function */
+#define LEAST_BYTES 64	/* of the collector: the trampoline of the same name has 16 */
+#define MARK_LOOPS  3	/* calls of it in a collection of 1.5 to 1.8 */
+
+/* 1.8 renamed all that is exported; up to 1.7 the old name is the collector's (JuliaLang/julia#42151). */
+static int find_exported(const struct elf_file *file, const char *name, struct elf_symbol *ret)
+{
+	char renamed[64];
+
+	snprintf(renamed, sizeof(renamed), "i%s", name);
+	return elf_file_symbol(file, renamed, false, ret)
+		       ? elf_file_symbol(file, name, false, ret)
+		       : 0;
+}
+
+bool julia_code_entry(const struct elf_file *file, struct julia_code *ret)
+{
+	struct elf_symbol symbol;
+	uint64_t start, end;
+
+	if (find_exported(file, "jl_gc_collect", &symbol) ||
+		elf_code_bounds(file, symbol.vaddr, &start, &end) || start != symbol.vaddr ||
+		end - start < LEAST_BYTES)
+		return false;
+	ret->name = *symbol.name == 'i' ? "ijl_gc_collect" : "jl_gc_collect";
+	ret->entry = start;
+	return true;
+}
+
+/* Calls of @target among @calls. */
+static size_t count_calls(const struct elf_call *calls, size_t count, uint64_t target)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++)
+		found += calls[i].target == target && !calls[i].jump;
+	return found;
+}
+
+static uint64_t size_of(const struct elf_file *file, uint64_t function)
+{
+	uint64_t start, end;
+
+	return elf_code_bounds(file, function, &start, &end) || start != function ? 0 : end - start;
+}
+
+static size_t list_calls(const struct elf_file *file, uint64_t function, struct elf_call *ret)
+{
+	uint64_t start, end;
+	int count;
+
+	if (elf_code_bounds(file, function, &start, &end) || start != function)
+		return 0;
+	count = elf_code_calls(file, start, end, ret, CALLS_MAX);
+	return count < 0 ? 0 : (size_t)count;
+}
+
+/* The largest function that is called, of those called exactly @times if that is not 0; 0: none. */
+static uint64_t largest(const struct elf_file *file, const struct elf_call *calls, size_t count,
+	size_t times)
+{
+	uint64_t best = 0, best_size = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t size = size_of(file, calls[i].target);
+
+		if (calls[i].jump || size <= best_size ||
+			(times && count_calls(calls, count, calls[i].target) != times))
+			continue;
+		best = calls[i].target;
+		best_size = size;
+	}
+	return best;
+}
+
+/* It asks the time as it begins and as it ends. Where it does so through a PLT nothing is known. */
+static bool may_collect(const struct elf_file *file, uint64_t function)
+{
+	struct elf_call calls[CALLS_MAX];
+	struct elf_symbol clock;
+
+	return find_exported(file, "jl_hrtime", &clock) ||
+	       count_calls(calls, list_calls(file, function, calls), clock.vaddr) != 1;
+}
+
+static int find_runs(const struct elf_file *file, struct julia_code *code, struct err *err)
+{
+	static const char whose[] = "the function that collects";
+	struct elf_call calls[CALLS_MAX];
+	size_t count = list_calls(file, code->entry, calls);
+
+	code->run_count = 0;
+	code->collector = largest(file, calls, count, 0);
+	if (!code->collector)
+		return err_set(err, ENOENT, "%s is not found in %s", whose, code->name);
+	if (!may_collect(file, code->collector))
+		return err_set(err, ENOENT, "%s is not what %s calls", whose, code->name);
+	for (size_t i = 0; i < count; i++) {
+		if (calls[i].target != code->collector)
+			continue;
+		if (calls[i].jump || code->run_count == JULIA_RUNS ||
+			julia_flow_behind(file, calls[i].vaddr, &code->collected[code->run_count]))
+			return err_set(err, ENOENT, "%s is not called as expected", whose);
+		code->runs[code->run_count++] = calls[i].vaddr;
+	}
+	return 0;
+}
+
+int julia_code_read(const struct elf_file *file, struct julia_code *ret, struct err *err)
+{
+	int r;
+
+	if (!julia_code_entry(file, ret))
+		return err_set(err, ENOENT, "no function jl_gc_collect or ijl_gc_collect");
+	r = find_runs(file, ret, err);
+	if (r)
+		return r;
+	r = julia_flow_ends(file, ret->runs[0], ret->ends, JULIA_ENDS, err);
+	if (r < 0) {
+		err_prefix(err, "%s", ret->name);
+		return -ENOENT;
+	}
+	ret->end_count = (size_t)r;
+	return 0;
+}
+
+int julia_code_marked(const struct elf_file *file, uint64_t collector, uint64_t *ret)
+{
+	struct elf_call calls[CALLS_MAX];
+	size_t count = list_calls(file, collector, calls);
+	uint64_t loop = largest(file, calls, count, MARK_LOOPS);
+
+	for (size_t i = count; loop && i--;)
+		if (calls[i].target == loop)
+			return julia_flow_behind(file, calls[i].vaddr, ret) ? -ENOENT : 0;
+	return -ENOENT;
+}
+
+int julia_code_variable(const struct elf_file *file, const char *name, bool address, uint64_t *ret)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	struct elf_symbol symbol;
+	uint8_t code[8];
+	uint64_t at;
+	int32_t disp;
+
+	if (find_exported(file, name, &symbol))
+		return -ENOENT;
+	at = symbol.vaddr;
+	if (!elf_file_read(file, at, code, sizeof(endbr64)) &&
+		!memcmp(code, endbr64, sizeof(endbr64)))
+		at += sizeof(endbr64);
+	/* rex.w mov or lea disp32(%rip), %rax; ret */
+	if (elf_file_read(file, at, code, sizeof(code)) || code[0] != 0x48 ||
+		code[1] != (address ? 0x8d : 0x8b) || code[2] != 0x05 || code[7] != 0xc3)
+		return -ENOENT;
+	memcpy(&disp, code + 3, sizeof(disp));
+	*ret = at + 7 + (uint64_t)(int64_t)disp;
+	return 0;
+}
+
+int julia_code_version(const struct elf_file *file, struct julia_version *ret)
+{
+	struct julia_version version = {};
+	char text[24] = "";
+	uint64_t at;
+
+	if (julia_code_variable(file, "jl_ver_string", true, &at))
+		return -ENOENT;
+	for (size_t i = 0; i + 1 < sizeof(text); i++)
+		if (elf_file_read(file, at + i, &text[i], 1) || !text[i])
+			break;
+	if (sscanf(text, "%d.%d.%d", &version.major, &version.minor, &version.patch) != 3 ||
+		version.major < 0 || version.minor < 0 || version.patch < 0)
+		return -ENOENT;
+	*ret = version;
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* What the machine code of a file that holds Julia's collector says: in: the file; out: addresses in it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "elf_file.h"
+#include "err.h"
+#include "julia_flow.h"
+#include "julia_layout.h"
+
+#define JULIA_RUNS 4 /* places from which one collection is run */
+#define JULIA_ENDS 8
+
+struct julia_code {
+	const char *name;   /* of the collector: "ijl_gc_collect" */
+	uint64_t entry;	    /* of it */
+	uint64_t collector; /* the function that stops nothing and collects: _jl_gc_collect() */
+	uint64_t runs[JULIA_RUNS]; /* where the first calls the second */
+	size_t run_count;
+	uint64_t collected[JULIA_RUNS]; /* the places behind them: elf_returns.h */
+	struct julia_end ends[JULIA_ENDS];
+	size_t end_count;
+};
+
+/* Its entry point; false: the file does not hold the collector, but at the most jumps to another that does. */
+bool julia_code_entry(const struct elf_file *file, struct julia_code *ret);
+
+/* All of it. 0, or -ENOENT with a sentence. */
+int julia_code_read(const struct elf_file *file, struct julia_code *ret, struct err *err);
+
+/*
+ * The place in @collector that is passed as all is marked, for versions whose gc_num does not say how long that took. 0 or
+ * -ENOENT.
+ */
+int julia_code_marked(const struct elf_file *file, uint64_t collector, uint64_t *ret);
+
+/*
+ * The address of the variable that the exported function [i]@name returns (or, if @address, whose address), and nothing
+ * else: "mov disp(%rip), %rax; ret". 0 or -ENOENT.
+ */
+int julia_code_variable(const struct elf_file *file, const char *name, bool address, uint64_t *ret);
+
+/* 0 or -ENOENT. */
+int julia_code_version(const struct elf_file *file, struct julia_version *ret);

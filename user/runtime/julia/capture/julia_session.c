@@ -1,0 +1,304 @@
+/* Records of Julia's collector → pauses for the sink. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "julia_facts.h"
+#include "julia_plan.h"
+#include "julia_session.h"
+#include "vec.h"
+
+extern const struct runtime_ops probe_julia;
+
+const char *const julia_counters[] = {"collections", NULL};
+
+/* All that is kept of a session. */
+struct session {
+	struct trace *trace;
+	struct trace_open_pause open[GC_OPEN_SLOTS]; /* as the recording was about to end */
+	size_t open_count;
+	uint64_t unsound; /* collections of which gc_num does not say that they were one */
+};
+
+static void *session_open(struct trace *trace)
+{
+	struct session *session = calloc(1, sizeof(*session));
+
+	if (session)
+		session->trace = trace;
+	return session;
+}
+
+static int tell_programs(void *state, uint32_t image, const struct probe_plan *plan,
+	struct err *err)
+{
+	struct session *session = state;
+	int r = bpf_map__update_elem(trace_map(session->trace, "julia_layouts"), &image,
+		sizeof(image), &julia_plan(plan)->told, sizeof(struct gc_julia_layout), BPF_ANY);
+
+	return r ? err_set(err, -r, "the map of Julia's layouts cannot be written: %s",
+			   strerror(-r))
+		 : 0;
+}
+
+static int64_t grown(int64_t before, int64_t after)
+{
+	return before >= 0 && after >= before ? after - before : UNKNOWN;
+}
+
+/* What the books say of one collection. */
+struct account {
+	struct julia_books before, after;
+	bool known;   /* both are, and they count it */
+	bool counted; /* .after is, and holds it */
+};
+
+static struct account read_account(struct session *session, const struct gc_julia_pause *wire,
+	const struct julia_layout *layout)
+{
+	struct account account = {};
+
+	if (!layout || !(wire->flags & GC_JULIA_BOOKS) || !(wire->flags & GC_JULIA_COLLECTED))
+		return account;
+	julia_books_read(layout, wire->after, &account.after);
+	account.counted = true;
+	if (wire->flags & GC_JULIA_BEGUN)
+		return account;
+	julia_books_read(layout, wire->before, &account.before);
+	account.known = account.after.pauses == account.before.pauses + 1 &&
+			account.after.total_ns > account.before.total_ns;
+	account.counted = account.known;
+	session->unsound += !account.known;
+	return account;
+}
+
+/* The argument of the collector, in Julia's own words (GC.gc(true) is full). */
+static int64_t asked(struct session *session, uint32_t asked)
+{
+	static const char *const words[] = {
+		[GC_JULIA_AUTO] = "auto",
+		[GC_JULIA_FULL] = "full",
+		[GC_JULIA_INCREMENTAL] = "incremental",
+	};
+	uint32_t id;
+
+	if (asked >= ARRAY_SIZE(words))
+		return 0;
+	id = strtab_add(trace_stack_table(session->trace)->strings, words[asked],
+		strlen(words[asked]));
+	return id == STRTAB_NONE ? 0 : id;
+}
+
+static void tell_heap(const struct gc_julia_pause *wire, const struct account *account,
+	int64_t *facts)
+{
+	const int64_t allocated =
+		grown(account->before.allocated_bytes, account->after.allocated_bytes);
+
+	if (!(wire->flags & GC_JULIA_LIVE) || !(wire->flags & GC_JULIA_COLLECTED))
+		return;
+	facts[JULIA_LIVE_BYTES] = (int64_t)wire->live_after < 0 ? UNKNOWN : (int64_t)wire->live_after;
+	/* It adds to live_bytes what was allocated since the last one, and takes away what it frees. */
+	if (account->known && allocated >= 0)
+		facts[JULIA_FREED_BYTES] =
+			(int64_t)(wire->live_before + (uint64_t)allocated - wire->live_after);
+	if (facts[JULIA_FREED_BYTES] < 0)
+		facts[JULIA_FREED_BYTES] = UNKNOWN;
+}
+
+static void tell_times(const struct gc_julia_pause *wire, const struct account *account,
+	int64_t *facts)
+{
+	const bool begun = wire->flags & GC_JULIA_BEGUN;
+
+	if (!begun)
+		facts[JULIA_TTSP_NS] = (int64_t)(wire->stopped_ns - wire->start_ns);
+	if (wire->flags & GC_JULIA_COLLECTED)
+		facts[JULIA_POST_NS] = (int64_t)(wire->header.time_ns - wire->collected_ns);
+	if (!account->known)
+		return;
+	if (account->after.ttsp_ns >= 0 && account->after.ttsp_ns <= facts[JULIA_TTSP_NS])
+		facts[JULIA_TTSP_NS] = account->after.ttsp_ns;
+	facts[JULIA_CORE_NS] = grown(account->before.total_ns, account->after.total_ns);
+	facts[JULIA_FULL_SWEEPS] =
+		(int64_t)(account->after.full_sweeps - account->before.full_sweeps);
+	facts[JULIA_MARK_NS] = grown(account->before.mark_ns, account->after.mark_ns);
+	facts[JULIA_SWEEP_NS] = grown(account->before.sweep_ns, account->after.sweep_ns);
+	if (facts[JULIA_MARK_NS] >= 0 || !(wire->flags & GC_JULIA_MARK) ||
+		(int64_t)wire->mark_ns > facts[JULIA_CORE_NS])
+		return;
+	facts[JULIA_MARK_NS] = (int64_t)wire->mark_ns;
+	facts[JULIA_SWEEP_NS] = facts[JULIA_CORE_NS] - facts[JULIA_MARK_NS];
+}
+
+static void tell_facts(struct session *session, const struct gc_julia_pause *wire,
+	const struct account *account, struct pause *ret)
+{
+	for (size_t i = 0; i < JULIA_FACTS; i++)
+		ret->facts[i] = UNKNOWN;
+	ret->facts[JULIA_LATE_STACK] = STACK_NONE;
+	ret->facts[JULIA_ASKED] = asked(session, wire->asked);
+	tell_times(wire, account, ret->facts);
+	tell_heap(wire, account, ret->facts);
+	if (wire->late_tid && wire->stopped_ns - wire->start_ns >=
+				      trace_options(session->trace)->late_ns)
+		ret->facts[JULIA_LATE_TID] = wire->late_tid;
+	ret->flags |= PAUSE_HAS_FACTS;
+	if (ret->facts[JULIA_FULL_SWEEPS] > 0)
+		ret->flags |= PAUSE_FULL;
+}
+
+static bool makes_sense(const struct gc_julia_pause *wire, size_t size)
+{
+	if (size < GC_JULIA_SIZE(0) || wire->frame_count >= GC_JULIA_FRAMES ||
+		size < GC_JULIA_SIZE(wire->frame_count))
+		return false;
+	if (wire->header.type != GC_EVENT_JULIA_PAUSE || wire->asked > GC_JULIA_UNKNOWN)
+		return false;
+	if (wire->start_ns > wire->stopped_ns || wire->stopped_ns > wire->header.time_ns)
+		return false;
+	return !(wire->flags & GC_JULIA_COLLECTED) ||
+	       (wire->collected_ns >= wire->stopped_ns &&
+		       wire->collected_ns <= wire->header.time_ns);
+}
+
+static struct pause read_pause(struct session *session, const struct gc_julia_pause *wire,
+	const struct account *account, const struct runtime *runtime)
+{
+	const bool begun = wire->flags & GC_JULIA_BEGUN;
+	const uint64_t since_ns = runtime->attached_ns < wire->stopped_ns ? runtime->attached_ns
+									  : wire->stopped_ns;
+	struct pause pause = trace_unknown_pause(runtime->id, begun ? since_ns : wire->start_ns,
+		wire->header.time_ns);
+
+	pause.tid = wire->header.tid;
+	pause.flags = (begun ? PAUSE_BEGUN_BEFORE : 0) |
+		      (wire->flags & GC_JULIA_UNFINISHED ? PAUSE_UNFINISHED : 0);
+	if (wire->asked != GC_JULIA_UNKNOWN)
+		pause.cause = wire->asked == GC_JULIA_AUTO ? CAUSE_AUTOMATIC : CAUSE_MANUAL;
+	tell_facts(session, wire, account, &pause);
+	return pause;
+}
+
+static int on_record(void *state, const void *bytes, size_t size)
+{
+	const struct gc_julia_pause *wire = bytes;
+	struct session *session = state;
+	struct trace *trace = session->trace;
+	const struct probe_plan *plan;
+	struct account account;
+	struct runtime *runtime;
+	struct pause pause;
+	uint32_t process;
+
+	if (!makes_sense(wire, size))
+		return -EBADMSG;
+	plan = trace_plan(trace, wire->image);
+	process = plan && plan->ops == &probe_julia
+			  ? trace_process(trace, (pid_t)wire->header.pid)
+			  : 0;
+	runtime = process ? trace_runtime(trace, process, wire->image) : NULL;
+	if (!runtime)
+		return -EBADMSG;
+	account = read_account(session, wire, julia_plan(plan)->books);
+	trace_saw_pause(trace, process, wire->image, BOOKS_PROCESS, wire->start_ns);
+	if (account.counted)
+		runtime->missed += books_pause(trace_books(trace), process, BOOKS_PROCESS, 0,
+			&(struct books_counts){julia_counters, &account.after.pauses});
+	trace_thread(trace, process, (pid_t)wire->header.pid, wire->header.tid);
+	pause = read_pause(session, wire, &account, runtime);
+	trace_put_pause(trace, &pause);
+	return 0;
+}
+
+static void look(void *state)
+{
+	struct session *session = state;
+
+	session->open_count = trace_open_slots(session->trace, 0, session->open,
+		ARRAY_SIZE(session->open));
+}
+
+static bool still_open(struct session *session, const struct trace_open_pause *wanted)
+{
+	struct trace_open_pause open[GC_OPEN_SLOTS];
+	size_t count = trace_open_slots(session->trace, 0, open, ARRAY_SIZE(open));
+
+	for (size_t i = 0; i < count; i++)
+		if (open[i].tid == wanted->tid && open[i].start_ns == wanted->start_ns)
+			return true;
+	return false;
+}
+
+/* Those under way as the recording ends. The books may hold them already: finalizers come after they are counted. */
+static void finish(void *state)
+{
+	struct session *session = state;
+	const uint64_t end_ns = now_ns();
+
+	for (size_t i = 0; i < session->open_count; i++) {
+		const struct trace_open_pause *open = &session->open[i];
+		const struct probe_plan *plan = trace_plan(session->trace, open->image);
+		struct runtime *runtime;
+		struct pause pause;
+		uint32_t process;
+
+		if (!plan || plan->ops != &probe_julia || open->start_ns >= end_ns ||
+			!still_open(session, open))
+			continue;
+		process = trace_process(session->trace, (pid_t)open->pid);
+		runtime = process ? trace_runtime(session->trace, process, open->image) : NULL;
+		if (!runtime)
+			continue;
+		books_expect(trace_books(session->trace), process, BOOKS_PROCESS);
+		pause = trace_unknown_pause(runtime->id, open->start_ns, end_ns);
+		pause.tid = open->tid;
+		pause.cause = open->cause;
+		pause.flags = PAUSE_UNFINISHED;
+		trace_put_pause(session->trace, &pause);
+	}
+}
+
+static void over(void *state, pid_t pid, uint64_t time_ns)
+{
+	struct session *session = state;
+	uint32_t key = (uint32_t)pid;
+
+	bpf_map__delete_elem(trace_map(session->trace, "julia_calls"), &key, sizeof(key), 0);
+}
+
+static void drops(void *state)
+{
+	const struct session *session = state;
+
+	trace_note_drop(session->trace, "unsound-books", session->unsound,
+		"gc_num did not count a collection: this Julia is not understood");
+}
+
+static const struct capture_program programs[] = {
+	{"on_julia_safepoint", 0, USE_ALWAYS},
+	{"on_julia_exec", 0, USE_ALWAYS},
+	{"on_julia_exit", 0, USE_ALWAYS},
+	{"on_julia_call", 1, USE_ALWAYS},
+	{"on_julia_stopped", 1, USE_ALWAYS},
+	{"on_julia_marked", 1, USE_ALWAYS},
+	{"on_julia_collected", 1, USE_ALWAYS},
+	{"on_julia_over", 1, USE_ALWAYS},
+	{},
+};
+
+const struct capture_ops julia_capture = {
+	.programs = programs,
+	.first_record = GC_EVENT_JULIA_PAUSE,
+	.last_record = GC_EVENT_JULIA_LAST,
+	.open = session_open,
+	.close = free,
+	.image = tell_programs,
+	.record = on_record,
+	.over = over,
+	.look = look,
+	.finish = finish,
+	.drops = drops,
+};
