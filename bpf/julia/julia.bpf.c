@@ -56,6 +56,7 @@ int on_julia_call(struct pt_regs *ctx)
 	if (!thread)
 		return 0;
 	leave_lost(thread, PT_REGS_SP(ctx));
+	hold(thread, tgid, now);
 	thread->entered_ns = now;
 	thread->asked = PT_REGS_PARM1(ctx);
 	calls = calls_of(tgid);
@@ -122,8 +123,8 @@ static __always_inline bool is_innermost(const struct julia_thread *thread, __u6
 }
 
 /* A pause begins: @now its threads stand still, or, in one that had begun before us, it has collected. */
-static __always_inline struct gc_julia_pause *begin(struct pt_regs *ctx, struct julia_thread *thread,
-	__u64 now, __u32 flags)
+static __always_inline struct gc_julia_pause *begin(struct pt_regs *ctx,
+	struct julia_thread *thread, __u64 now, __u32 flags)
 {
 	struct gc_julia_pause *record = &thread->record;
 	__u64 ids = current_ids();
@@ -131,6 +132,7 @@ static __always_inline struct gc_julia_pause *begin(struct pt_regs *ctx, struct 
 
 	if (depth >= GC_JULIA_DEPTH)
 		return NULL; /* the books will miss it */
+	thread->held_ns = 0; /* it did not come to wait */
 	if (depth) {
 		/* In a finalizer. */
 		send_julia(thread, flags & GC_JULIA_BEGUN ? now : thread->entered_ns, 0);
@@ -145,6 +147,9 @@ static __always_inline struct gc_julia_pause *begin(struct pt_regs *ctx, struct 
 	record->stopped_ns = now;
 	record->collected_ns = 0;
 	record->mark_ns = 0;
+	record->waited_ns = 0;
+	record->post_ns = 0;
+	thread->own_waited_ns = 0;
 	record->frame_count = 0;
 	tell_late(record, ids >> 32, (__u32)ids);
 	show(record, ids);
@@ -198,11 +203,13 @@ SEC("uprobe")
 int on_julia_collected(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_ns();
+	__u32 tgid = current_tgid();
 	struct julia_thread *thread;
 	struct gc_julia_pause *record;
+	struct gc_julia_calls *calls;
 
 	OWN_STACK(ctx, no_programs);
-	thread = target_thread(current_tgid());
+	thread = target_thread(tgid);
 	if (!thread)
 		return 0;
 	record = &thread->record;
@@ -213,6 +220,36 @@ int on_julia_collected(struct pt_regs *ctx)
 	record->collected_ns = now;
 	record->flags |= GC_JULIA_COLLECTED;
 	read_books(ctx, record->after, &record->live_after, &record->flags);
+	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
+	thread->own_ns = now;
+	if (!calls)
+		return 0;
+	calls->restarted_ns = now;
+	thread->collections = calls->collected;
+	return 0;
+}
+
+/*
+ * Its finalizers come. Until now it may have waited for another thread's collection, as it let the others run, or for a
+ * processor, which they had.
+ */
+SEC("uprobe")
+int on_julia_finalize(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 tgid = current_tgid();
+	struct julia_thread *thread = julia_thread(0);
+	const struct gc_julia_calls *calls;
+
+	OWN_STACK(ctx, no_programs);
+	if (!thread || !is_innermost(thread, PT_REGS_SP(ctx)))
+		return 0;
+	settle_wait(thread, tgid);
+	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
+	if (calls && calls->collected != thread->collections)
+		thread->record.waited_ns = now - thread->record.collected_ns;
+	thread->own_ns = now;
+	thread->own_waited_ns = thread->record.waited_ns;
 	return 0;
 }
 
@@ -274,6 +311,7 @@ int on_julia_over(struct pt_regs *ctx)
 		return 0;
 	if (--thread->depth)
 		return 0;
+	settle_wait(thread, current_tgid());
 	close_slot((__u32)current_ids());
 	if (now - thread->record.start_ns >= min_stack_ns)
 		walk(ctx, &thread->record);

@@ -2,14 +2,16 @@
 /* Threads that come to a safepoint, and those that exit or exec within a collection. */
 #include "julia_thread.bpf.h"
 
-#define SAFEPOINT_SIGNAL 11 /* SIGSEGV: a safepoint is a read of a page that the collector takes away */
+#define SAFEPOINT_SIGNAL                                                                           \
+	11 /* SIGSEGV: a safepoint is a read of a page that the collector takes away */
 
 /* By the kernel's own hand, so that it is seen in every build: the functions it leads to are not exported. */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(on_julia_safepoint, int signal)
 {
+	struct julia_thread *thread;
 	struct gc_julia_calls *calls;
-	__u64 ids;
+	__u64 ids, now;
 	__u32 tgid;
 
 	if (signal != SAFEPOINT_SIGNAL)
@@ -19,8 +21,12 @@ int BPF_PROG(on_julia_safepoint, int signal)
 	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
 	if (!calls)
 		return 0;
+	now = bpf_ktime_get_ns();
 	calls->late_tid = (__u32)ids;
-	calls->late_ns = bpf_ktime_get_ns();
+	calls->late_ns = now;
+	thread = julia_thread(0);
+	if (thread)
+		hold(thread, tgid, now);
 	return 0;
 }
 

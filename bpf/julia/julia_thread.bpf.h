@@ -6,9 +6,14 @@
 #include "julia_wire.h"
 
 struct julia_thread {
-	__u64 entered_ns;	   /* the last call of the collector, whatever came of it */
-	__u64 run_ns;		   /* when the run of _jl_gc_collect() under way began */
-	__u64 stack[GC_JULIA_DEPTH]; /* stack pointers of the calls that collect, the outermost first */
+	__u64 entered_ns; /* the last call of the collector, whatever came of it */
+	__u64 held_ns;	  /* when another one's collection held up its finalizers; 0: none does */
+	__u64 own_ns;	  /* since when its time is its own again: finalizers and callbacks */
+	__u64 own_waited_ns; /* of record.waited_ns, what it had waited by then */
+	__u64 collections;   /* gc_julia_calls.collected when it had collected */
+	__u64 run_ns;	     /* when the run of _jl_gc_collect() under way began */
+	__u64 stack
+		[GC_JULIA_DEPTH]; /* stack pointers of the calls that collect, the outermost first */
 	__u32 asked, sent;
 	__u32 depth, pad;
 	struct gc_julia_pause record;
@@ -43,6 +48,31 @@ static __always_inline struct julia_thread *julia_thread(__u64 flags)
 	return bpf_task_storage_get(&julia_threads, bpf_get_current_task_btf(), NULL, flags);
 }
 
+/*
+ * Once a collection is over its thread may have to wait for another one's at once, or while finalizers run. That is no
+ * time of its own. It came to the safepoint at held_ns, and the last restart let it go.
+ */
+static __always_inline void settle_wait(struct julia_thread *thread, __u32 tgid)
+{
+	const struct gc_julia_calls *calls;
+
+	if (!thread->held_ns)
+		return;
+	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
+	if (calls && calls->restarted_ns > thread->held_ns)
+		thread->record.waited_ns += calls->restarted_ns - thread->held_ns;
+	thread->held_ns = 0;
+}
+
+/* It has come to a safepoint. */
+static __always_inline void hold(struct julia_thread *thread, __u32 tgid, __u64 now)
+{
+	if (!thread->depth || !(thread->record.flags & GC_JULIA_COLLECTED))
+		return;
+	settle_wait(thread, tgid);
+	thread->held_ns = now;
+}
+
 /* Sends the record as it is; @flags are added to its own. */
 static __always_inline void send_julia(struct julia_thread *thread, __u64 end_ns, __u32 flags)
 {
@@ -50,6 +80,9 @@ static __always_inline void send_julia(struct julia_thread *thread, __u64 end_ns
 	__u64 size = GC_JULIA_SIZE(record->frame_count & (GC_JULIA_FRAMES - 1));
 
 	record->flags |= flags;
+	if (record->flags & GC_JULIA_COLLECTED)
+		record->post_ns =
+			end_ns - thread->own_ns - (record->waited_ns - thread->own_waited_ns);
 	fill_header(&record->header, GC_EVENT_JULIA_PAUSE, size, end_ns);
 	send_record(record, size, &thread->sent);
 }

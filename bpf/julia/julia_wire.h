@@ -12,16 +12,17 @@
 #define GC_EVENT_JULIA_LAST  63
 
 /* gc_julia_pause.flags */
-#define GC_JULIA_BOOKS	    1 /* before[] and after[] were read */
-#define GC_JULIA_LIVE	    2 /* live_before and live_after were read */
-#define GC_JULIA_BEGUN	    4 /* it had begun when the probes came: start_ns is 0, before[] is not known */
-#define GC_JULIA_COLLECTED  8 /* its collection was over */
+#define GC_JULIA_BOOKS 1 /* before[] and after[] were read */
+#define GC_JULIA_LIVE  2 /* live_before and live_after were read */
+#define GC_JULIA_BEGUN                                                                             \
+	4 /* it had begun when the probes came: start_ns is 0, before[] is not known */
+#define GC_JULIA_COLLECTED  8  /* its collection was over */
 #define GC_JULIA_UNFINISHED 16 /* it did not return: exit or exec */
 #define GC_JULIA_MARK	    32 /* mark_ns is known */
 #define GC_JULIA_NESTED	    64 /* it began within the finalizers of another, whose pause it ended */
 
 /*
- * One collection, and what its thread did for it. One that begins in a finalizer of another ends that one's
+ * One collection, and what its thread did for it: start_ns … collected_ns, and from then on to the end but waited_ns. One that begins in a finalizer of another ends that one's
  * pause; what is left of those finalizers belongs to the last of them. So pauses of a thread never overlap.
  */
 struct gc_julia_pause {
@@ -29,9 +30,11 @@ struct gc_julia_pause {
 	__u64 start_ns;		 /* the call of the collector */
 	__u64 stopped_ns;	 /* all threads stood still, callbacks were done */
 	__u64 collected_ns;	 /* it had collected: threads may run again, finalizers come */
-	__u64 mark_ns;		 /* from where it began until nothing was left to mark; all its runs */
-	__u64 late_ns;		 /* when the last thread came to the safepoint; 0: none had to */
-	__u64 live_before, live_after;	/* live_bytes, around the collection */
+	__u64 mark_ns;	 /* from where it began until nothing was left to mark; all its runs */
+	__u64 waited_ns; /* of the time after that: for collections of other threads to be over */
+	__u64 post_ns;	 /* the rest of it, of finalizers and callbacks */
+	__u64 late_ns;	 /* when the last thread came to the safepoint; 0: none had to */
+	__u64 live_before, live_after;			/* live_bytes, around the collection */
 	__u8 before[GC_JULIA_NUM], after[GC_JULIA_NUM]; /* gc_num, at the same moments */
 	__u32 image, asked, flags;
 	__u32 late_tid;
@@ -57,7 +60,8 @@ struct gc_julia_layout {
 /* One process's calls of the collector. */
 struct gc_julia_calls {
 	__u64 entered, collected;
-	__u64 late_ns; /* when a thread last came to a safepoint, */
+	__u64 restarted_ns;  /* when the last collection let the threads run again */
+	__u64 late_ns;	     /* when a thread last came to a safepoint, */
 	__u32 late_tid, pad; /* and which */
 };
 
@@ -65,11 +69,12 @@ struct gc_julia_calls {
  * Of a site where a collection may be over: when it is. An x86 condition that holds, or does not, for the jump
  * that is probed.
  */
-#define GC_JULIA_ALWAYS		  0
-#define GC_JULIA_IF(condition)	  (0x10 | (condition))
+#define GC_JULIA_ALWAYS		   0
+#define GC_JULIA_IF(condition)	   (0x10 | (condition))
 #define GC_JULIA_UNLESS(condition) (0x20 | (condition))
 
-_Static_assert(sizeof(struct gc_julia_pause) == 24 + 56 + 2 * GC_JULIA_NUM + 24 + 8 * GC_JULIA_FRAMES,
+_Static_assert(sizeof(struct gc_julia_pause) ==
+		       24 + 72 + 2 * GC_JULIA_NUM + 24 + 8 * GC_JULIA_FRAMES,
 	"wire ABI");
 _Static_assert(sizeof(struct gc_julia_layout) == 8 * GC_MAX_SITES + 16, "wire ABI");
-_Static_assert(sizeof(struct gc_julia_calls) == 32, "wire ABI");
+_Static_assert(sizeof(struct gc_julia_calls) == 40, "wire ABI");

@@ -16,7 +16,8 @@
 
 extern const struct runtime_ops probe_julia;
 
-#define GC_NUM_TOTAL_TIME 64 /* the offset of the field that jl_gc_total_hrtime() returns, in every version */
+#define GC_NUM_TOTAL_TIME                                                                          \
+	64 /* the offset of the field that jl_gc_total_hrtime() returns, in every version */
 
 static const char *const tiers[] = {"symbol", "usdt", NULL};
 
@@ -58,6 +59,7 @@ static int add_site(struct probe_plan *plan, const struct elf_file *file, enum j
 {
 	static const char *const programs[] = {
 		[SITE_OVER] = "on_julia_over",
+		[SITE_FINALIZE] = "on_julia_finalize",
 		[SITE_COLLECTED] = "on_julia_collected",
 		[SITE_MARKED] = "on_julia_marked",
 		[SITE_STOPPED] = "on_julia_stopped",
@@ -71,7 +73,7 @@ static int add_site(struct probe_plan *plan, const struct elf_file *file, enum j
 		.kind = kind,
 		.program = programs[kind],
 		.ends = kind == SITE_OVER,
-		.optional = kind == SITE_MARKED,
+		.optional = kind == SITE_MARKED || kind == SITE_FINALIZE,
 	};
 	if (elf_file_offset(file, vaddr, &site->offset))
 		return err_set(err, ENOENT, "%#" PRIx64 " lies outside the file's code", vaddr);
@@ -102,8 +104,7 @@ static int add_ends(const struct elf_file *file, const struct julia_code *code,
 	for (size_t i = 0; !r && i < code->end_count; i++) {
 		r = add_site(plan, file, SITE_OVER, code->ends[i].vaddr, err);
 		if (!r)
-			plan->sites[plan->site_count - 1].cookie =
-				GC_COOKIE_OF(code->ends[i].when);
+			plan->sites[plan->site_count - 1].cookie = GC_COOKIE_OF(code->ends[i].when);
 	}
 	return r;
 }
@@ -180,7 +181,8 @@ int julia_read_books(pid_t pid, uint64_t bias, const struct probe_plan *plan,
 {
 	const struct julia_plan *own = julia_plan(plan);
 	uint8_t bytes[GC_JULIA_NUM];
-	int r = own->books ? mem_read(pid, bias + own->told.gc_num, bytes, sizeof(bytes)) : -ENOTSUP;
+	int r = own->books ? mem_read(pid, bias + own->told.gc_num, bytes, sizeof(bytes))
+			   : -ENOTSUP;
 
 	if (r)
 		return r;
@@ -225,6 +227,8 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 	r = julia_code_read(file, &code, err);
 	if (!r)
 		r = add_ends(file, &code, ret, err);
+	if (!r && code.finalize)
+		r = add_site(ret, file, SITE_FINALIZE, code.finalize, err);
 	if (!r)
 		r = usdt ? add_usdt(file, ret, err) : add_runs(file, &code, ret, err);
 	if (!r)

@@ -10,7 +10,7 @@
 #include "elf_code.h"
 #include "julia_code.h"
 
-#define CALLS_MAX 512	 /* of one function */
+#define CALLS_MAX   512 /* of one function */
 #define LEAST_BYTES 64	/* of the collector: the trampoline of the same name has 16 */
 #define MARK_LOOPS  3	/* calls of it in a collection of 1.5 to 1.8 */
 
@@ -20,9 +20,8 @@ static int find_exported(const struct elf_file *file, const char *name, struct e
 	char renamed[64];
 
 	snprintf(renamed, sizeof(renamed), "i%s", name);
-	return elf_file_symbol(file, renamed, false, ret)
-		       ? elf_file_symbol(file, name, false, ret)
-		       : 0;
+	return elf_file_symbol(file, renamed, false, ret) ? elf_file_symbol(file, name, false, ret)
+							  : 0;
 }
 
 bool julia_code_entry(const struct elf_file *file, struct julia_code *ret)
@@ -127,6 +126,9 @@ int julia_code_read(const struct elf_file *file, struct julia_code *ret, struct 
 	r = find_runs(file, ret, err);
 	if (r)
 		return r;
+	/* Once it has collected, it calls callbacks by their addresses, and before that finalizers as the last by name. */
+	if (julia_flow_last_call(file, ret->runs[0], &ret->finalize))
+		ret->finalize = 0;
 	r = julia_flow_ends(file, ret->runs[0], ret->ends, JULIA_ENDS, err);
 	if (r < 0) {
 		err_prefix(err, "%s", ret->name);

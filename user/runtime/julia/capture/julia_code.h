@@ -19,6 +19,7 @@ struct julia_code {
 	uint64_t runs[JULIA_RUNS]; /* where the first calls the second */
 	size_t run_count;
 	uint64_t collected[JULIA_RUNS]; /* the places behind them: elf_returns.h */
+	uint64_t finalize;		/* where finalizers are run; 0: not found */
 	struct julia_end ends[JULIA_ENDS];
 	size_t end_count;
 };

@@ -18,6 +18,7 @@ struct insn {
 	uint64_t next[2]; /* what follows it in the file; where it jumps; 0: neither */
 	uint32_t condition;
 	bool calls, jumps_if;
+	bool direct; /* the call */
 	bool leaves; /* to another function, for good */
 	bool leads;  /* some way leads from it to a call, or it is one */
 };
@@ -100,6 +101,7 @@ static int note_ways(const struct flow *flow, const struct decode *decode, struc
 		if (!decode_ends_block(decode) && condition < 0)
 			return -ENOTSUP; /* jrcxz, loop */
 	}
+	insn->direct = decode_call_target(decode, &target);
 	insn->calls |= cs_insn_group(decode->handle, decode->insn, CS_GRP_CALL) ||
 		       cs_insn_group(decode->handle, decode->insn, CS_GRP_INT);
 	if (!decode_ends_block(decode) && !(insn->calls && is_last(flow, decode)))
@@ -156,12 +158,14 @@ static bool leads(const struct flow *flow, uint64_t vaddr)
 	return insn && insn->leads;
 }
 
-static void mark_leading(struct flow *flow)
+/* @direct: to direct calls only. */
+static void mark_leading(struct flow *flow, bool direct)
 {
 	bool more = true;
 
 	for (size_t i = 0; i < flow->insns.count; i++)
-		flow->insns.items[i].leads = flow->insns.items[i].calls;
+		flow->insns.items[i].leads =
+			direct ? flow->insns.items[i].direct : flow->insns.items[i].calls;
 	while (more) {
 		more = false;
 		for (size_t i = flow->insns.count; i--;) {
@@ -183,8 +187,8 @@ static int find_end(const struct flow *flow, const struct insn *insn, struct jul
 	if (insn->leaves)
 		return -ENOTSUP;
 	if (insn->jumps_if && on != jump) {
-		*ret = (struct julia_end){insn->vaddr, on ? GC_JULIA_IF(insn->condition)
-							  : GC_JULIA_UNLESS(insn->condition)};
+		*ret = (struct julia_end){insn->vaddr,
+			on ? GC_JULIA_IF(insn->condition) : GC_JULIA_UNLESS(insn->condition)};
 		return 1;
 	}
 	if (!insn->calls || on || !insn->next[0])
@@ -221,21 +225,49 @@ static int collect_ends(const struct flow *flow, struct julia_end *ret, size_t m
 	return count ? (int)count : err_set(err, ENOTSUP, "its code has no end");
 }
 
+static int flow_read(struct flow *flow, uint64_t vaddr)
+{
+	int r = elf_code_bounds(flow->file, vaddr, &flow->start, &flow->end) ? -ENOTSUP : 0;
+
+	if (!r)
+		r = read_line(flow, vaddr);
+	for (size_t i = 0; !r && i < flow->todo.count; i++)
+		r = read_line(flow, flow->todo.items[i]);
+	return r;
+}
+
+int julia_flow_last_call(const struct elf_file *file, uint64_t vaddr, uint64_t *ret)
+{
+	_cleanup_(flow_release) struct flow flow = {.file = file};
+	int r = flow_read(&flow, vaddr);
+	uint64_t found = 0;
+
+	if (r)
+		return r;
+	mark_leading(&flow, true);
+	for (size_t i = 0; i < flow.insns.count; i++) {
+		const struct insn *insn = &flow.insns.items[i];
+
+		if (!insn->direct || leads(&flow, insn->next[0]) || !insn->next[0])
+			continue;
+		if (found)
+			return -ENOENT;
+		found = insn->vaddr;
+	}
+	*ret = found;
+	return found ? 0 : -ENOENT;
+}
+
 int julia_flow_ends(const struct elf_file *file, uint64_t vaddr, struct julia_end *ret, size_t max,
 	struct err *err)
 {
 	_cleanup_(flow_release) struct flow flow = {.file = file};
-	int r = elf_code_bounds(file, vaddr, &flow.start, &flow.end);
+	int r = flow_read(&flow, vaddr);
 
 	if (r)
-		return err_set(err, ENOTSUP, "no function holds %#" PRIx64, vaddr);
-	r = read_line(&flow, vaddr);
-	for (size_t i = 0; !r && i < flow.todo.count; i++)
-		r = read_line(&flow, flow.todo.items[i]);
-	if (r)
-		return err_set(err, -r, r == -ENOMEM ? "out of memory"
-						     : "its code is not understood");
-	mark_leading(&flow);
+		return err_set(err, -r,
+			r == -ENOMEM ? "out of memory" : "its code is not understood");
+	mark_leading(&flow, false);
 	return collect_ends(&flow, ret, max, err);
 }
 

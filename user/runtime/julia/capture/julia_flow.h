@@ -25,6 +25,12 @@ int julia_flow_ends(const struct elf_file *file, uint64_t vaddr, struct julia_en
 	struct err *err);
 
 /*
+ * The direct call, one that the kernel emulates, after which no other direct one comes on any way from @vaddr. 0; -ENOENT
+ * if it is not one alone; -ENOTSUP or -ENOMEM as above.
+ */
+int julia_flow_last_call(const struct elf_file *file, uint64_t vaddr, uint64_t *ret);
+
+/*
  * The instruction that the kernel emulates which is the first to come, on the straight line, after the call at @vaddr.
  * 0 or -ENOTSUP.
  */

@@ -77,7 +77,7 @@ bool julia_books_fit(const struct julia_layout *layout, const uint8_t bytes[GC_J
 		(books.ttsp_ns < 0 || books.ttsp_ns > read_field(bytes, layout->max_ttsp) ||
 			(uint64_t)books.ttsp_ns > age_ns))
 		return false;
-	return !layout->total_mark || (books.mark_ns >= 0 && (uint64_t)books.mark_ns <= age_ns &&
-					      books.sweep_ns >= 0 &&
-					      (uint64_t)books.sweep_ns <= age_ns);
+	return !layout->total_mark ||
+	       (books.mark_ns >= 0 && (uint64_t)books.mark_ns <= age_ns && books.sweep_ns >= 0 &&
+		       (uint64_t)books.sweep_ns <= age_ns);
 }

@@ -6,7 +6,8 @@
 
 /* probe_site.kind, in the order in which they are attached: none is seen whose next is not. */
 enum julia_site {
-	SITE_OVER, /* finalizers and callbacks are done */
+	SITE_OVER,     /* finalizers and callbacks are done */
+	SITE_FINALIZE, /* they come, after the threads may run again */
 	SITE_COLLECTED,
 	SITE_MARKED,
 	SITE_STOPPED, /* all threads stand still */
@@ -14,7 +15,7 @@ enum julia_site {
 };
 
 struct julia_plan {
-	struct gc_julia_layout told; /* to the programs */
+	struct gc_julia_layout told;	  /* to the programs */
 	const struct julia_layout *books; /* NULL: what gc_num says is not known */
 };
 

@@ -14,9 +14,23 @@ extern const struct runtime_ops probe_julia;
 
 const char *const julia_counters[] = {"collections", NULL};
 
+/*
+ * What a process's records say of its books, lowest first. Threads run their finalizers while others collect, so
+ * records may come in another order than their counts.
+ */
+#define EARLY_MOST 64
+
+struct line {
+	pid_t pid;
+	uint32_t process, image;
+	uint32_t count;
+	uint64_t early[EARLY_MOST];
+};
+
 /* All that is kept of a session. */
 struct session {
 	struct trace *trace;
+	VEC(struct line) lines;
 	struct trace_open_pause open[GC_OPEN_SLOTS]; /* as the recording was about to end */
 	size_t open_count;
 	uint64_t unsound; /* collections of which gc_num does not say that they were one */
@@ -29,6 +43,54 @@ static void *session_open(struct trace *trace)
 	if (session)
 		session->trace = trace;
 	return session;
+}
+
+static void session_close(void *state)
+{
+	struct session *session = state;
+
+	vec_free(&session->lines);
+	free(session);
+}
+
+/* The lowest count is due: what lies between it and the last is missed. */
+static void settle_lowest(struct session *session, struct line *line)
+{
+	struct runtime *runtime = trace_runtime(session->trace, line->process, line->image);
+
+	if (runtime)
+		runtime->missed += books_pause(trace_books(session->trace), line->process,
+			BOOKS_PROCESS, 0, &(struct books_counts){julia_counters, line->early});
+	memmove(line->early, line->early + 1, --line->count * sizeof(*line->early));
+}
+
+static struct line *line_of(struct session *session, pid_t pid, uint32_t process, uint32_t image)
+{
+	struct line *line;
+
+	for (size_t i = session->lines.count; i--;)
+		if (session->lines.items[i].process == process)
+			return &session->lines.items[i];
+	line = vec_add(&session->lines);
+	if (line)
+		*line = (struct line){.pid = pid, .process = process, .image = image};
+	return line;
+}
+
+/* A pause after which @process had counted @pauses. */
+static void count(struct session *session, pid_t pid, uint32_t process, uint32_t image,
+	uint64_t pauses)
+{
+	struct line *line = line_of(session, pid, process, image);
+	uint32_t at;
+
+	if (!line)
+		return;
+	if (line->count == EARLY_MOST)
+		settle_lowest(session, line);
+	for (at = line->count++; at && line->early[at - 1] > pauses; at--)
+		line->early[at] = line->early[at - 1];
+	line->early[at] = pauses;
 }
 
 static int tell_programs(void *state, uint32_t image, const struct probe_plan *plan,
@@ -99,7 +161,8 @@ static void tell_heap(const struct gc_julia_pause *wire, const struct account *a
 
 	if (!(wire->flags & GC_JULIA_LIVE) || !(wire->flags & GC_JULIA_COLLECTED))
 		return;
-	facts[JULIA_LIVE_BYTES] = (int64_t)wire->live_after < 0 ? UNKNOWN : (int64_t)wire->live_after;
+	facts[JULIA_LIVE_BYTES] =
+		(int64_t)wire->live_after < 0 ? UNKNOWN : (int64_t)wire->live_after;
 	/* It adds to live_bytes what was allocated since the last one, and takes away what it frees. */
 	if (account->known && allocated >= 0)
 		facts[JULIA_FREED_BYTES] =
@@ -116,7 +179,7 @@ static void tell_times(const struct gc_julia_pause *wire, const struct account *
 	if (!begun)
 		facts[JULIA_TTSP_NS] = (int64_t)(wire->stopped_ns - wire->start_ns);
 	if (wire->flags & GC_JULIA_COLLECTED)
-		facts[JULIA_POST_NS] = (int64_t)(wire->header.time_ns - wire->collected_ns);
+		facts[JULIA_POST_NS] = (int64_t)wire->post_ns;
 	if (!account->known)
 		return;
 	if (account->after.ttsp_ns >= 0 && account->after.ttsp_ns <= facts[JULIA_TTSP_NS])
@@ -142,8 +205,8 @@ static void tell_facts(struct session *session, const struct gc_julia_pause *wir
 	ret->facts[JULIA_ASKED] = asked(session, wire->asked);
 	tell_times(wire, account, ret->facts);
 	tell_heap(wire, account, ret->facts);
-	if (wire->late_tid && wire->stopped_ns - wire->start_ns >=
-				      trace_options(session->trace)->late_ns)
+	if (wire->late_tid &&
+		wire->stopped_ns - wire->start_ns >= trace_options(session->trace)->late_ns)
 		ret->facts[JULIA_LATE_TID] = wire->late_tid;
 	ret->flags |= PAUSE_HAS_FACTS;
 	if (ret->facts[JULIA_FULL_SWEEPS] > 0)
@@ -159,19 +222,23 @@ static bool makes_sense(const struct gc_julia_pause *wire, size_t size)
 		return false;
 	if (wire->start_ns > wire->stopped_ns || wire->stopped_ns > wire->header.time_ns)
 		return false;
-	return !(wire->flags & GC_JULIA_COLLECTED) ||
-	       (wire->collected_ns >= wire->stopped_ns &&
-		       wire->collected_ns <= wire->header.time_ns);
+	if (!(wire->flags & GC_JULIA_COLLECTED))
+		return !wire->waited_ns && !wire->post_ns;
+	return wire->collected_ns >= wire->stopped_ns &&
+	       wire->collected_ns <= wire->header.time_ns &&
+	       wire->waited_ns <= wire->header.time_ns - wire->collected_ns &&
+	       wire->post_ns <= wire->header.time_ns - wire->collected_ns - wire->waited_ns;
 }
 
+/* In the time that it did not wait for other threads' collections, which are pauses of their own. */
 static struct pause read_pause(struct session *session, const struct gc_julia_pause *wire,
 	const struct account *account, const struct runtime *runtime)
 {
 	const bool begun = wire->flags & GC_JULIA_BEGUN;
-	const uint64_t since_ns = runtime->attached_ns < wire->stopped_ns ? runtime->attached_ns
-									  : wire->stopped_ns;
+	const uint64_t since_ns =
+		runtime->attached_ns < wire->stopped_ns ? runtime->attached_ns : wire->stopped_ns;
 	struct pause pause = trace_unknown_pause(runtime->id, begun ? since_ns : wire->start_ns,
-		wire->header.time_ns);
+		wire->header.time_ns - wire->waited_ns);
 
 	pause.tid = wire->header.tid;
 	pause.flags = (begun ? PAUSE_BEGUN_BEFORE : 0) |
@@ -196,29 +263,34 @@ static int on_record(void *state, const void *bytes, size_t size)
 	if (!makes_sense(wire, size))
 		return -EBADMSG;
 	plan = trace_plan(trace, wire->image);
-	process = plan && plan->ops == &probe_julia
-			  ? trace_process(trace, (pid_t)wire->header.pid)
-			  : 0;
+	process = plan && plan->ops == &probe_julia ? trace_process(trace, (pid_t)wire->header.pid)
+						    : 0;
 	runtime = process ? trace_runtime(trace, process, wire->image) : NULL;
 	if (!runtime)
 		return -EBADMSG;
 	account = read_account(session, wire, julia_plan(plan)->books);
 	trace_saw_pause(trace, process, wire->image, BOOKS_PROCESS, wire->start_ns);
 	if (account.counted)
-		runtime->missed += books_pause(trace_books(trace), process, BOOKS_PROCESS, 0,
-			&(struct books_counts){julia_counters, &account.after.pauses});
+		count(session, (pid_t)wire->header.pid, process, wire->image, account.after.pauses);
 	trace_thread(trace, process, (pid_t)wire->header.pid, wire->header.tid);
 	pause = read_pause(session, wire, &account, runtime);
 	trace_put_pause(trace, &pause);
 	return 0;
 }
 
+static void end_line(struct session *session, size_t index)
+{
+	while (session->lines.items[index].count)
+		settle_lowest(session, &session->lines.items[index]);
+	session->lines.items[index] = session->lines.items[--session->lines.count];
+}
+
 static void look(void *state)
 {
 	struct session *session = state;
 
-	session->open_count = trace_open_slots(session->trace, 0, session->open,
-		ARRAY_SIZE(session->open));
+	session->open_count =
+		trace_open_slots(session->trace, 0, session->open, ARRAY_SIZE(session->open));
 }
 
 static bool still_open(struct session *session, const struct trace_open_pause *wanted)
@@ -238,6 +310,8 @@ static void finish(void *state)
 	struct session *session = state;
 	const uint64_t end_ns = now_ns();
 
+	while (session->lines.count)
+		end_line(session, session->lines.count - 1);
 	for (size_t i = 0; i < session->open_count; i++) {
 		const struct trace_open_pause *open = &session->open[i];
 		const struct probe_plan *plan = trace_plan(session->trace, open->image);
@@ -266,6 +340,9 @@ static void over(void *state, pid_t pid, uint64_t time_ns)
 	struct session *session = state;
 	uint32_t key = (uint32_t)pid;
 
+	for (size_t i = session->lines.count; i--;)
+		if (session->lines.items[i].pid == pid)
+			end_line(session, i);
 	bpf_map__delete_elem(trace_map(session->trace, "julia_calls"), &key, sizeof(key), 0);
 }
 
@@ -285,6 +362,7 @@ static const struct capture_program programs[] = {
 	{"on_julia_stopped", 1, USE_ALWAYS},
 	{"on_julia_marked", 1, USE_ALWAYS},
 	{"on_julia_collected", 1, USE_ALWAYS},
+	{"on_julia_finalize", 1, USE_ALWAYS},
 	{"on_julia_over", 1, USE_ALWAYS},
 	{},
 };
@@ -294,7 +372,7 @@ const struct capture_ops julia_capture = {
 	.first_record = GC_EVENT_JULIA_PAUSE,
 	.last_record = GC_EVENT_JULIA_LAST,
 	.open = session_open,
-	.close = free,
+	.close = session_close,
 	.image = tell_programs,
 	.record = on_record,
 	.over = over,

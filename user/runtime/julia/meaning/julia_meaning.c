@@ -39,9 +39,7 @@ static const struct pause_fact facts[JULIA_FACTS] = {
 _Static_assert(JULIA_FACTS <= PAUSE_FACTS, "struct pause has room for them");
 
 #define METRIC(name, what, rank, key, several)                                                     \
-	{                                                                                          \
-		name, what, BUDGET_TIME, false, rank, budget_fact, key, several                    \
-	}
+	{name, what, BUDGET_TIME, false, rank, budget_fact, key, several}
 
 static const struct budget_metric metrics[] = {
 	METRIC("mark.max", "the longest time that it marked", 1, "mark_ns", "times of marking"),

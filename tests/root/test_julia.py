@@ -1,0 +1,213 @@
+"""Julia's collections against its own books: each counted once, with the times and bytes that gc_num has."""
+
+import os
+
+import pytest
+
+import conftest
+import harness
+import julia_harness
+
+LATE_NS = 1_000_000  # a wait from which on the late thread is named
+
+ALL = julia_harness.load_julias()
+CHOSEN = [j for j in ALL if conftest.chosen(j) or not conftest.CHOSEN]
+WITH_COMPILER = [j for j in CHOSEN if not j.embedded]
+EMBEDDED = [j for j in CHOSEN if j.embedded]
+
+julias = conftest.each("julia", CHOSEN, "Julia")
+full_julias = conftest.each("julia", WITH_COMPILER, "Julia with a compiler")
+embedded_julias = conftest.each("julia", EMBEDDED, "embedded Julia")
+
+
+class Watched:
+    """A traced Julia, with its books at the begin."""
+
+    def __init__(self, bench, julia, oracle, *options, **more):
+        self.bench, self.julia, self.oracle = bench, julia, oracle
+        self.before = oracle.ask("state")
+        self.tracer = bench.record(oracle, *options, **more)
+
+    def ask(self, command):
+        return self.oracle.ask(command)
+
+    def end(self):
+        """The pauses, and how much the books grew while they were seen."""
+        counted = julia_harness.difference(self.oracle.ask("state"), self.before)
+        assert self.tracer.interrupt() == 0
+        records = self.bench.report()
+        assert records.drops == []
+        assert records.recording["complete"] is True
+        process = records.process(self.oracle.pid)
+        assert (process["runtime"], process["missed"]) == ("julia", 0)
+        pauses = sorted(records.of_pid(self.oracle.pid), key=lambda p: p["start_ns"])
+        julia_harness.check_apart(pauses)
+        return pauses, counted
+
+
+def asked(pauses, how):
+    return [p for p in pauses if p["asked"] == how]
+
+
+@julias
+def test_asked_for(bench, julia):
+    """11 incremental and 7 full ones that were asked for, as what they were asked for."""
+    watched = Watched(bench, julia, julia.books(bench))
+    incremental, full = (2, 1) if julia.embedded else (0, 1)
+    watched.ask("collect %d 11" % incremental)
+    watched.ask("collect %d 7" % full)
+    pauses, counted = watched.end()
+    julia_harness.check(pauses, counted, julia.embedded)
+    own = 0 if julia.embedded else 3  # the program's own, one an answer
+    assert len(asked(pauses, "incremental")) == 11 + own
+    assert len(asked(pauses, "full")) == 7
+    assert all(p["cause"] == "manual" for p in pauses if p["asked"] != "auto")
+    assert {p["class"] for p in asked(pauses, "full")} <= {"asked full", "asked incremental"}
+    assert {p["tid"] for p in pauses} == {watched.oracle.pid}
+
+
+@full_julias
+def test_allocation(bench, julia):
+    watched = Watched(bench, julia, julia.books(bench))
+    watched.ask("work 200003")
+    pauses, counted = watched.end()
+    julia_harness.check(pauses, counted, False)
+    automatic = asked(pauses, "auto")
+    assert len(automatic) >= 5
+    assert {p["class"] for p in automatic} <= {"incremental", "full"}
+    assert {p["cause"] for p in automatic} == {"automatic"}
+
+
+@full_julias
+@pytest.mark.parametrize("threads", [2, 4])
+def test_allocation_in_threads(bench, julia, threads):
+    oracle = julia.books(bench, threads)
+    # 1.5 starts no more threads than there are processors
+    assert len(set(oracle.ready["tids"])) == min(threads, os.cpu_count())
+    watched = Watched(bench, julia, oracle)
+    watched.ask("threads 50021")
+    pauses, counted = watched.end()
+    julia_harness.check(pauses, counted, False)
+    assert {p["tid"] for p in pauses} <= set(oracle.ready["tids"])
+
+
+@embedded_julias
+@pytest.mark.parametrize("threads", [1, 4, 6])
+def test_embedded_threads(bench, julia, threads):
+    """Most calls of the collector lose to another thread's: a pause is counted where one collected."""
+    watched = Watched(bench, julia, julia.books(bench))
+    told = watched.ask("work %d 401 2003" % threads)
+    pauses, counted = watched.end()
+    # jl_gc_live_bytes() of 1.13 loses count of what threads allocated
+    julia_harness.check(pauses, counted, True, threads == 1)
+    assert {p["tid"] for p in pauses} <= set(told["tids"])
+    assert {p["asked"] for p in pauses} == {"auto"}
+    assert len(pauses) >= 7
+
+
+@embedded_julias
+def test_collector_threads(bench, julia):
+    """Two threads mark, one sweeps: times are those of the thread that asked for it."""
+    oracle = julia.books(bench, env={"JULIA_NUM_GC_THREADS": "2,1"})
+    watched = Watched(bench, julia, oracle)
+    watched.ask("work 3 401 30011")
+    watched.ask("collect 1 5")
+    pauses, counted = watched.end()
+    julia_harness.check(pauses, counted, True, False)
+
+
+@full_julias
+def test_finalizers(bench, julia):
+    """300,007 finalizers: half of the pause, and nothing of it in Julia's own books."""
+    watched = Watched(bench, julia, julia.books(bench))
+    told = watched.ask("finalize 300007 0")
+    pauses, counted = watched.end()
+    julia_harness.check(pauses, counted, False)
+    assert told["finalized"] in (300006, 300007)  # the last one made may still be held
+    worst = max(pauses, key=lambda p: p["post_ns"])
+    assert worst["post_ns"] > worst["core_ns"] / 10
+
+
+@full_julias
+def test_collections_in_finalizers(bench, julia):
+    """Of 1,009 finalizers 10 collect, too. Each is a pause of its own, and none is counted twice."""
+    watched = Watched(bench, julia, julia.books(bench))
+    told = watched.ask("finalize 1009 97")
+    pauses, counted = watched.end()
+    julia_harness.check(pauses, counted, False)
+    assert told["finalized"] in (1008, 1009)
+    assert len(asked(pauses, "full")) == 1
+    assert len(asked(pauses, "incremental")) == 10 + 2
+
+
+@full_julias
+def test_slow_thread(bench, julia):
+    """A thread that computes for 50 ms without a safepoint: the wait is told, and who made the others wait."""
+    oracle = julia.books(bench, 2)
+    watched = Watched(bench, julia, oracle)
+    told = watched.ask("slow 7 50")
+    pauses, counted = watched.end()
+    julia_harness.check(pauses, counted, False)
+    assert len(told["slow"]) == 7
+    for called_ns, until_ns, returned_ns in told["slow"]:
+        (pause,) = [p for p in pauses if called_ns <= p["start_ns"] < returned_ns]
+        assert pause["end_ns"] <= returned_ns
+        assert pause["start_ns"] + pause["ttsp_ns"] >= until_ns
+        if until_ns > pause["start_ns"] + LATE_NS:
+            assert pause["late_tid"] == oracle.ready["tids"][1]
+
+
+@julias
+def test_disabled(bench, julia):
+    """GC.enable(false): calls that collect nothing are no pauses."""
+    watched = Watched(bench, julia, julia.books(bench))
+    watched.ask("enable 0")
+    watched.ask("collect 1 13")
+    watched.ask("work 1 101 3" if julia.embedded else "work 20011")
+    middle = watched.ask("state")
+    assert middle["pauses"] - watched.before["pauses"] <= 1
+    watched.ask("enable 1")
+    pauses, counted = watched.end()
+    assert len(pauses) == counted["pauses"] <= 4
+
+
+@full_julias
+def test_exit_in_a_finalizer(bench, julia):
+    watched = Watched(bench, julia, julia.books(bench))
+    watched.oracle.send("exit_in_finalizer")
+    assert watched.oracle.wait() == 0
+    watched.tracer.finish()
+    records = bench.report()
+    assert records.drops == []
+    *before, last = sorted(records.of_pid(watched.oracle.pid), key=lambda p: p["start_ns"])
+    assert last["unfinished"] is True and last["asked"] == "full"
+    assert last["core_ns"] > 0 and last["duration_ns"] >= last["core_ns"]
+    assert not any(p.get("unfinished") for p in before)
+
+
+@full_julias
+def test_workers(bench, julia):
+    """julia -p: workers are processes of their own, and followed."""
+    program = julia.place_program(bench, "Workers.jl")
+    oracle = bench.keep(harness.Oracle(julia.argv(["-p", 2, program])))
+    tracer = bench.record(oracle)
+    told = oracle.ask("collect 5")
+    assert tracer.interrupt() == 0
+    records = bench.report()
+    assert records.drops == []
+    for pid, before, after in told["workers"]:
+        assert len([p for p in records.of_pid(pid) if p["asked"] == "full"]) == 5
+        assert len(records.of_pid(pid)) >= after - before
+
+
+@julias
+def test_from_the_first_collection(bench, julia):
+    """gctrace run: all that the books hold, from the start on."""
+    oracle = julia.books(bench, prefix=[harness.os.environ["GCTRACE"], "run", "-o", bench.file, "--"])
+    oracle.ask("collect 1 5")
+    told = oracle.ask("state")
+    assert oracle.quit() == 0
+    records = bench.report()
+    (process,) = [p for p in records.processes if p["runtime"] == "julia"]
+    assert process["missed"] == 0
+    assert told["pauses"] <= len(records.of_pid(process["pid"])) <= told["pauses"] + 1
