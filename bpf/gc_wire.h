@@ -122,9 +122,9 @@ struct gc_signals {
 struct gc_open {
 	__u32 pid, tid;
 	__u64 start_ns;
-	__u32 image;	  /* index of the image */
-	__s16 generation; /* as the collector's argument says; -1: not known */
-	__u16 cause;	  /* GC_CAUSE_… */
+	__u32 image; /* index of the image */
+	__s16 kind;  /* what it collects, as its runtime numbers it; -1: not known */
+	__u16 cause; /* GC_CAUSE_… */
 };
 
 /* The attach cookie: which image, which of its sites, and from bit 40 on what the runtime chose. */

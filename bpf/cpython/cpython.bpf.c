@@ -101,7 +101,7 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 		slot->pid = state->record.header.pid;
 		slot->start_ns = state->start_ns;
 		slot->image = image;
-		slot->generation = state->generation;
+		slot->kind = state->generation;
 		slot->cause = state->cause;
 	}
 	return (int)state->depth;

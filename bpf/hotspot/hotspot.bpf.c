@@ -33,7 +33,7 @@ static __always_inline void show_open(const struct vm_thread *vm, __u64 start_ns
 	slot->tid = (__u32)id;
 	slot->start_ns = start_ns;
 	slot->image = vm->image;
-	slot->generation = -1;
+	slot->kind = -1;
 	slot->cause = GC_CAUSE_UNKNOWN;
 }
 

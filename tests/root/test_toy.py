@@ -115,7 +115,8 @@ def test_joined_and_left_within_a_stop(bench, toy):
     if not first.get("begun_before"):  # it may have ended before it was looked at twice
         pauses.insert(0, first)
     assert of_class(pauses) == [MINOR, MAJOR] == [told["minor"], told["major"] - 1]
-    assert last["unfinished"] is True and last["class"] == "unknown"
+    assert last["unfinished"] is True and last["class"] == "major" and last["full"] is True
+    assert last["mark_ns"] is None and last["swept_bytes"] is None
     assert not any(p.get("unfinished") or p.get("begun_before") for p in pauses)
 
 

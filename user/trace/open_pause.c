@@ -147,10 +147,11 @@ static void put_unfinished(struct ledger *ledger, const struct trace_open_pause 
 	uint32_t process = processes_find(ledger->processes, (pid_t)open->pid);
 	const struct runtime *runtime =
 		process ? runtimes_get(ledger->runtimes, process, open->image) : NULL;
+	const struct capture_ops *ops =
+		runtime ? ledger->images->items[open->image].plan.ops->capture : NULL;
 	struct pause pause;
 
-	if (!runtime || end_ns <= open->start_ns ||
-		ledger->images->items[open->image].plan.ops->capture->finish)
+	if (!runtime || end_ns <= open->start_ns || ops->finish)
 		return; /* its runtime tells more */
 	if (!goes_on(ledger, runtime, open)) {
 		ledger->unfinished++;
@@ -158,9 +159,10 @@ static void put_unfinished(struct ledger *ledger, const struct trace_open_pause 
 	}
 	pause = trace_unknown_pause(runtime->id, open->start_ns, end_ns);
 	pause.tid = open->tid;
-	pause.generation = open->generation;
 	pause.cause = open->cause;
 	pause.flags = PAUSE_UNFINISHED;
+	if (ops->unfinished)
+		ops->unfinished(open->kind, &pause);
 	feed_pause(ledger->feed, &pause);
 }
 

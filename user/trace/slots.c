@@ -17,7 +17,7 @@ size_t slots_open(const struct gc_shared *shared, uint64_t least_ns, struct trac
 		if (start_ns && start_ns + least_ns <= now && slot->tid == tid &&
 			slot->start_ns == start_ns)
 			ret[count++] = (struct trace_open_pause){
-				pid, tid, start_ns, slot->image, slot->cause, slot->generation};
+				pid, tid, start_ns, slot->image, slot->cause, slot->kind};
 	}
 	return count;
 }

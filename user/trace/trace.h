@@ -95,7 +95,7 @@ struct trace_open_pause {
 	uint32_t pid, tid;
 	uint64_t start_ns;
 	uint32_t image, cause;
-	int32_t generation; /* UNKNOWN if not known */
+	int32_t kind; /* what it collects, as its runtime numbers it; UNKNOWN if not known */
 };
 
 /*

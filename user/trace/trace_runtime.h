@@ -61,6 +61,11 @@ struct capture_ops {
 	 */
 	void (*look)(void *state);
 	void (*finish)(void *state);
+	/*
+	 * Adds to @pause, whose end no probe saw, what is known of it beside its times, thread and cause: by
+	 * struct trace_open_pause.kind, which is @kind.
+	 */
+	void (*unfinished)(int32_t kind, struct pause *pause);
 	/* Reports what was lost, by trace_note_drop(). */
 	void (*drops)(void *state);
 };

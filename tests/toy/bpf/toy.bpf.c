@@ -33,7 +33,7 @@ static __always_inline void show_stop(const struct toy_thread *thread)
 	slot->pid = id >> 32;
 	slot->tid = (__u32)id;
 	slot->image = thread->record.image;
-	slot->generation = -1;
+	slot->kind = thread->record.major;
 	slot->cause = GC_CAUSE_MANUAL;
 	slot->start_ns = thread->start_ns;
 }

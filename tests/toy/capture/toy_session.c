@@ -60,6 +60,13 @@ static int on_record(void *state, const void *bytes, size_t size)
 	return 0;
 }
 
+/* That it is major is known as it begins; the rest only as it ends. */
+static void unfinished(int32_t major, struct pause *pause)
+{
+	pause->flags |= PAUSE_HAS_FACTS | (major > 0 ? PAUSE_FULL : 0);
+	pause->facts[TOY_MARK] = pause->facts[TOY_SWEPT] = UNKNOWN;
+}
+
 static const struct capture_program programs[] = {
 	{"on_toy_stop", 1, USE_ALWAYS},
 	{"on_toy_go", 1, USE_ALWAYS},
@@ -73,4 +80,5 @@ const struct capture_ops toy_capture = {
 	.open = session_open,
 	.close = free,
 	.record = on_record,
+	.unfinished = unfinished,
 };

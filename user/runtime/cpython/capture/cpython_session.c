@@ -270,6 +270,12 @@ static const struct capture_program programs[] = {
 	{},
 };
 
+/* Its kind is the generation that the collector's argument named. */
+static void unfinished(int32_t kind, struct pause *pause)
+{
+	pause->generation = kind;
+}
+
 const struct capture_ops cpython_capture = {
 	.programs = programs,
 	.first_record = GC_EVENT_PAUSE,
@@ -282,4 +288,5 @@ const struct capture_ops cpython_capture = {
 	.fork = inherit,
 	.retire = retire,
 	.turn = turn,
+	.unfinished = unfinished,
 };
