@@ -17,7 +17,7 @@ ALL = harness.load_runtimes()
 CHOSEN = os.environ.get("GCTRACE_TEST_RUNTIMES", "").split()
 TIMEOUT_S = int(90 * harness.SLOWNESS)
 
-# `scripts/test quick` picks runtimes, and leaves out what takes seconds.
+# `scripts/test quick` selects runtimes, and leaves out what takes seconds.
 full_only = pytest.mark.skipif(bool(CHOSEN), reason="for the full suite")
 
 
@@ -62,7 +62,7 @@ def each(name, runtimes, lacking):
 
 
 def spread(runtimes):
-    """The newest of the given runtimes and the system's: for what no version changes."""
+    """The newest of the given runtimes and the system's: for what is the same in every version."""
     newest = sorted(runtimes, key=lambda r: (r.version_tuple, r.linkage == "shared"))
     few = [r for r in newest if r.base.startswith("system")][:1]
     few += [r for r in newest if r.linkage == "shared"][-1:]

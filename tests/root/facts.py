@@ -1,4 +1,4 @@
-"""Workload of test_facts.py: oracle.py's loop, with commands that tell the truth about a pause."""
+"""Workload of test_facts.py: oracle.py's loop, with commands that report the truth about a pause."""
 
 import gc
 import mmap
@@ -120,7 +120,7 @@ def do_waiting(milliseconds):
 
 
 def do_computing(milliseconds):
-    """computing MS: the same while this thread computes until after the child's answer."""
+    """computing MS: the same while this thread computes until after the child has answered."""
     worker = Worker(int(milliseconds) / 1e3)
     os.set_blocking(worker.answers, False)
     worker.start()
@@ -138,13 +138,13 @@ WORKERS = []
 
 
 def do_worker(milliseconds):
-    """worker MS: makes a child that waits to be told."""
+    """worker MS: makes a child that waits for a command."""
     WORKERS.append(Worker(int(milliseconds) / 1e3))
     return {"child": WORKERS[-1].pid}
 
 
 def do_go():
-    """go: tells it, and waits for its answer."""
+    """go: gives the command, and waits for its answer."""
     worker = WORKERS.pop()
     worker.start()
     os.read(worker.answers, 1)
@@ -156,7 +156,7 @@ AWAKE_NS = []
 
 
 def watch_parent(seconds, answers):
-    """Wakes the sleeping parent and goes on until it sleeps again and that long more."""
+    """Wakes the sleeping parent and goes on until it sleeps again, and for that long after."""
     if AWAKE_NS:
         return  # the other half of the cycle
     parent = os.getppid()

@@ -1,4 +1,4 @@
-"""Starts runtimes, workloads and the tracer, and reads what they say; every wait has an end.
+"""Starts runtimes, workloads and the tracer, and reads what they say; every wait has a time limit.
 
 In: scripts/runtimes --list and the binary named by $GCTRACE. Out: Python objects for the tests.
 """
@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 ORACLE = HERE / "oracle.py"
 WAIT_S = 20
-# On an emulated machine every wait may take this much longer before it counts as endless.
+# On an emulated machine every wait may take this many times longer before it times out.
 SLOWNESS = float(os.environ.get("GCTRACE_TEST_SLOWNESS") or 1)
 
 # In a chroot of its own mount namespace, with what multiprocessing and /proc readers need.
@@ -215,7 +215,7 @@ def descendants(pid):
 
 
 class Tracer(Process):
-    """gctrace at work; made once it says that its probes are in place."""
+    """gctrace tracing; constructed once it says that its probes are in place."""
 
     def __init__(self, args, tier=None, ready=True, **options):
         env = {"GCTRACE_TIER": tier} if tier else {}
@@ -238,7 +238,7 @@ class Tracer(Process):
             )
 
     def finish(self, seconds=WAIT_S):
-        """For a tracer whose target ended: it must end by itself, with success."""
+        """For a tracer whose target has ended: it must end by itself, with success."""
         status = self.wait(seconds)
         assert status == 0, "tracer's exit status %s:\n%s" % (status, self.err.text())
 
@@ -316,7 +316,7 @@ def held_in_kernel(pid):
 
 
 def in_kernel():
-    """The BPF programs and links of all the machine; an id is never given twice."""
+    """The BPF programs and links of the whole machine; an id is never reused."""
     found = set()
     for kind in ("prog", "link"):
         out = subprocess.run(["bpftool", "-j", kind, "list"], stdout=subprocess.PIPE, check=True)

@@ -1,4 +1,4 @@
-"""Puts JVMs under the tracer and holds what it recorded against what they logged of themselves.
+"""Traces JVMs and compares what was recorded with what they logged about themselves.
 
 In: rows of kind hotspot, programs of jvm/. Out: Watched, one traced JVM with both sides; checks.
 """
@@ -21,7 +21,7 @@ import jvmlog
 
 ALL = jvm_harness.load_runtimes()
 NAMED = [r for r in ALL if r.name in conftest.CHOSEN or r.base in conftest.CHOSEN]
-# Others were asked for by name: of the JVMs only what is quick, on the system's own.
+# Other runtimes were asked for by name: of the JVM tests only quick ones, on the system's own JDK.
 QUICK = bool(conftest.CHOSEN) and not NAMED
 OWN = [r for r in ALL if r.base.startswith("system")]
 CHOSEN = NAMED or (OWN[:1] if QUICK else ALL)
@@ -29,9 +29,9 @@ PLAIN = [r for r in CHOSEN if r.variant == "asis"]
 
 full_only = pytest.mark.skipif(QUICK, reason="for the full suite")
 
-# Collectors whose counters and heap summaries tell of every stop that they make.
+# Collectors whose counters and heap summaries show every stop that they make.
 STOPPING = ("serial", "parallel", "g1")
-# No operation has run there, only what each safepoint does on its way; 11 names it all the same.
+# No operation has run there, only what each safepoint does anyway; 11 still names it.
 NO_OPERATION = ("Cleanup", "Halt", "None", "no vm operation")
 
 
@@ -49,7 +49,7 @@ def variants(variant, features):
 
 
 def newest(runtimes=None):
-    """One of the system's own, else the newest: for what no version changes."""
+    """One of the system's own, else the newest: for what is the same in every version."""
     runtimes = PLAIN if runtimes is None else runtimes
     local = [r for r in runtimes if not r.in_root]
     return sorted(local or runtimes, key=lambda r: r.version_tuple)[-1:]
@@ -60,7 +60,7 @@ def each(name, runtimes):
 
 
 def spread(features):
-    """One plain JVM of each of these versions, the distribution's where there are several."""
+    """One plain JVM of each of these versions, the distribution's if there are several."""
     found = {}
     for runtime in sorted(PLAIN, key=lambda r: r.in_root):
         if runtime.feature in features:
@@ -101,7 +101,7 @@ class Watched:
         self.after = self.logged()
 
     def take(self, records):
-        """Its records and, if it has ended or stands still, its log."""
+        """Takes its records and, if it has ended or is stopped, its log."""
         pid = self.jvm.pid
         self.records = records
         self.process = records.process(pid)
@@ -138,7 +138,7 @@ class Watched:
         return list(zip(self.pauses, points[len(points) - seen :]))
 
     def aligned(self, points):
-        """8 writes its log late, and not its last lines: what lines up best does."""
+        """8 writes its log late, and not its last lines: takes the best alignment."""
 
         def distance(first):
             both = zip(self.pauses, points[first:])
@@ -212,7 +212,7 @@ def check_durations(pairs):
         assert pause["duration_ns"] == point.total_ns
         assert pause["core_ns"] == point.total_ns - point.reaching_ns
         assert pause["cleanup_ns"] is None and pause["leave_ns"] is None
-        # the end is after the real one by as much as the start is
+        # the end is as late as the start
         assert pause["start_ns"] + pause["duration_ns"] == pause["end_ns"]
     check_starts(pairs)
 
@@ -230,14 +230,14 @@ def check_starts(pairs):
 
 
 # By how much times that are not HotSpot's own usually differ from its log. A thread may lose its
-# processor between two readings of the clock, for as long as the machine likes: no bound in ns holds
-# for each. What does is the order of the readings, which is the program's; see who calls this.
+# processor between two readings of the clock, for any length of time: no bound in ns holds
+# for each. What does hold is the order of the readings, which the program determines; see the callers.
 USUAL_NS = 50_000
-FEW = 10  # of fewer, one in ten is none
+FEW = 10  # of fewer, a tenth is none
 
 
 def check_usual(differences, what, usual_ns=USUAL_NS):
-    """Nine in ten, of enough to say so, are within @usual_ns."""
+    """Nine in ten, if there are enough, are within @usual_ns."""
     sizes = sorted(map(abs, differences))
     assert len(sizes) >= FEW, (what, sizes)
     assert sum(s <= usual_ns for s in sizes) >= 0.9 * len(sizes), (what, sizes)
@@ -268,7 +268,7 @@ def check_near(pairs):
         assert pause["exact"] is True, (brief(pause), point)
         assert pause["cleanup_ns"] is None and pause["leave_ns"] is None
         assert pause["core_ns"] == pause["duration_ns"] - pause["ttsp_ns"]
-        # RuntimeService counts the time to safepoint before the log's, and the whole after it
+        # RuntimeService reads the time to safepoint before the log does, and the whole after it
         assert 0 <= pause["ttsp_ns"] <= point.reaching_ns + point.resolution_ns, (
             brief(pause), point)
         assert pause["duration_ns"] >= point.total_ns - point.resolution_ns, (brief(pause), point)
@@ -278,7 +278,7 @@ def check_near(pairs):
             assert pause["start_ns"] + pause["ttsp_ns"] <= point.logged_ns
     check_usual([p["duration_ns"] - s.total_ns for p, s in pairs], "durations")
     check_usual([p["ttsp_ns"] - s.reaching_ns for p, s in pairs], "reaching")
-    # the line is written once all threads stand still
+    # the line is written once all threads have stopped
     entering = [
         s.entering_ns - p["start_ns"] - p["ttsp_ns"] for p, s in pairs if s.entering_ns
     ]
@@ -287,7 +287,7 @@ def check_near(pairs):
 
 
 def check_operations(pairs):
-    """By name where it is told; 8 cannot, and 11 knows none where there was none."""
+    """Compares operations by name, where there are names; 8 has none, and 11 none where there was no operation."""
     for pause, point in pairs:
         if pause["operation"] is None:
             assert point.operation in NO_OPERATION, point
@@ -298,7 +298,7 @@ def check_operations(pairs):
 def check_collections(watched, pairs):
     """Serial, Parallel, G1: what was collected, why, and the heap around it."""
     for pause, point in pairs:
-        # 8 writes into the midst of its own lines: of what is cut the cause is gone
+        # 8 writes into the middle of its own lines: a line that is cut has lost its cause
         if watched.jvm.runtime.feature == 8 and any(
             c.generation and not c.cause for c in point.collections
         ):
@@ -307,14 +307,14 @@ def check_collections(watched, pairs):
         full = sum(c.generation == "full" for c in point.collections)
         assert pause["full"] is (full > 0), (brief(pause), point)
         if young + full:
-            # the young one that 8 attempts within a full one has no line of its own there
+            # the young one that 8 attempts within a full one has no line of its own
             attempted = sum(jvmlog.ATTEMPTED in c.notes for c in point.collections)
             assert pause["gc"] is True and pause["concurrent"] is False, (brief(pause), point)
             assert pause["full_collections"] == full, (brief(pause), point)
             assert pause["young_collections"] == young + attempted, (brief(pause), point)
             assert pause["generation"] == (1 if full else 0)
             # The cause of the request: Parallel adds a full one to a young one, or does it instead,
-            # for reasons of its own, but what asked was a failed allocation.
+            # for reasons of its own, but the request was a failed allocation.
             first = point.collections[0].cause
             asked = "Allocation Failure" if first == "Ergonomics" else first
             assert pause["cause"] == asked, (brief(pause), point)
@@ -337,7 +337,7 @@ def check_heap(pause, point):
     ):
         assert ours is not None, (brief(pause), point)
         if resolution <= 1 << 10:
-            # 8 and G1 add the regions that lie side by side, rounded each
+            # 8 and G1 add up adjacent regions, each rounded
             assert 0 <= ours - logged < resolution * 2, (brief(pause), point)
         else:
             assert abs(ours - logged) < resolution, (brief(pause), point)
@@ -346,7 +346,7 @@ def check_heap(pause, point):
 
 
 def follows_another(watched, pause, point):
-    """Up to 11, several operations may run in one safepoint, which bears the name of the first."""
+    """Up to 11, several operations may run in one safepoint, which has the name of the first."""
     return (
         watched.jvm.runtime.feature <= 11
         and bool(point.collections)
@@ -363,7 +363,7 @@ def is_open(watched, pause, point):
 
 
 def check_cycles(watched, pairs):
-    """ZGC and Shenandoah: each stop is a step of a cycle, with the cycle's cause if it has one."""
+    """ZGC and Shenandoah: each stop is a step of a cycle, with the cycle's cause if there is one."""
     causes = {p.gc_id: p.cause for p in watched.log.phases if p.cycle}
     explicit = 0
     for pause, point in pairs:
@@ -401,7 +401,7 @@ PHASE_RESOLUTION_NS = 1000
 
 
 def by_thread(watched):
-    """Each phase with the log's, a list by thread: none missing since the attach, none too many."""
+    """Each phase paired with the log's, a list by thread: none missing since the attach, none too many."""
     ours, logged, pairs = defaultdict(list), defaultdict(list), defaultdict(list)
     for phase in watched.phases:
         ours[bare(phase["name"]), phase["tid"]].append(phase)
@@ -427,7 +427,7 @@ def check_phases(watched):
             said = (phase, point)
             assert max(idle_ns, point.started_ns or 0) <= phase["start_ns"], said
             assert phase["end_ns"] <= point.logged_ns, said
-            # G1 and Shenandoah log around what they time; ZGC times, tells of it, and logs at the end
+            # G1 and Shenandoah log around what they time; ZGC times, reports, and logs at the end
             if point.started_ns:
                 assert phase["duration_ns"] <= point.duration_ns + PHASE_RESOLUTION_NS, said
             else:
@@ -439,7 +439,7 @@ def check_phases(watched):
 
 
 def check_calls(watched, count):
-    """System.gc(): each call's stall lies within what the program itself timed."""
+    """System.gc(): each call's stall is within the time that the program itself measured."""
     calls = watched.of_kind("System.gc")
     told = watched.truth("system-gc")
     assert len(calls) == len(told) == count

@@ -1,5 +1,5 @@
-"""Starts JVMs of any row of scripts/runtimes, with or without a root of their own, and tells what
-they said. In: the rows of kind hotspot, the programs in jvm/. Out: Python objects for the tests."""
+"""Starts JVMs of any row of scripts/runtimes, with or without a root of their own, and returns
+what they said. In: the rows of kind hotspot, the programs in jvm/. Out: Python objects for the tests."""
 
 import contextlib
 import functools
@@ -33,7 +33,7 @@ COLLECTORS = {
     ),
 }
 
-# Kept from the compilers or from being inlined, so that the stack of Frames holds every kind.
+# Kept from being compiled or inlined, so that the stack of Frames contains every kind of frame.
 FRAMES_FLAGS = [
     "-Xbatch",
     "-XX:CompileCommand=quiet",
@@ -233,7 +233,7 @@ class Jvm(harness.Process):
         return [t for t in map(json.loads, lines) if event in (None, t["event"])]
 
     def log(self):
-        """What the JVM's own log holds so far."""
+        """The JVM's own log so far."""
         assert self.logged
         return jvmlog.read(self.outside / "gc.log", self.runtime.feature)
 
@@ -290,7 +290,7 @@ def hold_loop(jvm, pid):
 
 
 def _folder(runtime, scratch):
-    """A new folder that the runtime can reach: as it is named in there and out here."""
+    """A new folder that the runtime can reach: its path inside and outside."""
     if not runtime.in_root:
         outside = Path(tempfile.mkdtemp(prefix="jvm-", dir=str(scratch)))
         return str(outside), outside

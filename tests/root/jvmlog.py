@@ -26,9 +26,9 @@ class Safepoint:
     at_ns: Optional[int]
     leaving_ns: Optional[int]
     total_ns: int
-    resolution_ns: int  # of every time of this record
+    resolution_ns: int  # of all times in this record
     logged_ns: Optional[int]  # CLOCK_MONOTONIC when the line was made: after the end
-    entering_ns: Optional[int]  # the same of 11's line "Entering", None later
+    entering_ns: Optional[int]  # the same for 11's line "Entering", None in later versions
     tid: Optional[int]
     collections: List["Collection"] = field(default_factory=list)
 
@@ -61,7 +61,7 @@ class Phase:
     name: str  # "Concurrent Mark From Roots", "Minor Collection"
     cause: Optional[str]  # of a cycle
     cycle: bool
-    duration_ns: Optional[int]  # not said for the cycles of 11 to 21's single generation ZGC
+    duration_ns: Optional[int]  # not given for the cycles of 11 to 21's single-generation ZGC
     tid: Optional[int]
     started_ns: Optional[int]
     logged_ns: Optional[int]
@@ -71,13 +71,13 @@ class Phase:
 class Stall:
     """A thread that waited for the collector outside of any safepoint."""
 
-    # "gclocker-gc": it wants to collect and a thread is in a JNI critical section; from 25 on said
+    # "gclocker-gc": it wants to collect and a thread is in a JNI critical section; from 25 on logged
     # of every collection of Serial and Parallel, mostly with 0 ms. "gclocker-enter": it wants to
     # enter one while a collection is due. "pacing": a sum over one cycle; some builds that pace
-    # do not say it.
+    # do not log it.
     kind: str  # or "allocation" or "relocation"
     thread: str
-    duration_ns: Optional[int]  # not said for "gclocker-gc" before 25, whose line is at the start
+    duration_ns: Optional[int]  # not given for "gclocker-gc" before 25, whose line is at the start
     resolution_ns: Optional[int]
     tid: Optional[int]
     logged_ns: Optional[int]
@@ -96,7 +96,7 @@ class Log:
 
 
 def flags(feature, path):
-    """What makes a JVM of version @feature write its log to @path (and, 8, to @path.vm)."""
+    """The options that make a JVM of version @feature write its log to @path (8 also to @path.vm)."""
     if feature >= 9:
         what = "gc*=info,safepoint*=info,gc+jni=debug,gc+heap=debug"
         return ["-Xlog:%s:file=%s:timenanos,tid,tags:filecount=0" % (what, path)]
@@ -182,7 +182,7 @@ def parse(text):
 
 
 def _whole_lines(text):
-    """Without the last line of a JVM that was killed in it, or still writes it."""
+    """The text without its last line if the JVM was killed in it, or is still writing it."""
     return text[: text.rfind("\n") + 1].splitlines()
 
 
@@ -301,7 +301,7 @@ class _Unified:
             return True
         found = PACED.match(said)
         if found:
-            # told at the end of the cycle, by another thread
+            # logged at the end of the cycle, by another thread
             ms = int(found.group(1))
             add(Stall("pacing", found.group(2), ms * 1000000, 1000000, None, when))
         return bool(found)
@@ -382,7 +382,7 @@ def _heap(said):
 
 # What 8 prints.
 
-# A message is written at once, its stamp and the ": " after it before that. So another thread's
+# A message is written at once, its stamp and the ": " separately before it. So another thread's
 # stamps, or none, may stand before it: a marking thread prints while the VM thread does.
 STAMPED = re.compile(r"(?:[\d:][\d.,: ]*)?(.*)$")
 GC_8 = re.compile(r"\[(Full GC|GC pause|GC remark|GC cleanup|GC|)(?= )")

@@ -1,4 +1,4 @@
-"""The workload whose own books the tracer is held against: reads commands, answers in JSON.
+"""The workload whose own books the tracer is checked against: reads commands, answers in JSON.
 
 Runs under every CPython from 3.8 on with the standard library alone. Prints one "ready" line, then
 answers each line of stdin ("collect 23 11 7") with one line of JSON. The automatic collector is off
@@ -19,7 +19,7 @@ LOG = []  # (phase, ns, generation) of every collection, when callbacks are on
 
 
 class Node:
-    """One half of a cycle that only the collector can free."""
+    """Half of a cycle that only the collector can free."""
 
     def __init__(self):
         self.other = None
@@ -165,7 +165,7 @@ def do_threads(threads):
             gc.collect(0)
         per_thread[threading.get_native_id()] = n
 
-    # all alive at once, so that no thread id serves twice
+    # all alive at once, so that no thread id is reused
     gate = threading.Barrier(int(threads) + 1)
 
     def run(n):
@@ -256,7 +256,7 @@ class Sleeper(Node):
 
 
 def do_finalizer(milliseconds, alone=""):
-    """finalizer MS [alone]: one collection with two finalizers, each asleep that long, beside
+    """finalizer MS [alone]: one collection with two finalizers, each sleeping that long, beside
     another thread that wants the GIL all the time."""
     Sleeper.seconds = int(milliseconds) / 1e3
     over = []
@@ -279,7 +279,7 @@ def do_finalizer(milliseconds, alone=""):
 
 
 def do_stuck(marker):
-    """stuck FILE: a collection that makes the file and never ends."""
+    """stuck FILE: a collection that creates the file and never ends."""
 
     class Stuck(Node):
         def __del__(self):
@@ -292,7 +292,7 @@ def do_stuck(marker):
 
 
 def frames(frame):
-    """The Python stack, innermost first, as the tracer should tell it."""
+    """The Python stack, innermost first, as the tracer should report it."""
     found = []
     while frame is not None:
         code = frame.f_code
@@ -495,7 +495,7 @@ def interpreters_module():
 
 
 def do_subinterpreters(*counts):
-    """subinterpreters N0 N1 N2: here that many, in each of two others one and two more."""
+    """subinterpreters N0 N1 N2: that many here, and one and two more in two others."""
     interpreters = interpreters_module()
     if not interpreters:
         return {"unsupported": "no _interpreters module in this build"}

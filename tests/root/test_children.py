@@ -106,7 +106,7 @@ def test_exec_of_another(bench):
     before = target.ask("collect 5 3 2")
     target.send("exec %s %s" % (second.exe, bench.script(second)))
     target.answer()
-    # nothing tells when the new probes are in place: what came earlier would be "missed"
+    # nothing shows when the new probes are in place: what came earlier would be "missed"
     time.sleep(1)
     after = target.ask("collect 7 5 3")
     assert target.quit() == 0
@@ -152,7 +152,7 @@ def shared_runtimes():
 
 
 def test_late_dlopen(bench):
-    """A child that is no Python when it starts, and loads libpython later."""
+    """A child that is not a Python when it starts, and loads libpython later."""
     if not shared_runtimes():
         pytest.skip("no shared libpython here (pyenv builds one)")
     runtime = shared_runtimes()[-1]

@@ -1,4 +1,4 @@
-"""Every pause against CPython's own books: gc.get_stats() and the times gc.callbacks saw."""
+"""Every pause against CPython's own books: gc.get_stats() and the times that gc.callbacks saw."""
 
 import collections
 
@@ -52,7 +52,7 @@ CASES = list(cases())
 
 @pytest.mark.parametrize("name", table_names())
 def test_fetched(name):
-    """The matrix is whole, or this says what is missing from it."""
+    """The matrix is complete, or this says what is missing from it."""
     if conftest.CHOSEN and name not in conftest.CHOSEN:
         pytest.skip("only %s asked for" % ", ".join(conftest.CHOSEN))
     conftest.need(
@@ -94,7 +94,7 @@ def check_order(pauses):
 
 
 def check_brackets(pauses, brackets, holds):
-    """Pairs pauses and callbacks by order; @holds: which of these lie within the pause."""
+    """Pairs pauses and callbacks by order; @holds: which of the callbacks are within the pause."""
     assert [p["generation"] for p in pauses] == [b[2] for b in brackets]
     for pause, (start, stop, _) in zip(pauses, brackets):
         assert pause["start_ns"] <= pause["end_ns"] and start <= stop

@@ -14,14 +14,14 @@ sys.path.insert(0, str(training.WORKLOADS))
 
 import dl4j_table
 
-# How long before the listener's call a step is marked, pauses apart: in half and in 90 % of the steps.
+# How long before the listener's call a step is marked, without pauses: in half and in 90 % of the steps.
 # (In the others the thread may lose its processor between the two.)
 USUAL_NS, LATE_NS = 1_000_000, 10_000_000
 BEANS = {
     "young_collections": ("G1 Young Generation", "Copy"),
     "full_collections": ("G1 Old Generation", "MarkSweepCompact"),
 }
-# The calls come this far apart as long as the window, a collection of 50 to 150 ms and what else that
+# The calls come this far apart as long as the window, a collection of 50 to 150 ms and whatever else that
 # thread has to do take less together, on a machine three times as slow too.
 WINDOW_MS, PERIOD_MS = 101, 701
 CALLS = 11
@@ -85,7 +85,7 @@ def check_call(trained, span, call):
 
 
 def check_caller(trained):
-    """All calls together, as the report sums them up."""
+    """All calls together, as the report summarises them."""
     (caller,) = trained.callers()
     spent = [end - begin for begin, end in trained.true_calls()]
     blocked = [c["duration_ns"] for c in trained.calls_in_training()]
@@ -123,7 +123,7 @@ def check_charged(trained):
 
 
 def check_advice(trained):
-    """What to change about the calls, in numbers that rest on them."""
+    """What to change about the calls, in numbers based on them."""
     advice = {a["advice"]: a for a in trained.records.of("advice")}
     window = advice["gc-window"]
     told = int(re.search(r"setAutoGcWindow\((\d+)\)", window["line"]).group(1))
@@ -137,7 +137,7 @@ def check_advice(trained):
 
 
 def check_evaluations(trained):
-    """No step in one, but for the guessed end of the last before it."""
+    """No step falls into an evaluation, except for the guessed end of the last one before it."""
     spans = [(s["start_ns"], s["end_ns"]) for s in trained.steps]
     assert len(trained.truth.phases["evaluation"]) == 3
     for phase in trained.truth.phases["evaluation"]:
@@ -146,7 +146,7 @@ def check_evaluations(trained):
 
 
 def test_perceptron(bench):
-    """A short step, evaluations in between, which are no steps."""
+    """A short step, with evaluations in between, which are not steps."""
     trained = dl4j_table.attach(bench, [dl4j_table.G1], "--steps", 1009, "--epoch", 311)
     check_listener(trained)
     check_evaluations(trained)
@@ -175,7 +175,7 @@ def test_two_updaters(bench):
 
 
 def test_periodic_manager(bench):
-    """A manager that does collect: each call, its line, its thread, its steps, and what to do."""
+    """A manager that does collect: each call, its line, its thread, its steps, and the advice."""
     # Serial: its full collections cost most of all, so that the advice is about them
     flags = [dl4j_table.SERIAL, dl4j_table.MANAGER, "-Dperiod=%d" % PERIOD_MS]
     trained = dl4j_table.attach(

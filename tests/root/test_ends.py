@@ -65,7 +65,7 @@ def test_min_duration(bench, runtime):
 
 
 def test_target_killed_in_a_pause(bench, runtime):
-    """The pause that never ended is told of as such."""
+    """The pause that never ended is reported as such."""
     target = bench.oracle(runtime)
     marker = bench.marker(runtime)
     tracer = bench.record(target)
@@ -140,7 +140,7 @@ def test_tracer_killed_in_a_storm(bench, some_runtime):
     tracer = bench.record(target, "--stack-min", "0")
     target.send("new_names 1.5")
     wait_until(lambda: rows(bench.file) > 0, what="the first pauses in the file")
-    time.sleep(0.23)  # so as to die amid a transaction, not right after one
+    time.sleep(0.23)  # so as to die in the middle of a transaction, not right after one
     tracer.popen.send_signal(signal.SIGKILL)
     tracer.wait()
     assert target.answer()["names"] > 100

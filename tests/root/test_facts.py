@@ -1,4 +1,4 @@
-"""What a pause says beside its time: objects of the heap, resident memory, a parent that waited."""
+"""What a pause has besides its time: objects of the heap, resident memory, a parent that waited."""
 
 import os
 import pathlib
@@ -9,8 +9,8 @@ import pytest
 import harness
 
 FACTS = harness.HERE / "facts.py"
-# Each of the three counters that make up resident memory is kept by CPU, in batches, and BPF reads
-# what was handed in.
+# Each of the three counters that make up resident memory is kept per CPU, in batches, and BPF reads
+# what was handed in so far.
 CPUS = os.cpu_count()
 RSS_SLACK = 3 * CPUS * max(32, 2 * CPUS) * os.sysconf("SC_PAGE_SIZE")
 
@@ -101,7 +101,7 @@ def test_parent_computes_then_waits(bench, some_runtime):
 
 
 def test_parent_not_traced(bench, some_runtime):
-    """Only the child is: whether anyone waited for it cannot be told, and is not."""
+    """Only the child is traced: whether anyone waited for it is not known, and not reported."""
     target = start(bench, some_runtime)
     child = target.ask("worker 30")["child"]
     tracer = bench.record(child)

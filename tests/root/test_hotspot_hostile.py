@@ -16,7 +16,7 @@ STARTS = 23
 STEP_S = 0.013
 CLASSES = 101
 LAST_CALLS = 2  # of System.gc(), at the end of each round of Storm
-# Methods that a stack of Storm can hold, beside the JDK's own and those of Made0000's copies.
+# Methods that a stack of Storm can contain, besides the JDK's own and those of Made0000's copies.
 OWN = "main make define renumber read lambda$main$0 access$000 access$100 <init> go tell event run".split()
 MADE = re.compile(r"Made(\d{4})\.(?:work|inner)(\d{4})$")
 COPIES = ["Made{0:04}.inner{0:04}", "Made{0:04}.work{0:04}"]
@@ -72,7 +72,7 @@ def held(bench, jdk):
 
 
 def check_start(jvm, records):
-    """What it did once it stood ready is there; what came before may be, with less known of it."""
+    """What it did once it was ready is there; what came before may be, with less known about it."""
     points = jvm.log().safepoints
     pauses = records.of_pid(jvm.pid)
     assert not records.process(jvm.pid)["missed"]
@@ -88,7 +88,7 @@ def check_start(jvm, records):
 @pytest.mark.parametrize("part", range(4))
 @jvm_check.each("jdk", jvm_check.newest())
 def test_starting(bench, jdk, part):
-    """JVMs that start while gctrace does, each some ms further on."""
+    """JVMs that start while gctrace does, each a few ms further on."""
     jvms = [held(bench, jdk) for _ in range(part, STARTS, 4)]
     pids = [word for jvm in jvms for word in ("-p", jvm.pid)]
     tracer = bench.tracer("record", "--wait", *pids, "-o", bench.file, ready=False)
@@ -111,7 +111,7 @@ def test_starting(bench, jdk, part):
 
 
 def check_exist(jvm, functions):
-    """The JDK itself says that it has all these methods; of what it made just then it cannot."""
+    """Asks the JDK itself whether it has all these methods, except for those generated at run time."""
     asked = sorted(f for f in functions if f.startswith(PACKAGES) and not GENERATED.search(f))
     done = jvm.runtime.run(["-Xmx64m", "-cp", jvm.inside + "/classes", "Exists"] + asked)
     said = done.stdout.decode().splitlines()
@@ -144,7 +144,7 @@ def storm(bench, jdk, *flags):
 
 
 def end_storm(bench, jvm, tracer, watched):
-    """What each round made, the calls of System.gc() by what they made; all other names are checked."""
+    """The calls of System.gc() by round and by what they made; all other names are checked."""
     time.sleep(0.3)
     assert jvm.quit() == 0
     tracer.finish()
@@ -174,7 +174,7 @@ def end_storm(bench, jvm, tracer, watched):
 def test_unloading(bench, jdk):
     """Classes that are compiled, collect and are unloaded, by the hundred: no name is another's."""
     jvm, tracer, (watched,) = storm(bench, jdk, "-XX:ReservedCodeCacheSize=16m")
-    # all have gone when they are to be named; then they go meanwhile
+    # first all are gone when they are to be named; then they go meanwhile
     os.kill(tracer.pid, signal.SIGSTOP)
     jvm.go()
     os.kill(tracer.pid, signal.SIGCONT)

@@ -11,7 +11,7 @@ from jvm_check import Watched, check_clean
 
 CALLS = 5
 ROUND = ["--steps", 67, "--gc-every", 13, "--threads", 2]
-# Marks early, and by a call of System.gc() too.
+# Starts marking early, and also at a call of System.gc().
 MARKING = ["-XX:InitiatingHeapOccupancyPercent=10", "-XX:+ExplicitGCInvokesConcurrent"]
 SETUPS = {name: (name, []) for name in jvm_harness.COLLECTORS}
 SETUPS["g1-marking"] = ("g1", MARKING)
@@ -30,7 +30,7 @@ sessions = {}
 
 @pytest.mark.parametrize("name", jvm_harness.table_names())
 def test_fetched(name):
-    """The matrix is whole, or this says what is missing from it."""
+    """The matrix is complete, or this says what is missing from it."""
     if conftest.CHOSEN and name not in conftest.CHOSEN:
         pytest.skip("only %s asked for" % ", ".join(conftest.CHOSEN))
     conftest.need(
@@ -74,7 +74,7 @@ def watch_all(bench, runtime, names, **options):
 
 @pytest.fixture
 def session(bench, case):
-    """What one tracer saw of all of a JDK's collectors, made by the first test that asks."""
+    """What one tracer saw of all collectors of a JDK, made for the first test that asks."""
     runtime, name = case
     if runtime.name not in sessions:
         sessions[runtime.name] = None

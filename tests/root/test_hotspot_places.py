@@ -17,7 +17,7 @@ from jvm_harness import JavaRuntime
 
 ROUND = ["--steps", 67, "--gc-every", 13]
 CALLS = 5
-CHILD_CALLS = 1009  # half a second where it goes fast: longer than it takes to know a JVM
+CHILD_CALLS = 1009  # half a second on a fast machine: longer than it takes to get to know a JVM
 COLLECT = ("SerialGCCollect", "GenCollectFull")
 NAMESPACES = ["unshare", "-p", "-m", "--fork", "--kill-child", "--mount-proc"]
 
@@ -61,7 +61,7 @@ def contain(bench, jdk, program, args):
 
 @jvm_check.each("jdk", jvm_check.newest() if jvm_check.QUICK else jvm_check.spread((11, 17, 25)))
 def test_pid_namespace(bench, jdk):
-    """Threads are told by their numbers out here, whatever they are in there."""
+    """Threads are reported by their numbers outside, whatever they are inside."""
     jvm = contain(bench, jdk, "Loop", ["--rounds", 11, "--hold", 1])
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
     late, threads = jvm_harness.hold_loop(jvm, jvm.pid), set(jvm.threads())
@@ -94,7 +94,7 @@ def own_copy(bench, jdk):
 
 
 def local():
-    """The roots hold a JRE and nothing else, and are not to be changed."""
+    """The roots contain only a JRE, and must not be changed."""
     return [r for r in jvm_check.newest() if not r.in_root]
 
 
@@ -114,7 +114,7 @@ def test_deleted_file(bench, jdk):
 @jvm_check.full_only
 @jvm_check.each("jdk", jvm_check.newest())
 def test_attach_in_pause(bench, jdk):
-    """The pause that had begun before is there in full, as are all after it."""
+    """The pause that had begun before is there in full, and so are all after it."""
     args = ["--rounds", 2, "--iterations", 2000000000]
     jvm = train(bench, jdk, "serial", args, "Loop", heap="32m")
     jvm.start()
@@ -158,7 +158,7 @@ def test_run(bench, jdk):
 @jvm_check.full_only
 @jvm_check.each("jdk", jvm_check.newest())
 def test_wait(bench, jdk):
-    """A process that is to become a JVM."""
+    """A process that becomes a JVM later."""
     prefix = ["sh", "-c", 'read line; exec "$@"', "sh"]
     jvm = train(bench, jdk, prefix=prefix, ready=False, log=True)
     tracer = bench.tracer("record", "--wait", "-p", jvm.pid, "-o", bench.file)
@@ -170,7 +170,7 @@ def test_wait(bench, jdk):
     watched = Watched.__new__(Watched)
     watched.jvm, watched.before, watched.after = jvm, 0, 0
     watched.take(bench.report())
-    # Nothing foretold it: what came before its probes is counted.
+    # It was not foreseen: what came before its probes is counted as missed.
     missed = watched.process["missed"]
     assert len(watched.pauses) + missed == len(watched.log.safepoints)
     assert watched.records.recording["complete"] is (missed == 0)
@@ -202,7 +202,7 @@ def test_children(bench, jdk):
         calls = [p for p in records.of_pid(pid) if p["operation"] in COLLECT]
         assert len(calls) == CHILD_CALLS
         assert all(p["exact"] for p in calls)
-        # its first ones come before it can say why
+        # its first ones come before its causes can be read
         assert {p["cause"] for p in calls} <= {"System.gc()", None}
         assert {(p["cause"], p["full"]) for p in calls[-101:]} == {("System.gc()", True)}
 
@@ -223,7 +223,7 @@ def test_exit_inside(bench, jdk):
 
 @jvm_check.each("jdk", jvm_check.newest())
 def test_killed(bench, jdk):
-    """What it had recorded until then is there and exact; the pause it died in is no pause."""
+    """What was recorded until then is there and exact; the pause it died in is not counted as one."""
     jvm = train(bench, jdk, args=["--steps", 100000])
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
     jvm.start()

@@ -9,7 +9,7 @@ import jvm_check
 import jvm_harness
 from jvm_check import Watched, check_clean
 
-# The JVM leaves them out of the traces that it shows: what it makes for lambdas and reflection.
+# What the JVM generates for lambdas and reflection, and leaves out of the traces that it shows.
 HIDDEN = re.compile(
     r"java\.lang\.invoke\.|.*\$\$Lambda[$/]|java\.lang\.Thread\.runWith$|"
     r"jdk\.internal\.reflect\.DirectMethodHandleAccessor\.invokeImpl$"
@@ -28,12 +28,12 @@ def cases():
 
 
 def shown(stack):
-    """As the JVM would show it."""
+    """The frame as the JVM would show it."""
     return [f for f in jvm_check.frames(stack) if not HIDDEN.match(f[0])]
 
 
 def expected(jvm, end):
-    """What the program said, and what lies above where it said it."""
+    """The stack that the program printed, with the frames above the place where it printed it."""
     told = [
         ("%s.%s" % (t["class"], t["method"]), t["file"], t["line"] if t["line"] > 0 else None)
         for t in jvm.truth("frame")
@@ -54,7 +54,7 @@ def check_explicit(watched, wanted):
 
 
 def check_allocations(watched, wanted):
-    """All at one line, some before the loop is compiled and some after."""
+    """All at the same line, some before the loop is compiled and some after."""
     ours = [p for p in watched.pauses if p["gc"] and p["stack"]]
     ours = [shown(p["stack"]) for p in ours]
     ours = [stack for stack in ours if ("Frames.run", "Frames.java", wanted[-3][2]) in stack]

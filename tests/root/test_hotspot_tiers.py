@@ -12,7 +12,7 @@ SETUPS = ["parallel", "g1-marking", "zgc"]
 
 
 def tier_of(runtime):
-    """What may serve it: Debian's 11 has no USDT probes to begin with."""
+    """The tiers that may be used: Debian's 11 has no USDT probes to begin with."""
     if runtime.variant == "asis":
         return "symbol"
     return "usdt" if runtime.variant == "stripped" and runtime.feature >= 17 else "watchpoint"
@@ -45,7 +45,7 @@ def check_tier(watched, tier):
         # 11 counts ZGC's pauses nowhere: without their names they may be anything
         assert {p["gc"] for p in watched.pauses} == {None}
     for pause, point in pairs:
-        # a symbol tells of the operation, and so does who asks for it: for cleaning hardly anyone
+        # a symbol shows the operation, and so does the requester: for cleanup there is hardly ever one
         told = runtime.variant == "asis" or tier == "usdt"
         wanted = {point.operation} if told else {None}
         if point.operation in jvm_check.NO_OPERATION:
@@ -85,7 +85,7 @@ def train(bench, jdk, *flags, collector="g1", args=("--steps", 67, "--gc-every",
 @jvm_check.full_only
 @jvm_check.each("jdk", jvm_check.spread((11, 17, 21, 25)))
 def test_without_counters(bench, jdk):
-    """-XX:-UsePerfData: the times are 17's own as ever; causes and counts are not known."""
+    """-XX:-UsePerfData: the times are 17's own as usual; causes and counts are not known."""
     watched = train(bench, jdk, "-XX:-UsePerfData", collector="parallel")
     pairs = watched.pairs()
     assert watched.process["tier"] == "symbol"
@@ -101,7 +101,7 @@ def test_without_counters(bench, jdk):
     for call in jvm_check.check_calls(watched, CALLS):
         assert call["collections"] is None
     for pause, point in pairs:
-        # the heap's summaries tell: Parallel makes them around each collection, and only then
+        # the heap's summaries show it: Parallel makes them around each collection, and only then
         assert pause["gc"] is bool(point.collections), (jvm_check.brief(pause), point)
         assert pause["cause"] is None and pause["young_collections"] is None
         if point.collections:

@@ -18,7 +18,7 @@ def lines(function, *marks):
     return {("Loop." + function, "Loop.java", jvm_harness.line_of("Loop.java", m)) for m in marks}
 
 
-# It sees the poll as it returns, for which compiled code keeps no line; its caller has one.
+# It meets the poll as it returns, for which compiled code keeps no line; its caller has one.
 LOOPS = lines("count", "counted-loop", "loop-body") | {("Loop.count", "Loop.java", None)}
 LOOPS |= lines("loops", "loop-call")
 # Names of the last moments before an exit cannot be read any more: the JVM lives a little longer.
@@ -52,7 +52,7 @@ def own_frame(stack):
 @pytest.mark.parametrize("collector", ["serial", "parallel"])
 @jvm_check.each("jdk", jvm_check.newest() if jvm_check.QUICK else jvm_check.spread((11, 17, 25)))
 def test_counted_loop(bench, jdk, collector):
-    """A loop without a poll in it keeps all others waiting; it is named, with its line."""
+    """A loop without a poll keeps all other threads waiting; it is named, with its line."""
     watched, tid = loop(bench, jdk, collector)
     asked = [p for p in watched.pauses if p["cause"] == "System.gc()"]
     assert len(asked) == ROUNDS
@@ -71,7 +71,7 @@ def test_counted_loop(bench, jdk, collector):
 @jvm_check.full_only
 @jvm_check.each("jdk", jvm_check.spread((17, 25)))
 def test_polled_loop(bench, jdk):
-    """G1 has polls in such loops: whoever lets it wait, one of its own threads, is not the loop."""
+    """G1 has polls in such loops: whichever thread is late, it is not the loop's."""
     watched, tid = loop(bench, jdk, "g1")
     asked = [p for p in watched.pauses if p["cause"] == "System.gc()"]
     assert len(asked) == ROUNDS
@@ -116,7 +116,7 @@ def of_allocators(stalls):
 
 
 def check_line(stalls, source, function, mark):
-    """The innermost frame that is of the program, where a stack was taken."""
+    """The innermost frame of the program's own, where a stack was taken."""
     wanted = jvm_check.expected_frame(source, function, mark)
     found = [jvm_check.frames(s["stack"]) for s in stalls if s["stack"]]
     assert len(found) >= len(stalls) // 2
@@ -156,7 +156,7 @@ def enclosed(stalls, logged):
 @jvm_check.full_only
 @pytest.mark.parametrize("case", zgcs(), ids=lambda case: "%s-%s" % case)
 def test_allocation_stall(bench, case):
-    """Each thread's stalls, as the log counts and times them; one without sleep is none."""
+    """Each thread's stalls, as the log counts and times them; one without sleep is not a stall."""
     watched = allocate(bench, *case, "AllocStall", "--ms", 500, until=enough_stalls)
     stalls = watched.of_kind("allocation stall")
     logged = [s for s in watched.log.stalls if s.kind == "allocation"]
@@ -233,9 +233,9 @@ def test_critical(bench, case):
     found = {id(point): stall for stall, point in enclosed(stalls, logged)}
     alone = len(stalls) - len(found)
     if case[0].feature < 25:
-        # each line is of one that goes to sleep
+        # each line is logged by a thread that goes to sleep
         assert len(found) == len(logged)
-        # one that comes when the wait is over may still sleep for the lock, and logs nothing
+        # one that arrives when the wait is over may still sleep for the lock, and logs nothing
         assert alone <= 1 + len(logged) // 20, alone
         check_line(of_allocators(stalls), "Allocators.java", "Allocators.allocate", "stalled")
         return

@@ -189,7 +189,7 @@ def test_26():
 
 
 def test_padded_tid():
-    """A log's columns only widen: after the numbers of threads begin anew, short ones are padded."""
+    """A log's columns only widen: once thread ids wrap around, short ones are padded."""
     padded = JDK_21.replace("[22733]", "[301  ]").replace("[22768]", "[302  ]")
     log = jvmlog.parse(padded)
     assert [p.tid for p in log.safepoints] == [302, 302]

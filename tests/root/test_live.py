@@ -68,7 +68,7 @@ def started(bench, runtime, *options, env=None):
 def test_run_from_the_first_collection(bench, any_runtime):
     watched = best_tiers(any_runtime) == {"watchpoint"}
     tracer, ready = started(bench, any_runtime, "-v")
-    if watched:  # there is nothing to watch before it runs, and it does not wait
+    if watched:  # there is nothing to probe before it runs, and it does not wait
         tracer.err.find(lambda l: "by watchpoint" in l)
     tracer.send("collect 23 11 7")
     books = json.loads(tracer.out.find(lambda l: '"collect"' in l))

@@ -29,7 +29,7 @@ AS_97 = UNSHARE + ["sh", "-c", 'echo 96 >%s && "$@"; exit $?' % LAST_PID, "sh"]
 
 
 def numbers(pid):
-    """What a process or thread is called, from our pid namespace inwards."""
+    """The numbers of a process or thread, from our pid namespace inwards."""
     for line in Path("/proc/%s/status" % pid).read_text().splitlines():
         if line.startswith("NSpid:"):
             return [int(word) for word in line.split()[1:]]
@@ -86,7 +86,7 @@ def space(tmp_path, monkeypatch):
 
 @by_each_way
 def test_exact(space, some_runtime):
-    """Every pause, by the numbers that the target itself has of its process and its threads."""
+    """Every pause, by the numbers that the target's process and threads have in the namespace."""
     target = space.oracle(some_runtime)
     assert target.pid == target.ready["pid"] != target.popen.pid
     tracer = space.record(target)
@@ -162,7 +162,7 @@ def test_late_dlopen(space):
 
 
 def test_watchpoint(space, some_runtime):
-    """Its probes sit on threads, which perf must find by the same numbers."""
+    """Its probes are on threads, which perf must find by the same numbers."""
     test_children.test_forked_workers(space, some_runtime, "watchpoint")
 
 

@@ -1,4 +1,4 @@
-"""Targets that live elsewhere: chroot, namespaces, files that are gone from under them."""
+"""Targets in other places: chroots, namespaces, files deleted from under them."""
 
 import os
 import shutil
@@ -52,7 +52,7 @@ def test_pid_and_mount_namespace(bench, runtime):
 
 @conftest.each("contained", roots(), "CPython in a root of its own is here")
 def test_container(bench, contained):
-    """A root of its own by pivot_root, as container runtimes do it."""
+    """A root of its own by pivot_root, as container runtimes make it."""
     line = ["unshare", "-p", "-m", "--fork", "--kill-child", "sh", "-c", PIVOT, contained.root]
     line += [contained.exe, bench.script(contained)]
     check_namespaced(bench, *namespaced(bench, contained, line))

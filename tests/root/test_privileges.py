@@ -52,7 +52,7 @@ def refusing(call):
 
 
 def in_mounts(commands):
-    """In a mount namespace in which shell @commands were run."""
+    """Starts it in a mount namespace in which shell @commands were run."""
     return ["unshare", "-m", "sh", "-c", commands + ' && exec "$@"', "sh"]
 
 
@@ -133,7 +133,7 @@ def has_multi():
 
 @pytest.fixture
 def plain():
-    """A CPython that any user may run."""
+    """A CPython that any user may run, unmodified."""
     found = [r for r in conftest.PLAIN if r.base.startswith("system")]
     if not found:
         pytest.skip("the system's CPython is not of those asked for")
@@ -177,7 +177,7 @@ def test_own_steps(place, plain, modest):
     tracer = bench.record(subject, "--step", "libsteps:step_once", "--wait", "-v")
     subject.ask("load", "steps", str(library))
     tracer.err.find(lambda line: "step_once" in line and "libsteps.so" in line)
-    time.sleep(0.5)  # the line is said when the probe is in place; the table is told right after
+    time.sleep(0.5)  # the line is logged when the probe is in place; the table is filled right after
     subject.ask("call", "steps", "once_many", 701)
     marks = test_signals.finish(bench, subject, tracer)
     assert marks.total("user:libsteps:step_once") == 701
@@ -298,7 +298,7 @@ def paranoid():
 @pytest.mark.parametrize("level", ["2", "3", "4"])
 @pytest.mark.parametrize("refuse", [None, "session,multi"], ids=["best", "perf"])
 def test_paranoid(place, plain, paranoid, has_multi, level, refuse):
-    """It keeps from CAP_PERFMON what it always was kept from, or watchpoints that few need."""
+    """It denies CAP_PERFMON only what it was always denied, or watchpoints, which few need."""
     paranoid(level)
     place.start_by(user(OWN, "bpf", "perfmon"), refuse)
     if refuse or not has_multi:
@@ -320,7 +320,7 @@ def test_paranoid(place, plain, paranoid, has_multi, level, refuse):
 @machine_is_ours
 @pytest.mark.skipif(not LOCKDOWN.exists(), reason="this kernel has no lockdown, or no securityfs")
 def test_lockdown(place, plain):
-    """Not to be undone: the last test of this file."""
+    """Cannot be undone, so it is the last test of this file."""
     LOCKDOWN.write_text("integrity")
     place.check_exact(plain)
     place.bench.file.unlink()

@@ -1,4 +1,4 @@
-"""What cannot be done: one clear sentence with the object in it, the right exit status."""
+"""What cannot be done: one clear sentence that names the object, and the right exit status."""
 
 import json
 import os
@@ -182,7 +182,7 @@ def test_doctor(bench, runtime):
 
 @pytest.mark.parametrize("kind", ["runtime", "stranger", "gone", "machine"])
 def test_doctor_json(bench, some_runtime, kind):
-    """The same findings as one object a line, by the schema."""
+    """The same findings as one object per line, by the schema."""
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(gctrace("schema", "json").stdout)
     gone = subprocess.Popen(["true"])

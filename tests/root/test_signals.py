@@ -15,8 +15,8 @@ import conftest
 import harness
 
 SUBJECT = harness.HERE / "step_subject.py"
-BURST = 20000  # calls at once that a signal may make before it is let go
-RATE = 5000  # a second that it may make for ever
+BURST = 20000  # calls that a signal may make in a burst before it is let go
+RATE = 5000  # calls per second that it may make indefinitely
 
 QUERY = """
 select g.name, p.pid, s.tid, s.label, s.number, count(m.id) + coalesce(sum(m.skipped), 0)
@@ -141,7 +141,7 @@ def test_file_name_and_path(bench, some_runtime, libraries):
 
 
 def test_threads_and_children(bench, some_runtime, libraries):
-    """One series a thread, of children too."""
+    """One series per thread, in children too."""
     subject = start(bench, some_runtime, steps=libraries["steps"])
     tracer = bench.record(subject, "--step", "libsteps:step_once")
     tids = subject.ask("threads", 5, "steps", "once_many", 211)
@@ -181,7 +181,7 @@ def test_library_loaded_later(bench, some_runtime, libraries):
     tracer = bench.record(subject, "--step", "libsteps:step_once", "--wait", "-v")
     subject.ask("load", "steps", str(libraries["steps"]))
     tracer.err.find(lambda line: "step_once" in line and "libsteps.so" in line)
-    time.sleep(0.5)  # the line is said when the probe is in place; the table is told right after
+    time.sleep(0.5)  # the line is logged when the probe is in place; the table is filled right after
     subject.ask("call", "steps", "once_many", 701)
     assert finish(bench, subject, tracer).total("user:libsteps:step_once") == 701
 
@@ -258,7 +258,7 @@ def test_cxx_names(bench, some_runtime, records):
 
 
 def test_loss_beside_the_optimizer(bench, some_runtime, records):
-    """Only the loss tells an evaluation from a step: it is kept beside a better signal."""
+    """Only the loss distinguishes an evaluation from a step: it is kept beside a better signal."""
     subject = start(bench, some_runtime, torch=records)
     tracer = bench.record(subject)
     subject.ask("call", "torch", "loss_many", 41)
@@ -325,7 +325,7 @@ def test_numbers_and_shapes(bench, some_runtime, libraries):
 
 
 def test_hot_signal_is_let_go(bench, some_runtime, libraries):
-    """Beyond the burst that is borne, the probe goes; the program and the other signals go on."""
+    """Beyond the tolerated burst, the probe is removed; the program and the other signals go on."""
     subject = start(
         bench, some_runtime, steps=libraries["steps"], blas=libraries["libcblas_test"]
     )
@@ -353,8 +353,8 @@ join step_signal g on g.id = s.signal where g.name in ('torch:loss', 'torch:reco
 
 @pytest.mark.parametrize("pace", [200000, 0], ids=["5000-a-second", "unpaced"])
 def test_losses_in_a_row(bench, some_runtime, records, pace):
-    """However fast losses come, an evaluation is told by them, and between other marks their sum is exact."""
-    steps, passes, rounds, evaluated = 401, 5, 5, 997  # fewer losses than are borne at once
+    """However fast losses come, they show an evaluation, and between other marks their sum is exact."""
+    steps, passes, rounds, evaluated = 401, 5, 5, 997  # fewer losses than the tolerated burst
     subject = start(bench, some_runtime, torch=records)
     tracer = bench.record(subject, "--buffer", str(64 << 20))
     for _ in range(rounds):
@@ -427,7 +427,7 @@ def test_lost_marks_are_counted(bench, some_runtime, libraries):
     tracer.popen.send_signal(signal.SIGSTOP)
     subject.ask("call", "steps", "once_many", 50021)
     tracer.popen.send_signal(signal.SIGCONT)
-    # two turns later the ring has room again: the collections of python's exit are no marks lost
+    # two turns later the ring has room again, so that no collection at python's exit is lost
     seen = sleeps(tracer.pid)
     harness.wait_until(lambda: sleeps(tracer.pid) >= seen + 3, what="the tracer's turn")
     marks = finish(bench, subject, tracer, complete=False)
@@ -436,7 +436,7 @@ def test_lost_marks_are_counted(bench, some_runtime, libraries):
 
 
 def test_refused_place_is_a_drop(bench, some_runtime, libraries):
-    """A call that the kernel does not let be probed is told, and never as one that did not come."""
+    """A call that the kernel refuses to probe is reported, and never as one that was not made."""
     subject = start(bench, some_runtime, steps=libraries["steps"])
     tracer = bench.record(subject, "--step", "libsteps:step_locked")
     subject.ask("call", "steps", "step_locked")
@@ -471,7 +471,7 @@ def test_not_found(bench, some_runtime, libraries, step):
 
 
 def test_run(bench, some_runtime, libraries):
-    """From the start: the library's probe comes soon after the library, and the program is not held."""
+    """From the start: the library's probe comes soon after the library, and the program is not held up."""
     if some_runtime.in_root:
         pytest.skip("the libraries are built for this system's libc")
     line = ["run", "-o", bench.file, "--step", "libsteps:step_once", "--"]
@@ -513,7 +513,7 @@ def has_torch():
 
 @pytest.mark.parametrize("passes", [1, pytest.param(2, marks=conftest.full_only)])
 def test_torch(bench, passes):
-    """Debian's PyTorch: one backward a pass, none in evaluation; the optimizer by its name."""
+    """Debian's PyTorch: one backward call per pass, none in evaluation; the optimizer by its name."""
     conftest.need("torch", has_torch(), "no PyTorch here (python3-torch)")
     subject = bench.process(["/usr/bin/python3", "-c", TORCH])
     assert subject.out.next(60) is not None, subject.err.text()

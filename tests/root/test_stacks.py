@@ -1,4 +1,4 @@
-"""The Python stack of each pause against the one the collecting code saw of itself."""
+"""The Python stack of each pause against the one that the collecting code saw itself."""
 
 import pytest
 

@@ -90,7 +90,7 @@ def test_usdt_with_semaphore(bench, way, newest, libraries):
 
 @jvm_check.each("jdk", jvm_check.newest([r for r in jvm_check.PLAIN if r.feature == 17]))
 def test_jvm(bench, way, jdk):
-    """Safepoints to the nanosecond, and each System.gc() as the stall of its caller."""
+    """Safepoints to the nanosecond, and each System.gc() as a stall of its caller."""
     jvm = test_hotspot_places.train(bench, jdk)
     test_hotspot_places.check_round(jvm_check.run(bench, jvm))
 
@@ -104,7 +104,7 @@ def forgetful(way, monkeypatch):
 
 @pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
 def test_lost_states(bench, forgetful, case):
-    """What was recorded and what was missed are together what CPython counted, no more, no less."""
+    """What was recorded plus what was missed is what CPython counted, no more, no less."""
     target = bench.oracle(case.runtime, debug=case.debug)
     tracer = bench.record(target, tier=case.tier)
     books = [target.ask(command) for command in ("collect 1009 101 31", "threads 53")]

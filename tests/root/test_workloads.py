@@ -1,4 +1,4 @@
-"""Real training programs, with real libraries: steps, costs and advice against what they say they did."""
+"""Real training programs, with real libraries: steps, costs and advice against their own record of the truth."""
 
 import json
 import os
@@ -95,7 +95,7 @@ def test_changed_batch(bench, environment):
 @conftest.full_only
 @each_of("torch")
 def test_checkpointing(bench, environment):
-    """A backward pass within which others run; the cycles are found, in the training's own line."""
+    """A backward pass within which others run; the cycles are traced to the training's own line."""
     size = ("--width", 32, "--layers", 2, "--steps", 307)
     trained = attach(bench, environment, "torch_checkpoint.py", *size)
     trained.check_steps()
@@ -131,7 +131,7 @@ def test_no_signal(bench):
 
 @conftest.full_only
 def test_windows(bench):
-    """Windows that a user asked for are no steps, and say so."""
+    """Windows that a user asked for are not steps, and say so."""
     trained = attach(bench, None, "plain.py", "--steps", 1009)
     windows = trained.again("--step", "window:100ms")
     assert windows.steps and {s["source"] for s in windows.steps} == {"inferred"}
@@ -156,7 +156,7 @@ def test_injected(bench, how):
     injected = trained.truth.total("inject")
     assert trained.track["per_step"] == 1
     assert abs(trained.track["cost_ns"] - injected) <= 0.02 * injected
-    # the interval is of sampling: a fraction of the 2 % may lie beside it
+    # the interval covers sampling alone: a fraction of the 2 % may be outside it
     assert 0.98 * trained.track["cost_low_ns"] <= injected <= 1.02 * trained.track["cost_high_ns"]
     assert abs(trained.track["overlap_ns"] - injected) <= 0.02 * injected
     assert trained.track["slow_every"] == 7
@@ -182,7 +182,7 @@ def innermost_own(pause, script):
 @conftest.full_only
 @each_of("jax")
 def test_equinox_spike(bench, environment):
-    """The periodic spike, the line it comes from, and the cure that the advice names."""
+    """The periodic spike, the line it comes from, and the remedy that the advice names."""
     script = "equinox_train.py"
     before = attach(bench, environment, script, "--steps", 1201, name="before")
     before.check_steps()

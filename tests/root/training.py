@@ -1,4 +1,4 @@
-"""Trains the programs of tests/workloads under the tracer and holds its report against their truth.
+"""Trains the programs of tests/workloads under the tracer and checks its report against their truth.
 
 In: scripts/workloads --list, a Bench. Out: a Training: the records, what really happened, and checks.
 """
@@ -118,11 +118,11 @@ class Training:
         return exact, len(starts) - inside
 
     def settled_cost(self, warmup=20):
-        """What pauses cost after the warm-up, in which a cure may do work of its own."""
+        """What pauses cost after the warm-up, in which following the advice may take time itself."""
         return sum(step["cost_ns"] for step in self.steps[warmup:])
 
     def check_steps(self):
-        """At least 99 % of the steps, and none that is no step."""
+        """At least 99 % of the steps, and nothing that is not a step."""
         assert self.steps, self.records.summary.get("step_note") or self.records.summary
         exact, invented = self.boundaries()
         told = "%d of %d steps exact, %d invented; %s" % (
@@ -140,7 +140,7 @@ class Training:
         return max(statistics.median(before), statistics.median(after or before))
 
     def check_evaluation(self):
-        """What is no training is outside steps, but for the tail of the last one."""
+        """What is not training is outside steps, except for the tail of the last one."""
         spans = [(s["start_ns"], s["end_ns"]) for s in self.steps]
         tails = usual = 0
         for phase in self.truth.phases["evaluation"]:
@@ -163,7 +163,7 @@ class Training:
         assert self.records.drops == []
 
     def check_sums(self):
-        """Pauses and steps tell the same total; a pause within steps is charged in full."""
+        """Pauses and steps give the same total; a pause within steps is charged in full."""
         own = [p for p in self.pauses if p.get("overlap_ns")]
         assert sum(p["overlap_ns"] for p in own) == sum(s["pause_ns"] for s in self.steps)
         assert self.track["overlap_ns"] == sum(s["pause_ns"] for s in self.steps)

@@ -5,7 +5,7 @@ import sqlite3
 
 from recording import BEGIN, MS, Recording, gctrace
 
-NOON = 1763726400 * 10**9  # what Recording says of BEGIN: 2025-11-21 12:00 UTC
+NOON = 1763726400 * 10**9  # what Recording gives for BEGIN: 2025-11-21 12:00 UTC
 SLEPT = 7 * 3600 * 10**9
 UTC = {"TZ": "UTC", "LC_ALL": "C.UTF-8"}
 

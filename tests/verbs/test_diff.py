@@ -29,7 +29,7 @@ def test_a_fix_that_helped(spiky, quiet):
     assert done.returncode == SAME, done.stderr
     found, last = figures(done)
     mean = found["step.mean"]
-    # 9 of 211 steps had 50 ms more: 12.13 ms in the mean before, 10 after
+    # 9 of 211 steps had 50 ms more: a mean of 12.13 ms before, 10 after
     assert mean["before"] == pytest.approx((211 * 10 + 9 * 50) / 211 * MS, rel=0.01)
     assert mean["after"] == pytest.approx(10 * MS, rel=0.01)
     assert mean["low"] <= mean["change"] <= mean["high"] < 0
@@ -90,7 +90,7 @@ def warming_up(path, slow):
 
 
 def test_a_warm_up_is_said(tmp_path):
-    """Its means are others than those of report and check for the same file."""
+    """Its means differ from those of report and check for the same file."""
     cold, warm = warming_up(tmp_path / "cold.gct", 3), warming_up(tmp_path / "warm.gct", 0)
     done = gctrace("diff", cold, warm)
     assert "leave out the first steps, 3 before and 0 after" in done.stdout

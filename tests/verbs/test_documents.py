@@ -1,4 +1,4 @@
-"""What the documents name exists, and what must be named is."""
+"""What the documents name exists, and they name what they must."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ ROW = re.compile(r"^\| (?!Fault|---)(.*) \|$", re.M)
 
 
 def rows():
-    """Of the tables of faults: the cells fault, what holds, since, tests."""
+    """The rows of the tables of faults: fault, what holds, since, tests."""
     text = PAGE.read_text().split("## Faults, all that were tried", 1)[1].split("\n## ", 1)[0]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)] for row in ROW.findall(text)]
 

@@ -47,7 +47,7 @@ def test_no_recording_is_overwritten(tmp_path, recording, way):
 
 
 def test_replaced_whole(tmp_path, recording):
-    """The new file takes the name of the old, not its place: who reads the old one reads on."""
+    """The new file replaces the old one by its name: whoever reads the old one reads on."""
     out = tmp_path / "out"
     out.write_text("old")
     out.chmod(0o640)
@@ -153,7 +153,7 @@ def test_stdout_is_full(recording, words, closed):
 
 
 def test_the_reader_has_left(recording):
-    """`| head` is no error of ours: SIGPIPE, as with any other program."""
+    """`| head` is not an error: SIGPIPE, as with any other program."""
     line = '"$0" report "$1" -f html; echo $? >&2'
     done = subprocess.run(
         ["bash", "-c", "(%s) | true" % line, os.environ["GCTRACE"], str(recording)],
@@ -212,12 +212,12 @@ def test_no_recording_on_stdin(tmp_path, recording, what):
     assert done.returncode == 1
     assert (b"INCOMPLETE" in done.stdout) if what == "half" else (b"stdin" in done.stderr)
     if what in ("nothing", "text"):
-        assert str(folder).encode() not in done.stderr  # where it was copied to helps nobody
+        assert str(folder).encode() not in done.stderr  # the copy's path helps nobody
     assert os.listdir(str(folder)) == []
 
 
 def test_stdin_is_interrupted(tmp_path):
-    """Nothing is left of what had come."""
+    """Nothing is left of what was copied."""
     line = [os.environ["GCTRACE"], "report", "-"]
     reader = subprocess.Popen(line, stdin=subprocess.PIPE, env=dict(os.environ, TMPDIR=str(tmp_path)))
     reader.stdin.write(b"x" * LARGE)  # most of it has been taken once this returns

@@ -62,7 +62,7 @@ def test_stalls_and_phases_are_in_no_total(recording):
     ("pause.count<9", ["--gc-only"], KEPT),
     ("stall.max<2s", [], KEPT),
     ("stall.max<1s", [], BROKEN),
-    ("ttsp.max<32ms", [], BLIND),  # of one pause it is not known
+    ("ttsp.max<32ms", [], BLIND),  # not known for one pause
     ("full.count<2", [], KEPT),
     ("full.count<1", [], BROKEN),
 ])
@@ -74,7 +74,7 @@ def test_budgets(recording, budget, options, status):
 @pytest.mark.parametrize("budget, options, status", [
     ("ttsp.max<32ms", [], KEPT),
     ("ttsp.max<31ms", [], BROKEN),
-    ("ttsp.max<31ms", ["--gc-only"], KEPT),  # the long one was no collection's
+    ("ttsp.max<31ms", ["--gc-only"], KEPT),  # the long one was not a collection's
 ])
 def test_budgets_of_times_to_safepoint(recording, budget, options, status):
     db = sqlite3.connect(str(recording))
