@@ -22,7 +22,7 @@ OURS = "**gctrace -p**"
 
 
 def variants(binary):
-    """Name → (how to start it writing to this descriptor, what only a pause's line holds)."""
+    """Name → (how to start it writing to this descriptor, what only a pause's line contains)."""
     def ours(interpreter, pid, out, *options):
         return bench.Tracer([binary, "-p", pid, "--json", *options], out)
 
@@ -79,7 +79,7 @@ CALLS = "execve,bpf,perf_event_open,epoll_wait,write"  # few, so that strace dis
 
 
 def steps(binary, interpreter):
-    """gctrace's way to the first pause, by the calls that take long; strace slows it a little."""
+    """gctrace's way to the first pause, by the system calls that take long; strace slows it a little."""
     subject = interpreter.subject()
     subject.ask("loop")
     log = interpreter.folder + "/strace"

@@ -102,7 +102,7 @@ def interpreters():
 
 
 class Subject:
-    """A measured process that obeys subject.py's commands."""
+    """A measured process that takes subject.py's commands."""
 
     def __init__(self, argv, environment):
         self.popen = subprocess.Popen([str(word) for word in argv], stdin=subprocess.PIPE,
@@ -149,7 +149,7 @@ class Tracer:
         self.pid = self.popen.pid
 
     def words(self):
-        # Not by seeking: the tracer's own position in the file would move with ours.
+        # Without seeking: the tracer's own position in the file would move with ours.
         return os.pread(self.said.fileno(), 1 << 20, 0).decode(errors="replace")
 
     def wait_says(self, text):
@@ -166,7 +166,7 @@ class Tracer:
                                                         last_line(self.words())))
 
     def wait_attached(self, subject, untraced_ns):
-        """Until collections cost the subject more; then a moment for a second probe."""
+        """Waits until collections cost the subject more, and then a moment for a second probe."""
         end = time.monotonic() + WAIT_S
         while subject.quick() < untraced_ns * 2 + 100:
             self.check()

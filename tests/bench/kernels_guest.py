@@ -19,7 +19,7 @@ def cpu_ns():
 
 
 def subject():
-    """Collects each time that it is asked to, and says what one collection cost this thread."""
+    """Collects whenever it is asked to, and reports what one collection cost this thread."""
     gc.disable()
     for _ in sys.stdin:
         begun = cpu_ns()

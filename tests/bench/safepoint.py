@@ -101,7 +101,7 @@ def batches(subject, schedstat):
 
 
 def pin(pid):
-    """Onto one processor: what it takes to wake a thread on another is ten times what is measured."""
+    """Pins it to one processor: waking a thread on another takes ten times what is measured."""
     for task in os.listdir("/proc/%d/task" % pid):
         os.sched_setaffinity(int(task), {max(os.sched_getaffinity(0))})
 

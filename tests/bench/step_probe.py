@@ -22,7 +22,7 @@ import bench
 
 MOST = 1.01
 STEPS = 10  # in a row
-CALLS, BATCHES = 1000, 5  # of one function at once: below what is let go
+CALLS, BATCHES = 1000, 5  # of one function in a burst: below the limit at which it is let go
 KINDS = {"record": "record_function_enter_new", "backward": "Engine7execute",
          "loss": "cross_entropy_loss"}
 

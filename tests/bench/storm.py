@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Four processes that collect back to back: what a tracer leaves of their rate, and what it loses.
+"""Four processes that collect back to back: how much a tracer slows them, and what it loses.
 
 usage: storm.py GCTRACE [-s SECONDS] [-r ROUNDS] [--buffer SIZE]
 

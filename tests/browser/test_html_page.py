@@ -269,7 +269,7 @@ def test_text_is_readable_in_both_themes(show, theme):
             e.style.color = theme.colours[name];
             return [name, getComputedStyle(e).color];
         })""")
-    for name, colour in rgb:  # graphics: 3, the words on a canvas: 4.5; a bar's edge is told by its neighbours too
+    for name, colour in rgb:  # graphics: 3, the words on a canvas: 4.5; a bar's edge also shows by its neighbours
         wanted = {"ink-2": 4.5, "bar": 2, "gen1": 2.7}.get(name, 3)
         assert contrast(colour, surface) >= wanted, (name, contrast(colour, surface))
 
@@ -290,7 +290,7 @@ def test_the_theme_can_be_chosen(show):
     assert luminance(page.run(back)) < 0.1 and luminance(page.run(inside)) < 0.1
     style = (pathlib.Path(__file__).parents[2] / "user/report/html_style.css").read_text()
     blocks = re.findall(r"color-scheme: dark;([^}]*)}", style)
-    assert len(blocks) == 2 and blocks[0].split() == blocks[1].split()  # both ways to the dark theme are one
+    assert len(blocks) == 2 and blocks[0].split() == blocks[1].split()  # both ways lead to the same dark theme
 
 
 def test_tab_reaches_everything_and_shows_where(show):

@@ -1,5 +1,5 @@
 /*
- * A JVMTI agent: -agentpath:LIBRARY=FIFO. Once a byte comes by the FIFO, a thread that the JVM knows nothing of
+ * A JVMTI agent: -agentpath:LIBRARY=FIFO. When a byte arrives through the FIFO, a thread that the JVM knows nothing of
  * calls exec, as a launcher or native code may; safepoints do not stop it.
  */
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* XGBoost's name for one boosting iteration, called as often and as seldom as asked. */
+/* XGBoost's name for one boosting iteration, called as often as asked. */
 #include <unistd.h>
 
 #define CALLED __attribute__((noinline, noclone, visibility("default")))

@@ -17,7 +17,7 @@ extern void Py_DecRef(PyObject *object);
 #define STACK (256 << 10)
 
 static ucontext_t home, collecting, other;
-static ptrdiff_t refused; /* what the calls on the other stack found */
+static ptrdiff_t refused; /* what the calls on the other stack returned */
 
 /* What another tracer probes at its return. */
 __attribute__((noinline)) ptrdiff_t switching_call(void)

@@ -46,7 +46,7 @@ static void initialize(void *lib)
 	run(lib, "import gc; gc.disable()");
 }
 
-/* Closes the library; where it lay something else lies then. */
+/* Closes the library, and maps something else where it was. */
 static void drop(void *lib)
 {
 	void *was = need(dlsym(lib, "Py_InitializeEx"));

@@ -178,7 +178,7 @@ def store(folder, schema, golden):
 
 
 def step(folder):
-    """What --step takes, a newline, and bytes that fuzz_step.c makes marks of."""
+    """A --step value, a newline, and bytes that fuzz_step.c turns into marks."""
     for name, text, calls, times in (
         ("torch", "auto", (3, 2, 6, 0, 1), 40),
         ("accumulation", "torch:backward/2", (6, 0, 6, 0, 1, 2), 40),
@@ -193,7 +193,7 @@ def step(folder):
 
 
 def budget(folder):
-    """A budget, a newline, and bytes that fuzz_budget.c makes steps and pauses of."""
+    """A budget, a newline, and bytes that fuzz_budget.c turns into steps and pauses."""
     for i, text in enumerate(("step.cost.max<50ms", "pause.p99 <= 2.5us", "cost.share>1%", "gen2.count>=7")):
         with open(os.path.join(folder, str(i)), "wb") as file:
             file.write(text.encode() + b"\n" + bytes((i * 37 + j * 61) % 256 for j in range(14 + 64 * i)))

@@ -51,7 +51,7 @@ def test_live(target):
 
 
 def test_run(tmp_path):
-    """The program must not have run unseen."""
+    """The program must not have been run untraced."""
     marker = tmp_path / "marker"
     check_refusal(gctrace("run", "-o", tmp_path / "x.gct", "--", "/usr/bin/touch", marker))
     assert not marker.exists()

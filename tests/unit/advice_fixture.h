@@ -1,4 +1,4 @@
-/* Advice on a made-up recording: how it is asked for, looked up, read, and held to its promise. */
+/* Advice on a made-up recording: how it is asked for, looked up, read, and checked against its prediction. */
 #pragma once
 
 #include "advice.h"

@@ -1,4 +1,4 @@
-/* Recordings that never were: processes, steps and pauses by hand, for the tests of attrib/. */
+/* Made-up recordings: processes, steps and pauses by hand, for the tests of attrib/. */
 #pragma once
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ struct world {
 	struct steps steps;
 	VEC(struct pause) pauses;
 	size_t next;
-	int ends_with; /* what the source says after the last pause */
+	int ends_with; /* what the source returns after the last pause */
 	uint64_t random;
 };
 
@@ -126,7 +126,7 @@ static inline uint32_t world_string(struct world *world, const char *text)
 	return strtab_add(world->stacks.strings, text, strlen(text));
 }
 
-/* A safepoint of process 1 with a young collection in it; all else is not known. */
+/* A safepoint of process 1 with a young collection; everything else is not known. */
 static inline struct pause *world_safepoint(struct world *world, uint64_t start_ns,
 	uint64_t length_ns, const char *operation, const char *cause)
 {

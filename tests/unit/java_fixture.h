@@ -75,7 +75,7 @@ struct jvm {
 	unsigned change_at; /* at this read, *change becomes 0; 0: never */
 	uint64_t change;
 	const char *lacks; /* a field that vmStructs leave out; NULL: none */
-	const char *lies;  /* a field of which they give the offset … */
+	const char *lies;  /* a field whose offset they give wrongly, … */
 	uint32_t lie;
 };
 

@@ -390,7 +390,8 @@ static inline void image_heap(struct image *image)
 	segmap = image_alloc(image, 16, 16);
 	at = memory;
 	image_block(image, &at, true, stub, other, 6);
-	image_block(image, &at, false, nmethod, other + 32, 1); /* free: its first word is a link */
+	image_block(image, &at, false, nmethod, other + 32,
+		1); /* free: its first word is a pointer */
 	image_block(image, &at, false, nmethod, other + 32, 1);
 	image->nmethods[0] = image_block(image, &at, true, native, image->nmethod_vtable, 1);
 	image->nmethods[1] = image_block(image, &at, true, nmethod, image->nmethod_vtable, 1);

@@ -67,7 +67,7 @@ static struct recording head(void)
 		.complete = true};
 }
 
-/* One of some values, UNKNOWN now and then. */
+/* A random value, now and then UNKNOWN. */
 static int64_t maybe(uint64_t random, unsigned out_of, uint64_t below)
 {
 	return random % out_of ? (int64_t)((random >> 5) % below) : UNKNOWN;
@@ -243,7 +243,7 @@ static void put_steps(struct store_writer *writer)
 			.number = 0},
 	};
 
-	memset(signals[1].name, 'n', sizeof(signals[1].name) - 1); /* as long as may be */
+	memset(signals[1].name, 'n', sizeof(signals[1].name) - 1); /* as long as allowed */
 	for (size_t i = 0; i < SIGNALS; i++)
 		assert_int_equal(store_put_signal(writer, &signals[i]), 0);
 	signals[1].hits = 29;
@@ -369,7 +369,7 @@ static MAYBE_UNUSED uint64_t count_pauses(struct store_reader *reader, int *ret)
 	return count;
 }
 
-/* The same for marks, each of a series that is there. */
+/* The same for marks, each of an existing series. */
 static MAYBE_UNUSED uint64_t count_marks(struct store_reader *reader, int *ret)
 {
 	struct mark mark;

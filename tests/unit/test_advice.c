@@ -13,10 +13,10 @@
 #define OBJECT_NS  110.0 /* of the oldest generation */
 #define YOUNG_NS   30.0
 #define GARBAGE_NS 190.0
-#define FAR_NS	   450.0 /* in a full collection of a heap that no cache holds */
+#define FAR_NS	   450.0 /* in a full collection of a heap larger than the caches */
 #define FIXED_NS   900.0
 
-/* What a loop allocates: objects a step. */
+/* What a loop allocates: objects per step. */
 struct program {
 	const char *name;
 	uint64_t steps, work_ns;
@@ -138,7 +138,7 @@ static void run_step(struct collector *gc, uint64_t index)
 		collect(gc, 2, true);
 	if (program->freeze_at && index == program->freeze_at) {
 		collect(gc, 2, true);
-		gc->world->pauses.count--; /* its cost is told apart */
+		gc->world->pauses.count--; /* its cost is listed separately */
 		for (int g = 0; g < 3; g++)
 			for (int o = 0; o < OBJECTS; o++) {
 				gc->here[3][o] += gc->here[g][o];
@@ -385,7 +385,7 @@ static void test_unknown_facts(void **state)
 	world_release(&world);
 }
 
-/* Without steps there is advice too, on the traced time, but none that counts in steps. */
+/* Without steps there is advice on the traced time, but none that counts in steps. */
 static void test_without_steps(void **state)
 {
 	struct attribution before = {}, stepless = {};
@@ -432,7 +432,7 @@ static void test_nothing_recorded(void **state)
 	world_release(&world);
 }
 
-/* Ranks of one training: each advice once. Names for all kinds. */
+/* Ranks of one training job get each piece of advice once. Names for all kinds. */
 static void test_once_for_all_ranks(void **state)
 {
 	struct attribution both = {};

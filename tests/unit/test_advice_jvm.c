@@ -25,7 +25,7 @@ struct program {
 	double fixed_ns;   /* of a young collection */
 	double byte_ns;	   /* of it, for each byte allocated since the last */
 	double live_ns, dead_ns; /* of a full one, for each byte */
-	uint64_t window_ms;	 /* System.gc() each; 0: never */
+	uint64_t window_ms;	 /* System.gc() every so often; 0: never */
 	double freed;		 /* share of the young garbage that System.gc() still finds */
 	double loop_ns;		 /* a counted loop of this length runs always; 0: none */
 	uint64_t metadata;	 /* collections for metadata in the first steps */
@@ -469,7 +469,7 @@ static void test_promises_are_narrow(void **state)
 	}
 }
 
-/* What the recording does not tell is not advised on. */
+/* Advice does not rest on what the recording lacks. */
 static void test_unknown_facts(void **state)
 {
 	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
@@ -524,7 +524,7 @@ static void test_ttsp_of_8(void **state)
 	world_release(&world);
 }
 
-/* What is set already is not advised. */
+/* An option that is already set is not advised. */
 static void test_ttsp_with_the_flag(void **state)
 {
 	static const char cmdline[] = "java\0-XX:+UseCountedLoopSafepoints\0Train";
@@ -640,7 +640,7 @@ static void test_little_cost_is_left_alone(void **state)
 	world_release(&world);
 }
 
-/* Long times to safepoint under G1 are no loop's fault: the answer says where to look. */
+/* Long times to safepoint under G1 are not a loop's fault: the answer says where to look. */
 static void test_nothing_says_what_it_was(void **state)
 {
 	struct attribution before = {};

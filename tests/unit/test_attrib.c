@@ -153,7 +153,7 @@ static void test_a_pause_is_split_at_the_boundary(void **state)
 	assert_int_equal(got.tracks.items[0].outside_ns, 37);
 	assert_int_equal(got.charges.items[0].step, 0);
 	assert_int_equal(got.charges.items[2].step, ATTRIB_NONE);
-	assert_int_equal(got.tracks.items[0].base, BASE_NONE); /* three steps tell nothing */
+	assert_int_equal(got.tracks.items[0].base, BASE_NONE); /* three steps are too few */
 	assert_int_equal(got.tracks.items[0].cost.ns, 140);
 	attrib_release(&got);
 	world_release(&world);
@@ -593,7 +593,7 @@ static void test_bases_follow_the_regime(void **state)
 	world_release(&world);
 }
 
-/* Compilation in the first step is no cost of the pauses in it, though they are its upper bound. */
+/* Compilation in the first step is not a cost of its pauses, which remain the upper bound. */
 static void test_warm_up_does_not_distort(void **state)
 {
 	struct attribution got = {};

@@ -122,7 +122,7 @@ static void test_times_to_safepoint(void **state)
 	assert_int_equal(ttsp->values.count, 22);
 	assert_int_equal(sums_quantile(&ttsp->values, 1), 220 * US);
 	assert_int_equal(ttsp->pause.id, 23);
-	assert_null(attrib_fact(&attribution, "core_ns")); /* nobody asks for its figures */
+	assert_null(attrib_fact(&attribution, "core_ns")); /* no budget needs its figures */
 	tear_down(&world, &attribution);
 }
 
@@ -281,7 +281,7 @@ static void test_callers(void **state)
 	tear_down(&world, &attribution);
 }
 
-/* Two threads call at once: the pause is that one's who asked for it, and once. */
+/* Two threads call at once: the pause belongs to the one that asked for it, and counts once. */
 static void test_calls_at_once(void **state)
 {
 	struct attribution attribution = {};
@@ -295,7 +295,7 @@ static void test_calls_at_once(void **state)
 	/* Asked for by a caller, the cause is not known; and by another while it waits. */
 	world_safepoint(&world, 1148 * MS, 1 * MS, "G1CollectFull", "")->tid = 5;
 	world_safepoint(&world, 1149 * MS, 1 * MS, "G1CollectForAllocation", "")->tid = 8;
-	/* A caller allocates while another calls: that collection nobody called for. */
+	/* A caller allocates while another calls: no call caused that collection. */
 	world_stall(&world, STALL_EXPLICIT, 9, 1300 * MS, 10 * MS);
 	world_safepoint(&world, 1304 * MS, 2 * MS, "G1CollectForAllocation", "")->tid = 5;
 	world_build(&world, &attribution);
@@ -330,7 +330,7 @@ static void test_irregular_callers(void **state)
 	tear_down(&world, &attribution);
 }
 
-/* A stall of the training thread slows its step, but is no pause and in no cost. */
+/* A stall of the training thread slows its step, but is not a pause and not part of any cost. */
 static void test_stalls_of_steps(void **state)
 {
 	struct attribution attribution = {};

@@ -152,7 +152,7 @@ static void proc_describes_this_process(void **state)
 	assert_true(proc_info_read(1 << 23, &info) < 0);
 }
 
-/* A child that nobody has reaped yet has ended all the same. */
+/* A child has ended even if nobody has reaped it yet. */
 static void the_dead_are_told_from_the_living(void **state)
 {
 	pid_t child = fork();

@@ -174,7 +174,7 @@ static void test_exits_are_no_training(void **state)
 	world_release(&world);
 }
 
-/* What cannot be judged is never a pass; pauses can be without steps. */
+/* What cannot be judged never passes; pauses can be judged without steps. */
 static void test_refusals(void **state)
 {
 	struct attribution got = {};

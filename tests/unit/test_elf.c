@@ -165,7 +165,7 @@ static int count_symbol(const struct elf_symbol *symbol, void *arg)
 	return ++*count == 23 ? 23 : 0;
 }
 
-/* Everything that can be asked of a file, for files of which nothing may be assumed. */
+/* Calls every function on a file, for files of which nothing may be assumed. */
 static void exercise(const struct elf_file *file)
 {
 	struct elf_usdt probes[2];
@@ -313,7 +313,7 @@ static void test_calls(void **state)
 	assert_int_equal(argument(&calls[0], 5), UNKNOWN);
 	check_call(&calls[1], leaf, STACK, STACK);
 	check_call(&calls[2], leaf, UNKNOWN, UINT64_MAX - 22);
-	/* 0x06 is no instruction in 64-bit mode: what follows is not trusted. */
+	/* 0x06 is not an instruction in 64-bit mode: what follows is not trusted. */
 	assert_int_equal(elf_code_bounds(file, vaddr_of(file, "fixture_bad"), &start, &end), 0);
 	assert_int_equal(elf_code_calls(file, start, end, calls, ARRAY_SIZE(calls)), 1);
 }
@@ -544,7 +544,7 @@ static void test_truncated(void **state)
 	assert_true(opened > 23);
 }
 
-/* Another process truncates the file while it is mapped: zeros are read, nobody is killed. */
+/* Another process truncates the file while it is mapped: it reads zeros and survives. */
 static void test_shrinking(void **state)
 {
 	_cleanup_elf_ struct elf_file *file = NULL;

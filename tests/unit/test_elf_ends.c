@@ -16,7 +16,7 @@
 
 FUNCTION("fixture_other", "ret\n");
 FUNCTION("fixture_plain", ENTRY WORK TELL "plain_end: je 1f\ncall fixture_other\n1: " LEAVE);
-/* The two ways of a collection, one with an error, meet in the call; the first has come by a je. */
+/* The two paths of a collection, one with an error, meet in the call; the first has come by a je. */
 FUNCTION("fixture_twice", ENTRY "call fixture_other\ntest %eax,%eax\nje 2f\naddq $1,0x1d78(%rbp)\n"
 				"3: mov %rbx,%rdi\ntwice_call: call fixture_other\n1: " LEAVE
 				"2: addq $1,0x1d78(%rbp)\ncmp $1,%edx\ntwice_je: je 1b\njmp 3b\n");
@@ -30,7 +30,7 @@ FUNCTION("partly_part", "addq $1,0x1d78(%rbp)\npartly_other: jmp partly_back\n")
 FUNCTION("fixture_framed", "push %rbp\nmov %rsp,%rbp\n" ENTRY "call fixture_other\n"
 			   "addq $1,0x1d78(%rdi)\nframed_end: nop\naddq $1,-8(%rbp)\n"
 			   "addq $1,8(%rsp)\nmov %rax,0x1d60(%rdi)\n" LEAVE);
-/* An endless loop is no way out, and no place. */
+/* An endless loop is neither a way out nor a place. */
 FUNCTION("fixture_endless", ENTRY WORK TELL "endless_end: je 1f\n2: jmp 2b\n1: " LEAVE);
 /* Only where an argument says so does a way out pass anything that a probe is cheap on. */
 FUNCTION("fixture_avoided", ENTRY WORK TELL "cmp $2,%esi\nret\n9: pop %rbx\nret\n");

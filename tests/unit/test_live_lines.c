@@ -1,4 +1,4 @@
-/* Which pauses get a line in the live view, and what is said of the others. */
+/* Which pauses get a line in the live view, and how the others are counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

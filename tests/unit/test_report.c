@@ -25,7 +25,7 @@ static int rewind_source(void *source)
 	return store_rewind(source);
 }
 
-/* Goldens written by the run that compares with them prove nothing: a CI that asks for it is misconfigured. */
+/* Goldens written by the run that compares with them prove nothing: CI must not ask for it. */
 static bool is_refused(const char *update, const char *ci)
 {
 	return update && ci && *ci;

@@ -188,7 +188,7 @@ static void test_torch_phases(void **state)
 	tear_down(scene);
 }
 
-/* An optimizer that says nothing: its zeroed gradients do; and nothing at all. */
+/* An optimizer that is not seen: its zeroed gradients are; and nothing at all. */
 static void test_torch_backward_only(void **state)
 {
 	struct scene *zero = set_up(), *bare = set_up();
@@ -248,7 +248,7 @@ static void test_torch_let_go(void **state)
 	tear_down(scene);
 }
 
-/* Without the losses nothing tells an evaluation from a slow step: the steps say so. */
+/* Without losses an evaluation looks like a slow step, and the steps' note says so. */
 static void test_torch_loss_let_go(void **state)
 {
 	for (int hot = 0; hot < 2; hot++) {
@@ -300,7 +300,7 @@ static struct scene *evaluate(int passes, bool thin)
 	return scene;
 }
 
-/* A loss that stands for those before it tells an evaluation as well as all of them would. */
+/* A loss that stands for those before it shows an evaluation as well as all of them would. */
 static void test_torch_loss_thinned(void **state)
 {
 	static const int passes[] = {2, 3, 7, 11, 17, 37, 997, 30011};
@@ -353,7 +353,7 @@ static void test_torch_let_go_for_a_while(void **state)
 	}
 }
 
-/* Lost marks cost the steps that they began, and no others. */
+/* A lost mark costs the step that it began, and no other. */
 static void test_lost_marks(void **state)
 {
 	struct scene *scene = set_up();

@@ -1,4 +1,4 @@
-/* Several threads and processes, what the user asks for, and what no training makes. */
+/* Several threads and processes, what the user asks for, and calls that no training makes. */
 #include "step_fixture.h"
 
 static void test_threads_at_once(void **state)
@@ -81,7 +81,7 @@ static void test_named(void **state)
 	assert_int_equal(track->steps.count, 101);
 	assert_int_equal(track->per_step, 2);
 	assert_true(track->confidence > 0.9);
-	/* With nothing but the update to tell, the pattern tells. */
+	/* With nothing but the update, the pattern decides. */
 	assert_int_equal(find(scene, "torch:loss:cross_entropy_loss/2")->steps.count, 101);
 	tear_down(scene);
 }
@@ -262,7 +262,7 @@ static void test_hostile(void **state)
 	tear_down(scene);
 }
 
-/* Chance sequences of everything: whatever comes out is in order and apart. */
+/* Random sequences of everything: whatever comes out is in order and does not overlap. */
 static void test_chance(void **state)
 {
 	for (uint32_t seed = 0; seed < 101; seed++) {

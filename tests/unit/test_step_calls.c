@@ -196,7 +196,7 @@ static void test_jax_average(void **state)
 	}
 }
 
-/* Operations one by one, none of them compiled into a step. */
+/* Operations one at a time, not compiled into a step. */
 static void test_jax_eager(void **state)
 {
 	static const char *const names[] = {

@@ -108,7 +108,7 @@ static void test_no_updater(void **state)
 	tear_down(scene);
 }
 
-/* SameDiff: an update a variable, among the gradients' products; no loss is reduced this way. */
+/* SameDiff: one update per variable, among the gradients' products; no loss is reduced this way. */
 static void test_samediff(void **state)
 {
 	static const char *const steps[] = {"1234A5A6A7A", "1234AA55A6A7AA"};
@@ -127,7 +127,7 @@ static void test_samediff(void **state)
 	}
 }
 
-/* Nothing tells how many updates make a step: steps are shown, but no claim is made. */
+/* Nothing shows how many updates make a step: steps are shown, but no claim is made. */
 static void test_updates_alone(void **state)
 {
 	struct scene *scene = set_up();

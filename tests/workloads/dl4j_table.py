@@ -72,7 +72,7 @@ class Java(training.Training):
         )
 
     def in_books(self, begin_ns):
-        """It was between the two readings of the JVM's beans, as what in_training() gives."""
+        """Whether it was between the two readings of the JVM's beans, as what in_training() returns."""
         books = self.truth.books
         return books["begin"]["after_ns"] <= begin_ns <= books["end"]["before_ns"]
 
@@ -101,7 +101,7 @@ class Java(training.Training):
 
 
 class Truth(training.Truth):
-    """The truth and where it lies."""
+    """The truth and its location."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -132,7 +132,7 @@ def attach(bench, flags, *args, options=(), name="run", java=None):
 
 
 def difference(before, after):
-    """What `gctrace diff` makes of the mean step: its change with the interval."""
+    """What `gctrace diff` says about the mean step: its change with the interval."""
     done = harness.gctrace("diff", before.file, after.file, "--json")
     for item in map(json.loads, done.stdout.decode().splitlines()):
         if item["type"] == "comparison" and item["name"] == "step.mean" and item["low"] is not None:
@@ -215,7 +215,7 @@ def place(frame):
 
 
 def tell_callers(out, trainings):
-    """Who called System.gc() in @trainings, by name, and what came of it."""
+    """Who called System.gc() in @trainings, by name, and what happened."""
     found = [(name, c) for name, trained in trainings.items() for c in trained.callers()]
     for who in sorted({(place(c["caller"]), place(c["who"]), c["thread"]) for _, c in found}):
         out.write("\nCalled by %s, because of %s, in thread `%s`:\n" % who)

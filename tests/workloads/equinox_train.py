@@ -33,7 +33,7 @@ class Token:
 
 
 class Sentence:
-    """Counts upwards in strides, from somewhere: what the model is to find out."""
+    """Counts upwards in strides from a random start, which the model has to learn."""
 
     __slots__ = ("tokens", "meta")
 
@@ -47,7 +47,7 @@ class Sentence:
 
 
 class Corpus:
-    """Sentences that stay, and a shuffle buffer that is filled from a stream, a shard at a time."""
+    """Permanent sentences, and a shuffle buffer that is filled from a stream, a shard at a time."""
 
     def __init__(self, kept, shard, seed):
         self.chance = random.Random(seed)

@@ -15,7 +15,7 @@ from truth import Truth, add_options
 
 
 class Handle:
-    """Half of a reference cycle whose end takes a while, as a file's on a slow disk."""
+    """Half of a reference cycle whose finalizer takes a while, like that of a file on a slow disk."""
 
     def __init__(self, seconds, truth):
         self.seconds, self.truth = seconds, truth

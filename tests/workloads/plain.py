@@ -37,7 +37,7 @@ class Agent:
         self.memory = []
 
     def act(self):
-        """One move, and what came of it."""
+        """One move, and its outcome."""
         values = self.values[self.place]
         action = self.chance.randrange(4) if self.chance.random() < 0.2 else values.index(max(values))
         after, reward = self.maze.move(self.place, action)

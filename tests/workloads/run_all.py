@@ -25,7 +25,7 @@ import training
 
 
 class Folder:
-    """What training.attach() wants of a test's bench."""
+    """What training.attach() needs of a test's bench."""
 
     def __init__(self, path):
         self.scratch = path
@@ -286,7 +286,7 @@ def draw(runs, folder):
 
 
 def insert(path, name, text):
-    """Replaces what stands between the marks of @name."""
+    """Replaces the text between the marks of @name."""
     page = path.read_text()
     marks = "<!-- %s -->" % name, "<!-- end of %s -->" % name
     pattern = re.escape(marks[0]) + ".*?" + re.escape(marks[1])

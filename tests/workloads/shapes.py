@@ -27,7 +27,7 @@ def draw(kind, size, chance):
 
 
 class Annotation:
-    """What a labelling tool stores of one picture: mostly small Python objects, all of them kept."""
+    """What a labelling tool stores for one picture: mostly small Python objects, all of them kept."""
 
     def __init__(self, number, label, box, chance):
         self.number, self.label = number, label

@@ -29,7 +29,7 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Guesses the next symbol of a sequence."""
+    """Predicts the next symbol of a sequence."""
 
     def __init__(self, symbols, width, layers, length, checkpointed):
         super().__init__()
@@ -50,7 +50,7 @@ class Transformer(nn.Module):
 
 
 def sequences(batch, length, symbols):
-    """Counting upwards from somewhere, in steps of one to three."""
+    """Counts upwards from a random start, in steps of one to three."""
     start = torch.randint(symbols, (batch, 1))
     stride = torch.randint(1, 4, (batch, 1))
     return (start + stride * torch.arange(length + 1)) % symbols

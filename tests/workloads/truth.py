@@ -69,7 +69,7 @@ class Truth:
 
     @contextlib.contextmanager
     def phase(self, name):
-        """A stretch that is no training step: "evaluation", "wait", "inject"."""
+        """A time that is not a training step: "evaluation", "wait", "inject"."""
         if name not in self.phases:
             self.phases[name] = array.array("q")
         begin = time.monotonic_ns()
