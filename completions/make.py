@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What `gctrace --help` says → completions for a shell.
+"""The output of `gctrace --help` → completions for a shell.
 
 usage: make.py GCTRACE bash|zsh|fish OUTPUT
-The help texts are the one table of verbs and options: a new option completes without a change here.
+The help texts are the only table of verbs and options: a new option completes without a change here.
 """
 
 import re

@@ -1,5 +1,5 @@
 /*
- * An imagined runtime: a program that stops, collects and goes on as told, and keeps books of it.
+ * An imagined runtime: a program that stops, collects and goes on as told, and keeps books about it.
  * Commands, a line each, answered by a line of JSON:
  *   collect MINOR MAJOR US  so many, in turn, each at least US microseconds long
  *   hide N                  N minor collections that only the books hold
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Its books: what gctrace reads of it, as tests/toy/bpf/toy_wire.h has it. */
+/* Its books, which gctrace reads, as tests/toy/bpf/toy_wire.h has it. */
 struct toy_heap {
 	uint64_t minor, major; /* collections */
 	uint64_t mark_ns;      /* of the last one: how long it marked */
@@ -24,7 +24,7 @@ struct toy_heap {
 
 struct toy_heap toy_heap;
 
-/* What gctrace probes. A stop begins, and it is over: the books hold it. */
+/* What gctrace probes: the begin of a stop, and its end, when it is in the books. */
 void toy_stop(uint64_t major);
 void toy_go(const struct toy_heap *heap);
 
@@ -55,7 +55,7 @@ static uint64_t work(uint64_t ns)
 	return end_ns - start_ns;
 }
 
-/* Says what it was: the kind, the two facts, and an interval within the stop. */
+/* Prints the kind of stop, the two facts, and an interval within the stop. */
 static void collect(bool major, uint64_t ns, const char *separator)
 {
 	uint64_t start_ns, end_ns;

@@ -60,7 +60,7 @@ int on_toy_stop(struct pt_regs *ctx)
 	return 0;
 }
 
-/* toy_go(heap). One whose begin was before us sends nothing: the books are asked whether one was under way. */
+/* toy_go(heap). One that began before us sends nothing: the books show whether one was under way. */
 SEC("uprobe")
 int on_toy_go(struct pt_regs *ctx)
 {
@@ -76,7 +76,7 @@ int on_toy_go(struct pt_regs *ctx)
 	thread->start_ns = 0;
 	close_slot((__u32)current_ids());
 	if (bpf_probe_read_user(&record->heap, sizeof(record->heap), (void *)PT_REGS_PARM1(ctx)))
-		return 0; /* what it should have counted is missed */
+		return 0; /* what it should have counted counts as missed */
 	fill_header(&record->header, GC_EVENT_TOY, sizeof(*record), now);
 	send_record(record, sizeof(*record), &thread->sent);
 	return 0;

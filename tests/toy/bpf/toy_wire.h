@@ -3,7 +3,7 @@
 
 #include "gc_wire.h"
 
-/* gc_header.type. Far from those of runtimes that gctrace is shipped with. */
+/* gc_header.type. Far from those of the runtimes that gctrace ships with. */
 #define GC_EVENT_TOY	  0x10000
 #define GC_EVENT_TOY_LAST 0x1001f
 

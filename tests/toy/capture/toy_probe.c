@@ -1,4 +1,4 @@
-/* The toy: which file holds it, where it is probed, what its books say. */
+/* The toy: which file contains it, where it is probed, what its books say. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

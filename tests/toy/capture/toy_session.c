@@ -23,7 +23,7 @@ static void *session_open(struct trace *trace)
 }
 
 /* What the target's own memory says: out of range it costs the fact, not the pause. */
-static void tell_facts(const struct gc_toy_pause *wire, struct pause *ret)
+static void read_facts(const struct gc_toy_pause *wire, struct pause *ret)
 {
 	const struct gc_toy_heap *heap = &wire->heap;
 
@@ -55,7 +55,7 @@ static int on_record(void *state, const void *bytes, size_t size)
 	pause = trace_unknown_pause(runtime->id, wire->start_ns, wire->header.time_ns);
 	pause.tid = wire->header.tid;
 	pause.cause = CAUSE_MANUAL; /* it collects when it is told to */
-	tell_facts(wire, &pause);
+	read_facts(wire, &pause);
 	trace_put_pause(trace, &pause);
 	return 0;
 }
