@@ -1,4 +1,4 @@
-"""A JVM that stands in a safepoint for as long as a test wants: its log is a pipe, which is full.
+"""A JVM that stays in a safepoint for as long as a test wants: its log is a pipe, which is full.
 
 In: a row of kind hotspot. Out: Stuck, which stops in its first System.gc() and goes on when told to.
 """

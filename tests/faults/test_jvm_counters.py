@@ -129,7 +129,7 @@ def first_instructions(path, function):
     ):
         if int(vaddr, 16) <= begin < int(vaddr, 16) + int(size, 16):
             return [a - int(vaddr, 16) + int(offset, 16) for a in addresses[:-1]]
-    raise AssertionError("%s lies in no segment" % function)
+    raise AssertionError("%s is in no segment" % function)
 
 
 def pairs_of_builds():

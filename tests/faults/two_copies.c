@@ -1,8 +1,8 @@
 /*
  * two_copies LIBPYTHON SCRIPT twice|again|before: one libpython in places where nobody expects it. Says ready,
  * waits for a line, runs, says done and waits for the end of stdin.
- * twice: a second copy of the same file, by dlmopen(). again: it is used, closed and opened anew, at another
- * address. before: it is opened and closed without being used, and opened anew.
+ * twice: a second copy of the same file, by dlmopen(). again: it is used, closed and reopened at another
+ * address. before: it is opened and closed without being used, and reopened.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -50,7 +50,7 @@ def test_crowd(bench, some_runtime):
 
 
 def test_spawned_workers(bench, runtime):
-    """Spawn executes python anew: its collections from the first on, or counted as missed."""
+    """Spawn executes python again: its collections from the first on, or counted as missed."""
     target = bench.oracle(runtime, isolate=True)
     tracer = bench.record(target)
     answer = target.ask("fork spawn 3 5 3 2")

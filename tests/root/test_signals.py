@@ -211,7 +211,7 @@ def test_usdt_of_the_runtime(bench, some_runtime):
 
 
 def test_labels(bench, some_runtime, records):
-    """What stands in a std::string is the label: short and long, cut at 128 bytes, of any bytes."""
+    """The contents of a std::string are the label: short and long, cut at 128 bytes, of any bytes."""
     subject = start(bench, some_runtime, torch=records)
     tracer = bench.record(subject)
     texts = {

@@ -117,7 +117,7 @@ static void interpreters_and_processes_are_apart(void **state)
 	books_release(&books);
 }
 
-/* As many processes as a day has: their numbers are told apart in full. */
+/* As many processes as a day has: their numbers are distinguished in full. */
 static void processes_of_any_number_are_apart(void **state)
 {
 	struct books books = {};
@@ -179,7 +179,7 @@ static void those_who_ended_are_forgotten(void **state)
 	assert_int_equal(asked, 97);
 	assert_int_equal(books.lines.count, 48);
 	assert_int_equal(books.index.count, 48);
-	for (uint32_t process = 1; process <= 97; process++) /* the odd ones begin anew */
+	for (uint32_t process = 1; process <= 97; process++) /* the odd ones start again */
 		assert_int_equal(books_pause(&books, process, 0x10, 0, COUNTS(process + 3, 0, 0)),
 			process % 2 ? 0 : 2);
 	books_release(&books);
@@ -203,7 +203,7 @@ static void ended_interpreters_are_forgotten(void **state)
 	}
 	assert_int_equal(books_pause(&books, 1, 1, 0, COUNTS(100003, 0, 0)),
 		1);							    /* one lies between */
-	assert_int_equal(books_pause(&books, 1, 2, 0, COUNTS(9, 0, 0)), 0); /* begins anew */
+	assert_int_equal(books_pause(&books, 1, 2, 0, COUNTS(9, 0, 0)), 0); /* starts again */
 	assert_int_equal(books_pause(&books, 1, 2, 0, COUNTS(11, 0, 0)), 1);
 	assert_int_equal(books_settle(&books, 1, 0x7f0000000010, COUNTS(7, 0, 0)), 7);
 	books_release(&books);

@@ -275,7 +275,7 @@ static void interpreted_frames_that_are_no_longer_there(void **state)
 	assert_int_equal(interpreted_error(jvm, fake.method + 1, fake.const_method, 0), -EBADMSG);
 	assert_int_equal(interpreted_error(jvm, 1ull << 63, fake.const_method, 0), -EBADMSG);
 	assert_int_equal(interpreted_error(jvm, BASE - 4096, fake.const_method, 0), -EFAULT);
-	/* Another method comes to lie there while this one is read. */
+	/* Another method takes its place while this one is read. */
 	jvm->change = fake.method + 8;
 	jvm->change_at = jvm->reads + 9;
 	assert_int_equal(interpreted_error(jvm, fake.method, fake.const_method, 39), -ESTALE);
@@ -425,7 +425,7 @@ static void compiled_frames_that_are_no_longer_there(void **state)
 	assert_int_equal(frames_at(jvm, &other, 100, frames, 4), -EBADMSG);
 	assert_int_equal(frames_at(jvm, &nest, -CODE_BEGIN - 1, frames, 4), -EBADMSG);
 	assert_int_equal(frames_at(jvm, &nest, 1 << 20, frames, 4), -EBADMSG);
-	/* Another nmethod comes to lie there while this one is read. */
+	/* Another nmethod takes its place while this one is read. */
 	jvm->change = nest.code.nmethod + 304;
 	jvm->change_at = jvm->reads + 9;
 	assert_int_equal(frames_at(jvm, &nest, 100, frames, 4), -ESTALE);

@@ -193,7 +193,7 @@ static void test_records_and_reals(void **state)
 		"{\"name\":\"b\",\"ratio\":null,\"part\":null,\"best\":0,\"path\":null}]}]");
 }
 
-/* Tables of one key are one array; those of a group stand in its object. */
+/* Tables of one key are one array; those of a group are in its object. */
 static void test_json_nests_and_joins(void **state)
 {
 	static const struct model_column column = {"n", NULL, UNIT_COUNT};

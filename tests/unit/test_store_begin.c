@@ -134,7 +134,7 @@ static void test_nameless(void **state)
 	assert_non_null(strstr(err.text, "TMPDIR"));
 }
 
-/* Of the file or of its WAL a page is overwritten: nobody is told that it is whole. */
+/* A page of the file or of its WAL is overwritten: it is not declared whole. */
 static void damage(const char *file, off_t at)
 {
 	static const char zeros[8192];

@@ -32,7 +32,7 @@ def test_tables():
     names = [r[0] for r in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     told = sections(TABLES, r"^`(\w+)`: ")
     assert set(told) == set(names)
-    # that columns came with a later version is said behind the table of another
+    # a comment behind another table says that columns came with a later version
     for name in names:
         columns = {r[1] for r in db.execute("SELECT * FROM pragma_table_info(?)", [name])}
         if name == "meta":  # one row a fact

@@ -84,7 +84,7 @@ int budget_full_total(const struct attribution *attribution, size_t track,
 	return 0;
 }
 
-static bool tells_fact(const struct runtime_meaning *meaning, const char *key)
+static bool has_fact(const struct runtime_meaning *meaning, const char *key)
 {
 	return meaning_fact(meaning, key) >= 0;
 }
@@ -112,7 +112,7 @@ int budget_fact(const struct attribution *attribution, size_t track,
 {
 	const struct fact_figures *fact = attrib_fact(attribution, metric->fact);
 
-	ret->missing = missing_runtime(attribution->recording, tells_fact, metric->fact);
+	ret->missing = missing_runtime(attribution->recording, has_fact, metric->fact);
 	if (!fact)
 		return 0;
 	if (!ret->missing && (double)fact->values.count < KNOWN * (double)fact->pauses) {

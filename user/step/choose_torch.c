@@ -122,7 +122,7 @@ int steps_of_updates(struct study *study, const struct strand *strand, struct ch
 		r = group_updates(study, strand, &ret->at);
 	if (!r)
 		r = group_by_load(study, strand, &ret->at);
-	if (!r) /* Optimizers of several classes; then those told apart only by their gradients. */
+	if (!r) /* Optimizers of several classes; then those distinguished only by their gradients. */
 		r = group_by_kind(study, strand, CLASS_BIT(CLASS_UPDATE), 8, &ret->at);
 	if (!r)
 		r = group_by_kind(study, strand, CLASS_BIT(CLASS_BACKWARD) | CLASS_BIT(CLASS_ZERO),
@@ -188,21 +188,21 @@ int steps_of_backwards(struct study *study, const struct strand *strand, struct 
 {
 	const uint32_t mask = CLASS_BIT(CLASS_BACKWARD) | CLASS_BIT(CLASS_ZERO);
 	int r = anchors_collect(study, strand, &ret->at);
-	bool told;
+	bool decided;
 
 	if (!r)
 		r = group_backwards(study, strand, &ret->at);
-	told = r > 0;
+	decided = r > 0;
 	/* Two networks, each with its backward passes. */
-	if (r >= 0 && told)
+	if (r >= 0 && decided)
 		r = group_by_kind(study, strand, mask, 2, &ret->at);
 	if (r >= 0)
 		r = group_by_kind(study, strand, CLASS_BIT(CLASS_LOSS), 2, &ret->at);
 	if (r < 0)
 		return r;
 	ret->class = CLASS_BACKWARD;
-	ret->prior = told ? class_prior(CLASS_BACKWARD) : 0.8;
-	if (!told)
+	ret->prior = decided ? class_prior(CLASS_BACKWARD) : 0.8;
+	if (!decided)
 		note_add(ret->note, sizeof(ret->note),
 			"no optimizer was seen: were gradients accumulated, each backward pass "
 			"would count as a step (--step torch:backward/N)");

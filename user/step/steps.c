@@ -36,7 +36,7 @@ static const char *signal_named(const struct recording *recording, const struct 
  * The processes that do what only training does; if there are none, those with a runtime. 0 or
  * -ENOMEM.
  */
-static int who_trains(const struct study *study, struct u64map *ret)
+static int find_training(const struct study *study, struct u64map *ret)
 {
 	const struct recording *recording = study->recording;
 	int r = 0;
@@ -96,7 +96,7 @@ int steps_windows(const struct study *study, uint64_t window_ns, struct steps *r
 {
 	const struct recording *recording = study->recording;
 	struct u64map train = {};
-	int r = who_trains(study, &train);
+	int r = find_training(study, &train);
 
 	if (r)
 		err_set(err, ENOMEM, "out of memory while making windows");

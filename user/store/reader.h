@@ -60,9 +60,9 @@ struct store_reader {
 	struct cursor pauses, marks;
 	struct own_facts own[OWN_TABLES];
 	struct general_facts general;
-	uint32_t met;			       /* the runtime of the last pause; 0: none */
+	uint32_t current;		       /* the runtime of the last pause; 0: none */
 	const struct runtime_meaning *meaning; /* that runtime's */
-	struct own_facts *met_own; /* likewise; NULL: its facts are in the general table */
+	struct own_facts *current_own; /* likewise; NULL: its facts are in the general table */
 };
 
 /* Notes that the file is damaged, in words; the first note stays. */

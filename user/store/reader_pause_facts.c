@@ -188,13 +188,13 @@ static struct own_facts *own_of(struct store_reader *reader, const struct runtim
 }
 
 /* Most pauses are of the same runtime as the one before. */
-static void meet(struct store_reader *reader, uint32_t runtime)
+static void set_current(struct store_reader *reader, uint32_t runtime)
 {
-	if (runtime == reader->met && reader->meaning)
+	if (runtime == reader->current && reader->meaning)
 		return;
-	reader->met = runtime;
+	reader->current = runtime;
 	reader->meaning = meaning_of_runtime(&reader->recording, runtime);
-	reader->met_own = own_of(reader, reader->meaning);
+	reader->current_own = own_of(reader, reader->meaning);
 }
 
 int reader_join_facts(struct store_reader *reader, struct pause *pause)
@@ -203,15 +203,15 @@ int reader_join_facts(struct store_reader *reader, struct pause *pause)
 	bool has;
 	int r;
 
-	meet(reader, pause->runtime);
+	set_current(reader, pause->runtime);
 	meaning = reader->meaning;
 	has = pause->flags & PAUSE_HAS_FACTS && meaning->fact_count;
-	if (!has || !reader->met_own) /* else all places are written */
+	if (!has || !reader->current_own) /* else all places are written */
 		meaning_forget(meaning, pause);
 	if (!has)
 		return 0;
-	r = reader->met_own ? join_own(reader, reader->met_own, pause)
-			    : join_general(reader, meaning, pause);
+	r = reader->current_own ? join_own(reader, reader->current_own, pause)
+				: join_general(reader, meaning, pause);
 	if (r)
 		return r < 0 ? r : 0;
 	pause->flags |= PAUSE_HAS_FACTS;

@@ -53,7 +53,7 @@ struct store_writer {
 	uint32_t string_base, frame_base, node_base;
 	struct pause pauses[PAUSE_BATCH];
 	const struct runtime_meaning *meanings[PAUSE_BATCH]; /* theirs; NULL: without facts */
-	struct own_puts {
+	struct own_statements {
 		const struct runtime_meaning *meaning;
 		sqlite3_stmt *one, *batch; /* for PAUSE_BATCH of them */
 	} own[OWN_TABLES];	/* for facts of runtimes that have a table of their own */

@@ -36,7 +36,7 @@ static int prepare(struct store_writer *writer, const struct runtime_meaning *me
 
 int writer_prepare_facts(struct store_writer *writer)
 {
-	struct own_puts *own = writer->own;
+	struct own_statements *own = writer->own;
 	int rc = SQLITE_OK;
 
 	for (const struct runtime_meaning *const *at = runtime_meanings; *at && rc == SQLITE_OK;
@@ -81,7 +81,7 @@ static void bind_own(sqlite3_stmt *put, int at, const struct runtime_meaning *me
  * Writes the first @count pauses of the batch that belong into the table of @own, all at once if
  * the whole batch does.
  */
-static int put_own(struct store_writer *writer, const struct own_puts *own, unsigned count)
+static int put_own(struct store_writer *writer, const struct own_statements *own, unsigned count)
 {
 	unsigned ours = 0;
 	int r = 0;
