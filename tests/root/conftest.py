@@ -1,6 +1,7 @@
 """What every root test gets: runtimes, workloads and tracers that end with the test, and skips
 that say why and become failures when $GCTRACE_TEST_REQUIRE names what is missing."""
 
+import functools
 import os
 import pathlib
 import shutil
@@ -39,6 +40,7 @@ def need(capability, present, reason):
     pytest.skip(reason)
 
 
+@functools.lru_cache(maxsize=None)
 def bpf_works():
     done = subprocess.run(
         ["bpftool", "prog", "list"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
