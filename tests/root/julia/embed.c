@@ -51,7 +51,8 @@ static void *(*svec2)(void *a, void *b);
 static void **(*get_pgcstack)(void);
 static int8_t (*unsafe_enter)(void), (*safe_enter)(void);
 static void (*unsafe_leave)(int8_t state), (*safe_leave)(int8_t state);
-static int (*adopt)(void); /* any function that Julia exports to C makes the calling thread one of Julia's */
+static int (*adopt)(
+	void); /* any function that Julia exports to C makes the calling thread one of Julia's */
 
 static const struct {
 	const char *name;
