@@ -127,7 +127,7 @@ struct {
 	__type(value, __u64); /* how many */
 } calls_in_vain __weak SEC(".maps");
 
-/* Few programs make one: what finds no room in the map is not counted. */
+/* Few processes make any: a call for which the map has no room is not counted. */
 static __always_inline void count_in_vain(const struct gc_vain *key)
 {
 	const __u64 one = 1;
@@ -175,9 +175,8 @@ static __always_inline void *offset_by(const void *base, __u64 offset)
 }
 
 /*
- * Whether a uprobe session's program runs at the function's return: the instruction pointer is
- * where it returns to by then. (bpf_session_is_return() would tell too, but it lost its old prototype
- * in Linux 7.0.)
+ * Whether a uprobe session's program runs at the function's return: the instruction pointer is where it
+ * returns to by then. (bpf_session_is_return() would say so too, but lost its old prototype in Linux 7.0.)
  */
 static __always_inline bool session_returns(struct pt_regs *ctx)
 {
@@ -192,7 +191,7 @@ __noinline __weak __u32 number_here(__u64 address)
 	const struct pid *pid = (const void *)address;
 	__u32 level = BPF_CORE_READ(pid, level);
 
-	/* From the innermost namespace outwards: mostly it is ours. */
+	/* From the innermost namespace outwards: usually that is ours. */
 	for (int i = 0; i <= PID_LEVELS && level <= PID_LEVELS; i++, level--) {
 		const struct upid *upid =
 			(const void *)(address + bpf_core_field_offset(struct pid, numbers) +
@@ -209,7 +208,7 @@ static __always_inline __u64 task_ids(const struct task_struct *task)
 {
 	if (!pid_namespace)
 		return (__u64)task->tgid << 32 | (__u32)task->pid;
-	/* Copied by a helper, addresses are numbers, which a function of its own takes. */
+	/* Copied by a helper, an address is a number to the verifier, and a function of its own may take it. */
 	return (__u64)number_here((__u64)BPF_CORE_READ(task, group_leader, thread_pid)) << 32 |
 	       number_here((__u64)BPF_CORE_READ(task, thread_pid));
 }
@@ -263,8 +262,8 @@ static __always_inline void close_slot(__u32 tid)
 #define WAKEUP_LOOKS 16
 
 /*
- * Puts a record into the ring. The reader is woken only when much waits there, at which each sender
- * looks now and then: @sent counts its records.
+ * Puts a record into the ring. The reader is woken only when much is waiting there, which each sender checks
+ * now and then: @sent counts its records.
  */
 static __always_inline void send_record(void *record, __u64 size, __u32 *sent)
 {
@@ -278,9 +277,9 @@ static __always_inline void send_record(void *record, __u64 size, __u32 *sent)
 }
 
 /*
- * Tells of a process. New ones and new maps wake the reader: they must be looked at soon. Exits can wait for its
- * turn; and a reader that is woken may preempt the program that woke it, while the kernel leaves the program
- * out for who exits next on this CPU (7.x).
+ * Sends a record of a process. New ones and new maps wake the reader: it must look at them soon. Exits can
+ * wait for its turn; and a reader that is woken may preempt the program that woke it, while the kernel leaves
+ * the program out for whoever exits next on this CPU (7.x).
  */
 static __always_inline void tell(__u32 type, __u32 child, __u64 start_ns)
 {

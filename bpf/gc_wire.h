@@ -55,7 +55,7 @@ struct gc_mark {
 	struct gc_header header; /* time_ns: of the call's entry */
 	__u32 signal;		 /* index into signals */
 	__u32 flags;		 /* GC_MARK_… */
-	__u64 key;    /* tells apart the series of one signal: a hash of its label, or 0 */
+	__u64 key;    /* distinguishes the series of one signal: a hash of its label, or 0 */
 	__u64 number; /* what GC_KEY_NUMBER read, else 0 */
 	__u64 rss_bytes;
 	__u32 skipped,
@@ -103,7 +103,7 @@ struct gc_signal {
 	__u8 muted;    /* set by BPF when the bucket has run over, cleared by user space */
 	__u8 kept;     /* never muted, however hot: the user asked for it */
 	__u8 marked;   /* it has sent a mark */
-	__u8 direct;   /* by GC_KEY_TEXT: GC_KEY_HINT would tell of the same calls */
+	__u8 direct;   /* by GC_KEY_TEXT: GC_KEY_HINT would report the same calls */
 	__u8 thinned;  /* of many calls in a row some are sent, with the count of all */
 	__u8 pad[7];
 };
@@ -112,10 +112,10 @@ struct gc_signal {
 struct gc_signals {
 	struct gc_signal signals[GC_MAX_SIGNALS];
 	__u64 labels[GC_LABEL_SLOTS]; /* keys of labels already sent; losing one costs a resend */
-	__u64 any_thinned; /* a thinned signal was hit: other marks look whether they end a row */
+	__u64 any_thinned; /* a thinned signal was hit: other marks check whether they end a row */
 };
 
-#define GC_SIGNAL_BURST 20000 /* hits that are borne at once */
+#define GC_SIGNAL_BURST 20000 /* hits that are tolerated at once */
 #define GC_ROW_SHARE	16 /* of the calls in a row, at most one in so many waits for a later mark */
 
 /* A pause in progress, seen through the mapped page; start_ns 0: none. */
@@ -138,7 +138,7 @@ struct gc_open {
 struct gc_target {
 	__u32 space;   /* names its code addresses: inherited at fork, new after exec */
 	__u32 watched; /* index + 1 of the image whose memory is watched; 0: none */
-	__u64 owner;   /* of the first books that were seen to be kept, as in struct probe_books */
+	__u64 owner;   /* whose books were the first seen to be kept; see struct probe_books */
 };
 
 /* Key of the map calls_in_vain: calls of a collector that should have moved a counter of its books, and did not. */
@@ -146,7 +146,7 @@ struct gc_vain {
 	__u32 pid, image;
 };
 
-#define GC_NO_FIELD 0xffff /* in what programs are told of offsets: there is none */
+#define GC_NO_FIELD 0xffff /* among the offsets that programs are given: no such field */
 
 /* Reasons for events lost, as indexes into `drops`. */
 #define GC_DROP_RING	      0 /* the ring buffer was full */

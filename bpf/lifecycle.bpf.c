@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Follows processes: fork adds a child before it runs, exit removes it, exec and dlopen are told. A runtime that
- * has to know of these has programs of its own on the same tracepoints (bpf/NAME/), which trace/ attaches so
- * that a child is a target before they hear of it, and a process one until they have heard of its end.
+ * Follows processes: fork adds a child before it runs, exit removes it, exec and dlopen are reported. A
+ * runtime that has to know of these has programs of its own on the same tracepoints (bpf/NAME/), which are
+ * attached so that a child is a target before they hear of it, and a process one until they have heard of its
+ * end.
  */
 #include "core.bpf.h"
 

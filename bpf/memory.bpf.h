@@ -68,7 +68,7 @@ static __always_inline bool read_rss(__u64 *ret_bytes)
 	if (bpf_core_field_exists(((struct mm_struct___atomic *)0)->rss_stat.count[0].counter)) {
 		const struct mm_struct___atomic *m = mm;
 
-		/* By helper: these kernels' verifiers do not follow an array of a typedef's. */
+		/* By a helper: these kernels' verifiers do not follow an array in a typedef. */
 		*ret_bytes = page_bytes(BPF_CORE_READ(m, rss_stat.count[FILE_PAGES].counter)) +
 			     page_bytes(BPF_CORE_READ(m, rss_stat.count[ANON_PAGES].counter)) +
 			     page_bytes(BPF_CORE_READ(m, rss_stat.count[SHMEM_PAGES].counter));

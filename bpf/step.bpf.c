@@ -60,7 +60,7 @@ static __always_inline __u64 argument(struct pt_regs *ctx, __u32 number)
 	return 0;
 }
 
-/* False if the hits of this signal, this one included, are more than are borne: it is muted. */
+/* False if this signal has had more hits, this one included, than are tolerated: it is muted. */
 static __always_inline bool pour(struct gc_signal *signal, __u64 now)
 {
 	__sync_fetch_and_add(&signal->due_ns, signal->rate_ns);
@@ -157,8 +157,8 @@ static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u
 }
 
 /*
- * A mark of another signal ends the rows of its thread: what waits in them is sent before it, so that
- * between two such marks the sum is that of all calls. Rows are begun in threads only that have them.
+ * A mark of another signal ends the rows of its thread: what waits in them is sent before it, so that between
+ * two such marks the sum is that of all calls. Rows are begun only in threads that have such marks.
  */
 static __always_inline void end_rows(struct gc_signals *all)
 {

@@ -19,7 +19,7 @@ static __always_inline __u64 mix(__u64 x)
 	return x ^ x >> 31;
 }
 
-/* What a Python object's head may have more: __dict__ and weak references up to 3.11, free threads. */
+/* What a Python object's head may hold in addition: __dict__ and weak references up to 3.11, free threads. */
 #define PY_HEAD_MORE 16
 
 /* Copies the text of a std::string (libstdc++'s). False if there is none. */

@@ -80,7 +80,7 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 		know_again(state);
 		return (int)state->depth;
 	}
-	state->depth = 1; /* if it was so before, that pause's end was lost: the books tell */
+	state->depth = 1; /* if it was so before, that pause's end was lost: the books show it */
 	state->inherited = 0;
 	state->image = image;
 	state->flags = 0;
@@ -235,8 +235,8 @@ int on_collect_end(struct pt_regs *ctx)
 }
 
 /*
- * All of it in one uprobe session (kernel 6.13): cheaper, and its 1 at an entry spares a process
- * that is not ours the return probe. trace/ sets the attach type, which libbpf 1.1 does not know.
+ * All of it in one uprobe session (kernel 6.13): cheaper, and its 1 at an entry spares a process that is not
+ * ours the return probe. user/kernel/uprobe.c sets the attach type, which libbpf 1.1 does not know.
  */
 SEC("uprobe")
 int on_collect_session(struct pt_regs *ctx)

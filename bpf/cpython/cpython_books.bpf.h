@@ -8,8 +8,8 @@
 #include "cpython_thread.bpf.h"
 
 /*
- * The head of interp->gc, with all that a begin must know of it. It lies on the stack: into other
- * memory the kernel (CONFIG_HARDENED_USERCOPY) takes half as long again to copy.
+ * The head of interp->gc, with all that a begin must know of it. It lies on the stack: copying into other
+ * memory takes the kernel (CONFIG_HARDENED_USERCOPY) half as long again.
  */
 #define GC_WINDOW 256
 
@@ -113,8 +113,8 @@ __noinline int end_was_lost(struct thread_state *state)
 }
 
 /*
- * Which interpreter it is: read while it collects, since by the time the record is, it may have ended and another lie where
- * it lay. Of the only one there is, nobody need ask.
+ * Which interpreter it is: read while it collects, since by the time the record is, it may have ended and
+ * another may lie at its address. Where there is only one, nobody needs to ask.
  */
 static __always_inline __s32 number_of(const struct gc_layout *layout,
 	const struct thread_state *state)
@@ -128,7 +128,7 @@ static __always_inline __s32 number_of(const struct gc_layout *layout,
 }
 
 /*
- * Which generation's counter moved says what was collected; none: the call did nothing, 0 is
+ * Which generation's counter moved says what was collected; if none did, the call did nothing, and 0 is
  * returned. A global function, like walk_stack(): its branches are verified once, not per caller.
  */
 __noinline int settle_books(struct thread_state *state)
@@ -175,7 +175,7 @@ __noinline int settle_books(struct thread_state *state)
 	if (moved && state->cause == GC_CAUSE_AUTOMATIC && state->due >= 0 &&
 		record->generation >= 0 && state->due != record->generation)
 		state->cause = GC_CAUSE_MANUAL;
-	/* Only _PyRuntime.finalizing tells a collection that the exit asked for from the user's. */
+	/* Only _PyRuntime.finalizing distinguishes a collection at the exit from one that the user asked for. */
 	if (moved && state->cause == GC_CAUSE_MANUAL && record->generation == 2 &&
 		read_u64(state->runtime + layout->runtime_finalizing))
 		state->cause = GC_CAUSE_SHUTDOWN;

@@ -10,15 +10,15 @@
 #define GENERATION_BYTES 24 /* of one: its list's head, threshold, count */
 
 /*
- * The generation that the collector would choose by itself, -1: none. The oldest one whose count is
- * over its threshold; the last one not before a quarter more objects wait for it.
+ * The generation that the collector would choose by itself, -1: none. The oldest one whose count is over its
+ * threshold; the last one only once a quarter more objects wait for it.
  */
 static __always_inline __s32 due_generation(const struct gc_layout *layout,
 	const struct gc_window *window)
 {
 	__u64 counts = layout->gc_counts, lived = layout->gc_long_lived;
 
-	/* Up to 3.11 it begins in the very moment in which generation 0 gets there. */
+	/* Up to 3.11 it begins at the very moment at which generation 0 gets there. */
 	if (!layout->deferred && window_s32(window, counts + 4) <= window_s32(window, counts))
 		return -1;
 	for (int i = 2; i >= 0; i--) {

@@ -37,8 +37,8 @@ static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct gc_la
 }
 
 /*
- * Notes the process's interpreter; a second one ends the caching of find_interpreter(). So does one beside the main one
- * that comes first: the next may lie where it ended.
+ * Notes the process's interpreter; a second one ends the caching of find_interpreter(). So does one that comes
+ * first and is not the main one: the next may lie where it was.
  */
 static __always_inline void note_interpreter(__u64 *several, const struct gc_layout *layout,
 	__u64 interpreter)
@@ -57,11 +57,10 @@ static __always_inline void note_interpreter(__u64 *several, const struct gc_lay
 }
 
 /*
- * A read of user memory is the dearest step of all, so a thread state's interpreter is read once,
- * as long as each process has but one: among several, an address may be used again for the thread
- * state of another. So it may where the library was closed and opened anew, elsewhere. Should the first
- * such reuse come before a second interpreter was ever seen, its books do not move: settle_books()
- * notices.
+ * Reading user memory is the most expensive step of all, so a thread state's interpreter is read once, as long
+ * as each process has only one: with several, an address may be reused for the thread state of another. The
+ * same goes for a library that was closed and opened again elsewhere. If the first such reuse comes before a
+ * second interpreter was ever seen, its books do not move, which settle_books() notices.
  */
 static __always_inline void find_interpreter(struct thread_state *state,
 	const struct gc_layout *layout, __u64 tstate)

@@ -144,7 +144,7 @@ static __always_inline void copy_perf(const struct gc_jvm *plan, struct gc_safep
 		__u64 offset = at_most(window->offset, GC_PERF_BYTES);
 		__u64 length = at_most(window->bytes, GC_PERF_BYTES);
 
-		/* Should a window not fit, then frames, which come later, lie behind. */
+		/* A window that does not fit runs into the room of the frames, which are written later. */
 		if (bpf_probe_read_user(record->perf + offset, length, (void *)window->address))
 			return;
 		if (offset + length > bytes)

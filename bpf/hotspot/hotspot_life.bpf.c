@@ -20,8 +20,8 @@ static __always_inline bool ends_by_exec(const struct task_struct *task)
 }
 
 /*
- * A JVM that is killed inside a safepoint, or runs another program from there. What ends by itself does so
- * in one, which stops nobody.
+ * A JVM that is killed inside a safepoint, or runs another program from there. One that ends by itself does so
+ * in a safepoint that stops nobody.
  */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_hotspot_exit, struct task_struct *task)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What others than the safepoint's own probes tell of it → fields of its record: the heap's use, by
- * GCTracer; the operation and who asked for it, by USDT.
+ * What probes other than the safepoint's own say of it → fields of its record: the heap's use, by GCTracer;
+ * the operation and who asked for it, by USDT.
  */
 #include "vm_thread.bpf.h"
 #include "vm_register.bpf.h"
@@ -10,8 +10,8 @@
 #define SUMMARY_USED 32
 
 /*
- * GCTracer::report_gc_heap_summary(this, when, summary). Others than the VM Thread tell of cycles of
- * theirs, which are no safepoint's.
+ * GCTracer::report_gc_heap_summary(this, when, summary). Threads other than the VM Thread report their own
+ * cycles, which belong to no safepoint.
  */
 SEC("uprobe")
 int on_heap_summary(struct pt_regs *ctx)

@@ -32,7 +32,7 @@
 /* A physical frame: a compiled one may stand for several inlined methods. */
 struct gc_java_frame {
 	__u64 code; /* COMPILED: address of the nmethod; INTERPRETED: of the Method */
-	__u64 check; /* COMPILED: its Method; INTERPRETED: its ConstMethod: still so, when it is read later? */
+	__u64 check; /* COMPILED: its Method; INTERPRETED: its ConstMethod: is it still that when it is read later? */
 	__u32 compile_id; /* COMPILED: of this nmethod and no other; else 0 */
 	__s32 at;	  /* COMPILED: pc − code; INTERPRETED: bytecode index */
 	__u32 kind, pad;

@@ -340,8 +340,8 @@ static __always_inline bool is_poll_handler(const struct gc_jvm *jvm, const stru
 }
 
 /*
- * A compiled method sees most polls as it returns, with its frame gone: a thread that was late for
- * its long loop would show its caller only. Where it was, the thread has saved.
+ * A compiled method sees most polls as it returns, with its frame gone: a thread that was late because of a
+ * long loop would show only its caller. The thread has saved where it was.
  */
 __noinline __weak int keep_poll(const struct gc_jvm *jvm, struct java_frames *frames,
 	struct java_walk *walk, __u64 thread)

@@ -63,5 +63,5 @@ static __always_inline struct jvm_state *jvm_state(void)
 	return bpf_map_lookup_elem(&jvm_states, &tgid);
 }
 
-/* Looks who kept @vm waiting from @begin_ns to @sync_ns, and sends a gc_late record if there is one. */
+/* Finds who kept @vm waiting from @begin_ns to @sync_ns, and sends a gc_late record if there is one. */
 int tell_late(struct vm_thread *vm, __u64 begin_ns, __u64 sync_ns);

@@ -24,7 +24,7 @@ static void look_at_machine(struct kernel_check *check)
 			"gctrace reads x86-64 registers and code: use an x86-64 machine");
 }
 
-/* Pids are read from /proc and looked for in BPF: both must speak of the same numbers. */
+/* Pids are read from /proc and looked for in BPF: both must mean the same numbers. */
 static void look_at_proc(struct kernel_check *check)
 {
 	char self[32] = "";
@@ -38,7 +38,7 @@ static void look_at_proc(struct kernel_check *check)
 		"run it in the target's (docker run --pid=container:NAME)");
 }
 
-/* Whether programs of uprobes may call @helper. Where it cannot be asked, no "no" is made of it. */
+/* Whether programs of uprobes may call @helper. Where that cannot be asked, it counts as yes. */
 static bool has_helper(enum bpf_func_id helper)
 {
 	const struct bpf_insn call[] = {

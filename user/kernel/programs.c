@@ -144,7 +144,7 @@ static int load(const struct programs *programs, const struct selection *selecti
 	return r;
 }
 
-/* The best way of which the kernel takes the programs: what it has it may yet not do. */
+/* The best way of which the kernel takes the programs: what it has may still not work. */
 static int load_first(struct programs *programs)
 {
 	const struct selection first = {};

@@ -144,7 +144,7 @@ static int try_event(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned 
 	return 0;
 }
 
-/* A uprobe at no file, everywhere: whoever may have one is told that there is no such file. */
+/* A uprobe at no file, everywhere: whoever may have one gets the answer that there is no such file. */
 static int try_uprobe(void)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr), .config1 = (uintptr_t) ""};

@@ -42,7 +42,7 @@ static int on_record(void *arg, void *bytes, size_t size)
 	return 0;
 }
 
-/* Probes probed() by the program for linkers, which tells of each call; calls it; looks. */
+/* Probes probed() by the program for linkers, which reports each call; calls it; checks. */
 int programs_hit_ourselves(struct programs *programs, struct err *err)
 {
 	const struct uprobe_place place = {

@@ -184,7 +184,7 @@ size_t probe_find(pid_t pid, const struct proc_maps *maps, struct probe_image *r
 	return probe_find_known(NULL, pid, maps, ret, max);
 }
 
-/* Why it could not be told whether @map is a runtime: it cannot be read, or has no section headers. */
+/* Why it is not known whether @map is a runtime: it cannot be read, or has no section headers. */
 static int find_obstacle(pid_t pid, const struct proc_map *map, bool program, struct err *err)
 {
 	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
@@ -234,7 +234,7 @@ static void begin_plan(const struct probe_image *image, struct probe_plan *plan)
 	snprintf(plan->shown_path, sizeof(plan->shown_path), "%s", image->map.path);
 }
 
-/* Why each tier that cannot serve refused. */
+/* Why each tier that cannot be used refused. */
 struct refusals {
 	char text[512];
 	size_t used;

@@ -27,7 +27,7 @@ struct probe_site {
 	uint64_t semaphore; /* USDT: its offset in the file, 0 without */
 	uint64_t address;   /* of a watchpoint: in the process; 0: it is a uprobe */
 	uint64_t
-		cookie; /* what the program is told beside the site, from bit 40 on: GC_COOKIE_OF() */
+		cookie; /* what the program is told besides the site, from bit 40 on: GC_COOKIE_OF() */
 	const char *
 		program; /* at the place; of a call: at the function's entry; NULL: only its end is seen */
 	const char *
@@ -125,9 +125,9 @@ size_t probe_find_known(struct probe_known *known, pid_t pid, const struct proc_
 	struct probe_image *ret, size_t max);
 
 /*
- * Why probe_find() found nothing, where that has a reason: -ENOEXEC if the program itself is not one that gctrace
- * can read, -ENOTSUP if a library that should be a runtime is not, -EMFILE, -ENFILE or -ENOMEM if gctrace lacked
- * what it takes; each with a sentence. Else 0.
+ * Why probe_find() found nothing, where that has a reason: -ENOEXEC if the program itself is not one that
+ * gctrace can read, -ENOTSUP if a library that should be a runtime is not, -EMFILE, -ENFILE or -ENOMEM if
+ * gctrace ran out of files or memory; each with a sentence. Else 0.
  */
 int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err);
 
@@ -140,7 +140,7 @@ int probe_foreign(pid_t pid, const struct proc_maps *maps, struct err *err);
 int probe_plan(pid_t pid, const struct probe_image *image, const char *only, size_t *tier,
 	struct probe_plan *ret, struct err *err);
 
-/* The runtime's own books: of its main interpreter, if it has such. */
+/* The runtime's own books: of its main interpreter, if it has several. */
 struct probe_books {
 	uint64_t
 		owner; /* the interpreter that counts them, or 0: the process has but one place for them */
@@ -154,8 +154,8 @@ int probe_books(pid_t pid, const struct proc_map *map, const struct probe_plan *
 	struct probe_books *ret);
 
 /*
- * Whether the runtime in @pid keeps its state where @plan says. 0, -EPROTO if not, or -EAGAIN: it
- * cannot be told now, as before it has started up.
+ * Whether the runtime in @pid keeps its state where @plan says. 0, -EPROTO if not, or -EAGAIN: that is not
+ * known yet, for instance because it is still starting up.
  */
 int probe_fits(pid_t pid, const struct proc_map *map, const struct probe_plan *plan);
 

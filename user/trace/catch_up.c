@@ -1,6 +1,6 @@
 /*
- * Runs of the programs that follow processes, left out by the kernel → what they would have told. It
- * does so where one is in the program already on the same CPU: from Linux 7 on it can be preempted there.
+ * Runs of the programs that follow processes, left out by the kernel → what they would have reported. It does
+ * so where one is in the program already on the same CPU: from Linux 7 on it can be preempted there.
  */
 #include <bpf/bpf.h>
 
@@ -30,7 +30,7 @@ static void list_unknown_targets(const struct trace *trace, struct proc_pids *re
 	ret->pids.count = kept;
 }
 
-/* An exec that nobody told, and children likewise. What they collected until now is not known. */
+/* An exec or a fork that was not reported. What they collected until now is not known. */
 static void note_changed(struct trace *trace)
 {
 	struct proc_pids live = {};

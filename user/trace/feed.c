@@ -85,7 +85,7 @@ void feed_thread(struct feed *feed, uint32_t process, pid_t pid, uint32_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%u/comm", pid, tid);
 	stream = fopen(path, "re");
 	if (!stream || !fgets(thread.name, sizeof(thread.name), stream))
-		return; /* gone: a namesake of its number may come */
+		return; /* gone: another may get its number */
 	thread.name[strcspn(thread.name, "\n")] = '\0';
 	insert_thread(&feed->recording, &thread);
 	TELL(feed, thread, &thread);

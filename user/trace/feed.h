@@ -1,4 +1,4 @@
-/* What a session says to its owner: the recording's tables, and the sink that is told of each row. */
+/* What a session hands to its owner: the recording's tables, and the sink that gets each row. */
 #pragma once
 
 #include "pause.h"
@@ -11,13 +11,13 @@ struct feed {
 	uint64_t pauses, stalls, phases; /* put so far */
 };
 
-/* Rows of the recording, new or changed. Each is told to the sink, if that asks for them. */
+/* Rows of the recording, new or changed. Each goes to the sink, if that asks for its kind. */
 void feed_process(struct feed *feed, const struct process *process);
 void feed_runtime(struct feed *feed, const struct runtime *runtime);
 void feed_signal(struct feed *feed, const struct signal *signal);
 void feed_series(struct feed *feed, const struct series *series);
 void feed_mark(struct feed *feed, const struct mark *mark);
-/* Tells thread @tid's name, once. */
+/* Sends thread @tid's name, once. */
 void feed_thread(struct feed *feed, uint32_t process, pid_t pid, uint32_t tid);
 /* Each gets its id. */
 void feed_pause(struct feed *feed, struct pause *pause);

@@ -35,7 +35,7 @@ void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t
 
 	if (!from || (known && processes_by_id(&trace->processes, known)->seen_ns >= time_ns))
 		return;
-	if (known) /* another of its number, whose end nobody told */
+	if (known) /* another had its number, and its end was not reported */
 		trace_process_exit(trace, child, time_ns);
 	process = processes_fork(&trace->processes, from, parent, child, time_ns);
 	if (!process)

@@ -115,7 +115,7 @@ static void drop_hints(struct step_signal *watch)
 	}
 }
 
-/* Whether a quarter of the hits that are borne at once have come. */
+/* Whether a quarter of the hits that are tolerated at once have come. */
 static bool runs_hot(const volatile struct gc_signal *state, uint64_t now)
 {
 	return state->due_ns > now + (uint64_t)state->rate_ns * GC_SIGNAL_BURST / 4;

@@ -85,7 +85,7 @@ void ledger_begun_over(struct ledger *ledger, uint32_t process);
 size_t ledger_begun_list(const struct ledger *ledger, uint64_t least_ns,
 	struct trace_open_pause *ret, size_t max);
 /*
- * The recording ends at @end_ns, with what was @open before all was drained: what goes on is told of as
+ * The recording ends at @end_ns, with what was @open before all was drained: what goes on is put as
  * unfinished. After the books were read.
  */
 void ledger_finish_open(struct ledger *ledger, const struct trace_open_pause *open, size_t count,

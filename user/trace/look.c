@@ -63,7 +63,10 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 #define LOOK_DUE 1ull /* low bit of looks.next's values: its maps have changed since */
 
 #define LOOK_PAUSE_NS 50000000ull /* between two looks at a process, at most */
-/* What a look took, this often: the longer the maps, the more seldom, and no program keeps us busy. */
+/*
+ * How many times as long as a look took we wait for the next: no program, however long its maps, keeps us
+ * busy.
+ */
 #define LOOK_PAUSE_FOUND   9 /* it has a runtime, probed or not: further ones can wait a moment */
 #define LOOK_PAUSE_WITHOUT 1
 

@@ -132,7 +132,7 @@ static struct series *find_series(struct step_watch *steps, uint32_t process,
 	}
 }
 
-/* The first label was lost with a full ring, and its series has none: now it came. */
+/* The first label was lost with a full ring, and its series has none: now it has come. */
 static void settle_label(struct step_watch *steps, struct series *series, const struct event *event)
 {
 	const struct step_signal *watch = &steps->signals[event->mark.signal];
@@ -193,7 +193,7 @@ void steps_forget_texts(struct step_watch *steps)
 	memset(steps->page->labels, 0, sizeof(steps->page->labels));
 }
 
-/* The keys of series are hashes: what they lead to tells which still hold. */
+/* The keys of series are hashes: what they lead to says which still hold. */
 static void sift_keys(struct step_watch *steps)
 {
 	struct u64map kept = {}, *map = &steps->series;

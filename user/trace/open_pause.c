@@ -121,7 +121,7 @@ static bool is_listed(const struct trace_open_pause *open, size_t count,
 }
 
 /*
- * Whether it goes on, by the runtime's own word when the books were read; if so they may hold it,
+ * Whether it goes on, by what the runtime itself said when the books were read; if so they may count it,
  * though no end was seen. Else its end was lost.
  */
 static bool goes_on(struct ledger *ledger, const struct runtime *runtime,

@@ -1,6 +1,6 @@
 /*
- * Processes that have ended → out of the session's tables, so that a day's need no more memory than those
- * that live at once. Their rows were told: the sink's file keeps them.
+ * Processes that have ended → out of the session's tables, so that a day's need no more memory than those that
+ * live at once. Their rows went to the sink, whose file keeps them.
  */
 #include <stdlib.h>
 
@@ -54,7 +54,7 @@ static bool is_known(void *arg, uint32_t process)
 	return recording_process(&trace->feed.recording, process);
 }
 
-/* What a runtime missed was counted after its row had been told. */
+/* What a runtime missed was counted after its row had been sent. */
 static bool keep_runtime(struct trace *trace, struct runtime *runtime)
 {
 	if (is_known(trace, runtime->process))

@@ -34,9 +34,9 @@ void runtimes_rejuvenate(struct runtimes *runtimes, uint32_t process);
 void runtimes_forget(struct runtimes *runtimes, uint32_t process);
 
 /*
- * inherit.c: a forked child has its parent's runtimes, but most children exec at once. They are the child's own,
- * and told, when it collects, has lived for INHERITED_NS, or ends: runtimes_keep_inherited(); an exec before
- * that forgets them. The turn keeps those of processes seen no later than @before_ns.
+ * inherit.c: a forked child has its parent's runtimes, but most children exec at once. They are the child's
+ * own, and in the recording, once it collects, has lived for INHERITED_NS, or ends: runtimes_keep_inherited();
+ * an exec before that forgets them. The turn keeps those of processes seen no later than @before_ns.
  */
 #define INHERITED_NS 5000000000ull
 void runtimes_inherit(struct runtimes *runtimes, uint32_t parent, uint32_t child);

@@ -87,8 +87,8 @@ static void *run_scan(void *arg)
 }
 
 /*
- * Signals are the main thread's; elf/ needs SIGBUS where a file shrinks under it. Where no thread is to be
- * had (memory, a cgroup's pids.max) the next turn tries again.
+ * Signals are the main thread's; elf/ needs SIGBUS where a file shrinks under it. Where no thread can be
+ * started (memory, a cgroup's pids.max) the next turn tries again.
  */
 static void start_thread(struct step_scan *scan)
 {

@@ -56,7 +56,7 @@ int targets_keep(const struct targets *targets, pid_t pid, bool add, uint32_t wa
 	if (r && r != -EEXIST)
 		return err_set(err, -r, "process %d cannot be made a target: %s%s", pid,
 			strerror(-r), r == -E2BIG ? "; there are too many" : "");
-	/* What ended before it was a target tells nobody. */
+	/* The end of what was no target yet is not reported. */
 	if (add && !proc_has_exited(pid))
 		return 0;
 	targets_remove(targets, pid);

@@ -206,9 +206,9 @@ static int add_functions(const struct elf_file *file, const struct findings *fou
 			continue;
 		site->cookie = GC_COOKIE_OF(function->argument);
 		site->optional = !function->needed;
-		/* Before 17 the counters are what tells the time, and they are moved within. */
+		/* Before 17 the times come from the counters, which are moved within. */
 		site->at_return = function->kind == SITE_SAFEPOINT_END && !found->arguments;
-		/* The others are hit too seldom to care, or sit on a push in every build. */
+		/* The others are hit too rarely to matter, or sit on a push in every build. */
 		if (function->needed || function->kind == SITE_SAFEPOINT_SYNC)
 			plan->single_stepped |= step == ELF_STEP_SINGLE;
 	}

@@ -141,7 +141,7 @@ static bool is_step(const char *operation, const struct runtime *runtime,
 	return false;
 }
 
-/* Serial, Parallel and G1 sum up their heap before and after each collection: all of it was seen, and no sum. */
+/* Serial, Parallel and G1 sum up their heap around each collection: a safepoint seen whole without that held none. */
 static bool none_by_summaries(const struct hotspot_event *event, const struct runtime *runtime,
 	bool sums_up)
 {
@@ -346,7 +346,7 @@ static int on_safepoint(struct jvms *jvms, const struct hotspot_event *event)
 	return 0;
 }
 
-/* Killed inside a safepoint: of what it was for nothing is left to read. */
+/* Killed inside a safepoint: nothing is left to read of what it was for. */
 static int on_killed(struct jvms *jvms, const struct hotspot_event *event)
 {
 	struct runtime *runtime;
