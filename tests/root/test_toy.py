@@ -257,6 +257,13 @@ def test_budgets(bench, toy, some_runtime):
     assert status == 3 and "mark.max needs a toy" in said
 
 
+def test_it_has_no_generations(bench, toy):
+    recorded(bench, toy)
+    done = harness.gctrace("report", bench.file, "--min-generation", "1")
+    assert done.returncode == 1
+    assert b"the stops of Toy have no generations, but classes: minor, major, unknown" in done.stderr
+
+
 def test_doctor(toy):
     text = harness.gctrace("doctor", "-p", toy.pid).stdout.decode()
     assert "toy 1: %s" % (ROOM / "toy") in text

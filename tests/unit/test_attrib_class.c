@@ -178,7 +178,7 @@ static void test_slow_steps_are_of_a_class(void **state)
 	has(json, "\"generation\":null,\"class\":\"big\",\"rss_bytes\"");
 	has(json, "\"generation\":null,\"class\":\"small\",\"rss_bytes\"");
 	has(json, "\"generation\":null,\"class\":null,\"rss_bytes\"");
-	has(page, "\"class\":{\"order\":3,\"place\":2}");
+	has(page, "\"pauses\":1,\"class\":{\"order\":3,\"place\":2}");
 	attrib_release(&got);
 	world_release(&world);
 }

@@ -1,4 +1,5 @@
 /* gctrace report FILE: a recording in one of the formats. No privilege needed. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "cleanup.h"
 #include "cmd.h"
 #include "log.h"
+#include "meaning.h"
 #include "output.h"
 #include "parse.h"
 #include "reading.h"
@@ -112,6 +114,28 @@ static void make_title(const struct report_options *options, char *title, size_t
 			filter->min_generation);
 }
 
+/* Where no runtime has generations, --min-generation would leave out nothing and not say so. */
+static int check_filter(const struct pause_filter *filter, const struct recording *recording,
+	struct err *err)
+{
+	const struct runtime_meaning *meaning = NULL;
+	char classes[160] = "";
+
+	for (size_t i = 0; filter->min_generation && i < recording->runtimes.count; i++) {
+		meaning = meaning_of(recording->runtimes.items[i].kind);
+		if (!meaning_is_by_class(meaning))
+			return 0;
+	}
+	if (!meaning)
+		return 0;
+	for (size_t i = 0; i < meaning->class_count; i++)
+		snprintf(classes + strlen(classes), sizeof(classes) - strlen(classes), "%s%s",
+			i ? ", " : "", meaning->classes[i].name);
+	return err_set(err, EINVAL,
+		"--min-generation: the %s of %s have no generations, but classes: %s",
+		meaning->pauses, meaning->label, classes);
+}
+
 static int report(const struct report_options *options)
 {
 	struct report_input input;
@@ -124,6 +148,8 @@ static int report(const struct report_options *options)
 	make_title(options, title, sizeof(title));
 	if (!r)
 		r = analysis_input(&analysis, &options->filter, title, &input, &err);
+	if (!r)
+		r = check_filter(&options->filter, input.recording, &err);
 	r = r ? cmd_fail(r, &err) : write_report(options, &input);
 	analysis_close(&analysis);
 	return r;
