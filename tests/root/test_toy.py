@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -255,6 +256,70 @@ def test_budgets(bench, toy, some_runtime):
     tracer.finish()
     status, said = check(bench.file, "mark.max<1h")
     assert status == 3 and "mark.max needs a toy" in said
+
+
+STEPS, EVERY, SLOW_US = 11 * 13, 11, 20000
+
+
+def trained(bench, toy):
+    """A recording of its training, and what it told of its collections."""
+    tracer = bench.record(toy, "--step", "toy:toy_step/1")
+    told = toy.ask("train %d %d %d" % (STEPS, EVERY, SLOW_US))
+    assert toy.quit() == 0
+    tracer.finish()
+    return told
+
+
+def test_steps(bench, toy):
+    """Each stop is charged to its step, and each step is of the highest class among its stops."""
+    told = trained(bench, toy)
+    records = bench.report()
+    assert records.recording["complete"] is True and records.drops == []
+    check_books(stops(records, toy), told, facts(bench.file))
+    steps = sorted((r for r in records.of("step") if r["pid"] == toy.pid), key=lambda s: s["index"])
+    assert [s["index"] for s in steps] == list(range(STEPS + 1))  # the last one ends with the toy
+    for step in steps:
+        slow = step["index"] % EVERY == EVERY - 1
+        after = step["index"] % EVERY == 0 and 0 < step["index"] < STEPS
+        assert step["class"] == ("major" if slow else "minor" if after else None)
+        assert step["pauses"] == (2 if slow else 1 if after else 0)
+        assert step["generation"] is None
+    for pause in stops(records, toy):
+        step = steps[pause["step"]]
+        assert step["start_ns"] <= pause["start_ns"] and pause["end_ns"] <= step["end_ns"]
+        assert pause["overlap_ns"] == pause["duration_ns"]
+        assert [f["function"] for f in pause["stack"]] == ["train", "main"]
+
+
+def test_slow_steps(bench, toy):
+    """What made them slow, where, and what would have helped, in its own words."""
+    trained(bench, toy)
+    text = rendered(bench.file, "text")
+    assert text.startswith("Stops cost ")
+    assert "; every %dth step is " % EVERY in text
+    assert " × the median because of major sweeps triggered in train" in text
+    (heading,) = [l for l in text.splitlines() if l.endswith("TRIGGERED IN") and "CLASS" in l]
+    assert heading.split()[-3] == "CLASS"
+    # What lines cost has a column for objects, whichever the runtime.
+    assert_none(OF_CPYTHON + OF_HOTSPOT, text.replace("PAUSES  COLLECTED", ""))
+
+    summary = harness.report(bench.file)
+    major_ns = sum(p["duration_ns"] for p in stops(summary, toy) if p["class"] == "major")
+    (advice,) = summary.of("advice")
+    assert (advice["advice"], advice["title"]) == ("toy-minor-only", "Leave out major sweeps")
+    assert 0 < advice["saves_ns"] <= major_ns
+
+
+def test_flame_graph(bench, toy):
+    told = trained(bench, toy)
+    folded = rendered(bench.file, "folded")
+    leaves = [line.rsplit(" ", 1)[0] for line in folded.splitlines()]
+    origin = "toy (%d);main;train;" % toy.pid
+    assert sorted(leaves) == [origin + "[major]", origin + "[minor]"]
+    picture = rendered(bench.file, "flamegraph")
+    for name, count in (("major", told["major"]), ("minor", told["minor"])):
+        assert re.search(r"<title>%s, manual\n[^<]* %d pauses</title>" % (name, count), picture)
+    assert_none(("gen ",), picture)
 
 
 def test_it_has_no_generations(bench, toy):

@@ -54,7 +54,7 @@ struct advising {
 struct runtime_advice {
 	const struct advice_kind *kinds; /* what advice_add() is told by index */
 	size_t state_bytes;		 /* zeroed at first */
-	void (*release)(void *state);	 /* what lies in it */
+	void (*release)(void *state);	 /* what lies in it; NULL: nothing does */
 
 	/* Whether @pause is one that settings of the collector could have changed. NULL: all are. */
 	bool (*counts)(const struct pause *pause);

@@ -25,7 +25,7 @@ void subjects_release(struct subjects *subjects)
 		for (size_t j = 0; j < subject->runtimes.count; j++) {
 			struct advised *advised = &subject->runtimes.items[j];
 
-			if (advised->state)
+			if (advised->state && advised->meaning->advice->release)
 				advised->meaning->advice->release(advised->state);
 			free(advised->state);
 		}

@@ -12,6 +12,7 @@ struct gc_toy_heap {
 	__u64 minor, major;   /* collections, the one that ends included */
 	__u64 mark_ns, swept; /* of that one; swept: bytes */
 	__u64 collecting;
+	char callers[2][24];
 };
 
 struct gc_toy_pause {
@@ -21,5 +22,5 @@ struct gc_toy_pause {
 	__u32 image, major;
 };
 
-_Static_assert(sizeof(struct gc_toy_heap) == 40, "as in toy.c");
-_Static_assert(sizeof(struct gc_toy_pause) == 80, "wire ABI");
+_Static_assert(sizeof(struct gc_toy_heap) == 88, "as in toy.c");
+_Static_assert(sizeof(struct gc_toy_pause) == 128, "wire ABI");

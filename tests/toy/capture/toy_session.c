@@ -1,6 +1,7 @@
 /* The toy's records → pauses for the sink. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "toy_facts.h"
 #include "toy_probe.h"
@@ -33,6 +34,24 @@ static void read_facts(const struct gc_toy_pause *wire, struct pause *ret)
 	ret->facts[TOY_SWEPT] = heap->swept <= INT64_MAX ? (int64_t)heap->swept : UNKNOWN;
 }
 
+/* 0 where it names nobody. */
+static uint32_t stack_of(struct trace *trace, const struct gc_toy_heap *heap)
+{
+	struct stack_table *stacks = trace_stack_table(trace);
+	uint32_t node = STACK_NONE;
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t len = strnlen(heap->callers[i], sizeof(heap->callers[i]));
+		struct frame frame = {.lang = TOY_LANG};
+
+		if (len)
+			frame.function = strtab_add(stacks->strings, heap->callers[i], len);
+		if (frame.function && frame.function != STRTAB_NONE)
+			node = stack_table_node(stacks, node, stack_table_frame(stacks, &frame));
+	}
+	return node;
+}
+
 static int on_record(void *state, const void *bytes, size_t size)
 {
 	const struct gc_toy_pause *wire = bytes;
@@ -55,6 +74,7 @@ static int on_record(void *state, const void *bytes, size_t size)
 	pause = trace_unknown_pause(runtime->id, wire->start_ns, wire->header.time_ns);
 	pause.tid = wire->header.tid;
 	pause.cause = CAUSE_MANUAL; /* it collects when it is told to */
+	pause.stack = stack_of(trace, &wire->heap);
 	read_facts(wire, &pause);
 	trace_put_pause(trace, &pause);
 	return 0;
