@@ -44,14 +44,14 @@ struct hotspot_safepoint {
 
 /*
  * @event: EVENT_SAFEPOINT, in the order they come: counters are compared with those of the one before.
- * -ENODATA: no probe saw its begin, and nothing tells when that may have been.
+ * -ENODATA: no probe saw its begin, and nothing says when that may have been.
  */
 int hotspot_read(struct hotspot *hotspot, const struct hotspot_event *event,
 	struct hotspot_safepoint *ret);
 
 /*
  * Whether its threads are stopped, or asked to: 1, and since when, 0 if that is not known; 0: they run;
- * -ENOTSUP: nothing tells.
+ * -ENOTSUP: nothing says so.
  */
 int hotspot_stopped(const struct hotspot *hotspot, uint64_t *ret_begin_ns);
 
