@@ -1,7 +1,7 @@
 /*
  * libFuzzer target: any bytes → everything the elf room and the call-target finder can be asked.
  *
- * The bytes end at a page that nobody may touch, so that also libdw and capstone, which are not
+ * The bytes end at an inaccessible page, so that also libdw and capstone, which are not
  * instrumented, are caught reading past them. Seeds: any small ELF files, /bin/true for one.
  */
 #include <stdlib.h>

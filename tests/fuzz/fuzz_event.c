@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile uint8_t sink;
 
-/* Reads all that a decoded event points to: the sanitizer says whether it is the record's. */
+/* Reads all that a decoded event points to: the sanitizer checks that it is the record's. */
 static void touch(const void *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++)

@@ -99,7 +99,7 @@ static void test_given_up(void **state)
 	store_reader_free(reader);
 }
 
-/* What comes into its place meanwhile is as safe as what was there. */
+/* A file that takes its place meanwhile is as safe as the one that was there. */
 static void test_place_is_taken(void **state)
 {
 	struct store_writer *writer = begin(101);

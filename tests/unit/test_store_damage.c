@@ -63,7 +63,7 @@ static void test_hole(void **state)
 	store_reader_free(reader);
 }
 
-/* In a file of which marks are the most: the pauses, read first, are whole. */
+/* In a file that is mostly marks: the pauses, read first, are whole. */
 static void test_hole_in_marks(void **state)
 {
 	struct store_reader *reader;
@@ -151,7 +151,7 @@ static void test_hostile_rows(void **state)
 	}
 }
 
-/* New figures of a pause that cannot be: each reads as not known, and costs nothing else. */
+/* Impossible figures of a pause: each reads as not known, and costs nothing else. */
 static void test_hostile_figures(void **state)
 {
 	static const char *const values[] = {

@@ -226,7 +226,7 @@ static void test_lists(void **state)
 	store_reader_free(reader);
 }
 
-/* The later name of a thread replaces; what a recording knows at its end, too. */
+/* A later name of a thread replaces the earlier; so does what a recording knows at its end. */
 static void test_threads(void **state)
 {
 	static struct thread threads[] = {{2, 4799, "old"}, {1, 4711, "m\xc3in"},
@@ -448,7 +448,7 @@ static void test_hostile_tables(void **state)
 	}
 }
 
-/* Of more rows than are kept, the first are; the rest is said to be missing. */
+/* Of more rows than are kept, the first are kept; the rest is reported as missing. */
 static void test_too_many(void **state)
 {
 	char sql[256];

@@ -53,7 +53,7 @@ static void check(const uint64_t *durations, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		add(&summary, durations[i], (int)(i % 4) - 1);
 		if (__builtin_add_overflow(total, durations[i], &total))
-			total = UINT64_MAX; /* as the summary's, it sticks */
+			total = UINT64_MAX; /* saturated, like the summary's */
 	}
 	assert_int_equal(summary.count, count);
 	assert_int_equal(summary.total_ns, total);
@@ -91,7 +91,7 @@ static void test_quantiles(void **state)
 		check(durations, PAUSES);
 	}
 	for (uint64_t i = 0; i < PAUSES; i++)
-		durations[i] = 4096; /* all the same, on a digit's edge */
+		durations[i] = 4096; /* all equal, on a digit's boundary */
 	check(durations, PAUSES);
 	for (size_t count = 1; count < 13; count++)
 		check((uint64_t[]){0, 5, 4295, 5, 4294967296, 1, 4095, 0, 7, 8, 9, 16777216},

@@ -1,4 +1,4 @@
-"""Times of day in reports: by the clock as it stood at that moment, not as it stood at the start."""
+"""Times of day in reports: by the clock as it was at that moment, not as it was at the start."""
 
 import re
 import sqlite3

@@ -62,7 +62,7 @@ def test_replaced_whole(tmp_path, recording):
 
 @pytest.mark.parametrize("limit", ["0", "1"])
 def test_not_written_in_full(tmp_path, recording, limit):
-    """What does not fit leaves the old file, nothing beside it, and status 1."""
+    """An output that does not fit leaves the old file, nothing else, and status 1."""
     out = tmp_path / "out"
     out.write_text("old")
     for words in writers(recording, out):

@@ -67,7 +67,7 @@ def crafted(request, tmp_path):
 
 
 def output_bytes(*args):
-    """Of what it writes, without keeping it."""
+    """The size of what it writes, without keeping it."""
     process = subprocess.Popen([os.environ["GCTRACE"]] + [str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     count = sum(len(piece) for piece in iter(lambda: process.stdout.read(1 << 20), b""))
     errors = process.stderr.read()

@@ -35,7 +35,7 @@ def test_tables():
     # a comment behind another table says that columns came with a later version
     for name in names:
         columns = {r[1] for r in db.execute("SELECT * FROM pragma_table_info(?)", [name])}
-        if name == "meta":  # one row a fact
+        if name == "meta":  # one row per fact
             continue
         assert columns <= ticked(told[name]), (name, columns - ticked(told[name]))
         listed = re.findall(r"^\| (`.*?`) \|", told[name], re.M)

@@ -1,4 +1,4 @@
-"""pause.share is one thing in report, check and diff, and the report says where its own share is another."""
+"""pause.share is the same in report, check and diff, and the report says where its own share differs."""
 
 import json
 

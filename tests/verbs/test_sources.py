@@ -1,4 +1,4 @@
-"""The sources are in the shape that scripts/format gives them."""
+"""The sources are formatted as scripts/format would."""
 
 import subprocess
 from pathlib import Path

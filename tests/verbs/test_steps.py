@@ -1,4 +1,4 @@
-"""Steps in reports: chosen by itself, chosen again at report time, and refused where there are none."""
+"""Steps in reports: chosen automatically, chosen again at report time, and refused where there are none."""
 
 import json
 

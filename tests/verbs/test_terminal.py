@@ -1,4 +1,4 @@
-"""What a recording says reaches a terminal without the power to move its cursor or set its title."""
+"""The texts of a recording cannot move a terminal's cursor or set its title."""
 
 import json
 import sqlite3

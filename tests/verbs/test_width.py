@@ -30,7 +30,7 @@ def recording(request, tmp_path):
 
 
 def on_terminal(columns, *args, **environment):
-    """What @args print on a terminal that is so wide."""
+    """What @args print on a terminal of that width."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}

@@ -118,7 +118,7 @@ def test_flags_of_the_man_page():
 
 
 def test_a_pid_is_named_while_it_lives(tmp_path):
-    """`gctrace doctor -p PID` is no advice for a program that has ended."""
+    """`gctrace doctor -p PID` is not suggested for a program that has ended."""
     for ended in (False, True):
         made = Recording(tmp_path / ("%d.gct" % ended), runtime=False)
         if ended:
