@@ -53,7 +53,7 @@ static void make_stacks(void)
 	}
 }
 
-/* Nothing is kept of it: pauses are made as they are asked for, evenly over the steps. */
+/* Nothing is stored: pauses are made on demand, evenly over the steps. */
 static int next_pause(void *source, struct pause *ret, struct err *err)
 {
 	struct source *state = source;

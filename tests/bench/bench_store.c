@@ -190,7 +190,7 @@ static void write_file(const char *path, enum rows rows, uint64_t count)
 			.tier = "usdt",
 			.attached_ns = now};
 
-		if (rows == SAFEPOINTS) /* facts are read of a runtime that has them */
+		if (rows == SAFEPOINTS) /* facts are read for a runtime that has them */
 			strcpy(runtime.kind, "hotspot");
 		must(store_put_process(writer, &process), store_writer_error(writer));
 		must(store_put_runtime(writer, &runtime), store_writer_error(writer));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* What no tracer can go below: programs that do nothing, or only send one record. */
+/* The least that any tracer costs: programs that do nothing, or only send one record. */
 #include <stdbool.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -11,7 +11,7 @@ struct {
 	__uint(max_entries, 4 << 20);
 } events SEC(".maps");
 
-/* The process that strangers are told from. */
+/* The traced process; all others are strangers. */
 const volatile __u32 target = 0;
 
 extern bool bpf_session_is_return(void) __ksym __weak;

@@ -70,7 +70,7 @@ static void wait_and_drain(struct bpf_object *object)
 	ring_buffer__free(ring);
 }
 
-/* One program per mode; of the others only what the kernel needs is loaded. */
+/* One program per mode; the others are not loaded. */
 static int load(struct bpf_object *object, const char *name, bool session)
 {
 	struct bpf_program *program;

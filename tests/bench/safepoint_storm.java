@@ -4,7 +4,7 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
 /**
- * Obeys safepoint.py: "find N" and "dump N" make N safepoints as short as they get, "work N" N
+ * Takes commands from safepoint.py: "find N" and "dump N" make N safepoints as short as possible, "work N" N
  * rounds of allocation under the collector. Answers each with the nanoseconds that it took, in JSON.
  */
 final class Storm {

@@ -1,6 +1,6 @@
 /*
  * Renders a recording described on stdin, for the browser tests: render_flame FORMAT TITLE [incomplete].
- * In: one line a pause: "pid ns generation cause frame…", frames outermost first, each
+ * In: one line per pause: "pid ns generation cause frame…", frames outermost first, each
  * "function:file:line" with function and file in hexadecimal. Out: the report on stdout.
  */
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static uint32_t add_hex(struct strtab *strings, char *hex)
 		unsigned int byte = 0;
 
 		sscanf(hex + 2 * i, "%2x", &byte);
-		hex[i] = (char)byte; /* behind what is still to be read */
+		hex[i] = (char)byte; /* before what is still to be read */
 	}
 	return strtab_add(strings, hex, len);
 }

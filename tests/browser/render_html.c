@@ -1,6 +1,6 @@
 /*
  * Renders a recording with its steps and costs described on stdin, for the browser tests: render_html TITLE.
- * In: one line a thing, its kind first, then numbers, and strings in hexadecimal ("-": empty), as test_html.py writes
+ * In: one line per thing, its kind first, then numbers, and strings in hexadecimal ("-": empty), as test_html.py writes
  * them. Out: the HTML page on stdout.
  */
 #include <inttypes.h>
@@ -57,7 +57,7 @@ static char *string(size_t *ret_len)
 		unsigned int byte = 0;
 
 		sscanf(hex + 2 * i, "%2x", &byte);
-		hex[i] = (char)byte; /* behind what is still to be read */
+		hex[i] = (char)byte; /* before what is still to be read */
 	}
 	if (hex)
 		hex[len] = '\0';
@@ -232,7 +232,7 @@ static uint32_t interned(struct world *w)
 	return len ? strtab_add(w->stacks.strings, bytes, len) : 0;
 }
 
-/* The process before is a JVM. */
+/* The last process is a JVM. */
 static void take_jvm(struct world *w)
 {
 	struct runtime *runtime = &w->recording.runtimes.items[w->recording.runtimes.count - 1];
@@ -242,7 +242,7 @@ static void take_jvm(struct world *w)
 	FIELD(runtime->collector);
 }
 
-/* The pause before is a safepoint: what is known of it. */
+/* The last pause is a safepoint: what is known about it. */
 static void take_safepoint(struct world *w)
 {
 	struct pause *pause = &w->pauses.items[w->pauses.count - 1];

@@ -89,7 +89,7 @@ static void busy(long ns)
 		work++;
 }
 
-// What is no step: losses alone, each after @ns of work.
+// Not a step: losses alone, each after @ns of work.
 extern "C" CALLED void evaluate(long passes, long ns)
 {
 	while (passes--) {

@@ -1,5 +1,5 @@
 /*
- * A program that is no Python until it is told to be: waits for a line on stdin, loads a libpython
+ * A program that is not a Python until told to be: waits for a line on stdin, loads a libpython
  * with dlopen and becomes its command line.
  */
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-"""What a workload says about itself, for a tracer to be held against: times of steps, the books.
+"""What a workload says about itself, to check a tracer against: times of steps, the books.
 
 In: `with truth.step():` around each training step, `with truth.phase("evaluation"):` around what is
 none. Out: one JSON object a line in the file named by --truth. Keeps its notes in arrays of integers,

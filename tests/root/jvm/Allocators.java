@@ -7,7 +7,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * Threads "allocator-N" that allocate until stopped and note each allocation of 1 ms or more. What was
- * stopped stays until the next start, or the JVM's end: of a thread that is gone nobody can read the name.
+ * stopped stays until the next start, or the JVM's end: the name of a thread that is gone cannot be read.
  */
 final class Allocators {
 	private static final long SLOW_NS = 1000000, LOOK_NS = 1000000;
@@ -75,7 +75,7 @@ final class Allocators {
 		}
 	}
 
-	/** Lets the threads stand still and appends what they noted. */
+	/** Stops the threads and appends what they noted. */
 	void stop(StringBuilder lines) throws InterruptedException {
 		running = false;
 		stopped.await();

@@ -1,6 +1,6 @@
 import java.lang.reflect.Method;
 
-/** Says of each method named as class.method whether the JVM has it, and ends: "missing NAME". */
+/** Checks whether the JVM has each method named as class.method, prints "missing NAME" if not, and ends. */
 final class Exists {
 	private static boolean has(String name) {
 		int dot = name.lastIndexOf('.');

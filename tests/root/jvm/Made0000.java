@@ -1,4 +1,4 @@
-/** What Storm defines over and over, under another number each time: 0000 is replaced everywhere. */
+/** A class that Storm defines repeatedly, with another number each time: 0000 is replaced everywhere. */
 final class Made0000 {
 	static volatile Object garbage;
 

@@ -1,4 +1,4 @@
-/** Intervals noted by one thread without allocating, told at the end of a round. */
+/** Intervals noted by one thread without allocating, written at the end of a round. */
 final class Spans {
 	private final String event;
 	private final String thread;
@@ -24,7 +24,7 @@ final class Spans {
 		ends[count++] = end;
 	}
 
-	/** Appends what was not told yet. */
+	/** Appends what was not written yet. */
 	void tell(StringBuilder lines) {
 		for (; told < count; told++)
 			lines.append(Talk.event(event, "thread", thread, "index", told, "start_ns", starts[told],

@@ -4,15 +4,15 @@ import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Classes that come and go: --threads threads define Made0000 anew --classes times, each under a
- * number of its own, run it until it is compiled and collects, and drop it. None is there any more at a
+ * Classes that come and go: --threads threads define Made0000 --classes times, each time under a
+ * new number, run it until it is compiled and collects, and drop it. None is left at a
  * round's end, if the JVM unloads classes. Truth: a "made" for each thread with the numbers it used.
  */
 final class Storm {
 	private static final int LAST_CALLS = 2;
 	private static byte[] template;
 
-	/** One class of its own, which is unloaded with it. */
+	/** A loader of a single class, which is unloaded with it. */
 	private static final class Loader extends ClassLoader {
 		Class<?> define(int number) {
 			String name = String.format("Made%04d", number);
@@ -75,7 +75,7 @@ final class Storm {
 			}
 			for (Thread thread : threads)
 				thread.join();
-			for (int i = 0; i < LAST_CALLS; i++) // what the first lets go may hold more
+			for (int i = 0; i < LAST_CALLS; i++) // what the first frees may hold more
 				System.gc();
 			talk.tell(lines);
 		}

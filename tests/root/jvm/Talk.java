@@ -30,7 +30,7 @@ final class Talk {
 		return options.containsKey(name) ? Integer.parseInt(options.get(name)) : otherwise;
 	}
 
-	/** Says that the program stands still; true once told to go, false at the end of stdin. */
+	/** Prints that the program is waiting; true once told to go, false at the end of stdin. */
 	boolean go() throws IOException {
 		System.out.println(said ? "done" : "ready");
 		System.out.flush();

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.concurrent.CyclicBarrier;
 
 /**
- * Trains like DL4J does: steps that allocate and compute, with helpers beside the training thread
+ * Trains as DL4J does: steps that allocate and compute, with helpers beside the training thread
  * and System.gc() from a service thread (--gc-ms) or from the training thread (--gc-every steps). With
  * --gc-calls as many steps as that many calls of the service thread take, instead of --steps.
  * Truth: a "step" each, a "system-gc" for each call, and what the JVM's own beans count.

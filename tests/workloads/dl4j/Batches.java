@@ -7,8 +7,8 @@ import org.nd4j.linalg.dataset.api.DataSetPreProcessor;
 import org.nd4j.linalg.dataset.api.iterator.DataSetIterator;
 import org.nd4j.linalg.factory.Nd4j;
 
-/** Synthetic batches, each made when it is asked for, as a reader of records does. */
-@SuppressWarnings("serial") // nobody stores one
+/** Synthetic batches, each made on demand, as a record reader does. */
+@SuppressWarnings("serial") // never serialized
 class Batches implements DataSetIterator {
 	private final Random random;
 	private final int size, count, moments;
@@ -23,7 +23,7 @@ class Batches implements DataSetIterator {
 		this.count = count;
 	}
 
-	/** There are no more once @enough says so. */
+	/** There are no more once @enough returns true. */
 	Batches until(BooleanSupplier enough) {
 		this.enough = enough;
 		return this;
@@ -100,7 +100,7 @@ class Batches implements DataSetIterator {
 		return true;
 	}
 
-	/** The next pass is over other batches. */
+	/** The next pass uses other batches. */
 	@Override
 	public void reset() {
 		made = 0;

@@ -16,7 +16,7 @@ import org.nd4j.linalg.learning.config.NoOp;
 import org.nd4j.linalg.learning.config.Sgd;
 import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 
-/** The two networks: a perceptron, and an LSTM that labels each moment of a series. */
+/** The two networks: a perceptron, and an LSTM that labels each time step of a series. */
 final class Models {
 	static final int INPUTS = 24, HIDDEN = 64, CLASSES = 5, MOMENTS = 20;
 
@@ -52,7 +52,7 @@ final class Models {
 			.inferenceWorkspaceMode(workspaces).list();
 	}
 
-	/** Of the last layer: with "mixed" another updater than the others have. */
+	/** The last layer's updater: with "mixed", another than the others'. */
 	private IUpdater lastUpdater() {
 		return updaterOf(updater.equals("mixed") ? "sgd" : updater);
 	}

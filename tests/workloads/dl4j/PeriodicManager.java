@@ -5,11 +5,11 @@ import java.util.concurrent.locks.LockSupport;
 import org.nd4j.linalg.cpu.nativecpu.CpuMemoryManager;
 
 /**
- * ND4J's memory manager for the CPU as its documentation has it: it asks for a collection each time
+ * ND4J's memory manager for the CPU as its documentation describes it: it asks for a collection each time
  * that the window of setAutoGcWindow() is over. The one that M2.1 comes with never does, as its
  * isPeriodicGcActive() is false whatever was set. Made the process's own by
  * -Dmemorymanager=PeriodicManager; keeps the times of its calls. With -Dperiod=MS they come that far
- * apart, as long as window, collection and what else that thread does take less together.
+ * apart, as long as window, collection and whatever else that thread does take less together.
  */
 public class PeriodicManager extends CpuMemoryManager {
 	private static final int MOST = 8192;
@@ -38,7 +38,7 @@ public class PeriodicManager extends CpuMemoryManager {
 		due = now + PERIOD_NS;
 	}
 
-	/** One thread of ND4J's calls this, DeallocatorServiceThread_0. */
+	/** Called by one of ND4J's threads, DeallocatorServiceThread_0. */
 	@Override
 	public void invokeGc() {
 		if (thread == null) {
@@ -57,7 +57,7 @@ public class PeriodicManager extends CpuMemoryManager {
 		}
 	}
 
-	/** The kernel's number of the calling thread; 0 where /proc does not tell. */
+	/** The kernel's number of the calling thread; 0 where /proc does not show it. */
 	static long nativeThread() {
 		try {
 			return Long.parseLong(Files.readSymbolicLink(Paths.get("/proc/thread-self"))

@@ -9,8 +9,8 @@ import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.optimize.api.BaseTrainingListener;
 
 /**
- * What a training says about itself, for a tracer to be held against, in the form of truth.py:
- * the times of its steps as DL4J's own listener tells them, its evaluations, the JVM's count of
+ * What a training says about itself, to check a tracer against, in the form of truth.py:
+ * the times of its steps as DL4J's own listener reports them, its evaluations, the JVM's count of
  * collections. System.nanoTime() is CLOCK_MONOTONIC. Notes go into arrays that were made before,
  * and into a file at the end.
  */
@@ -55,7 +55,7 @@ class Truth extends BaseTrainingListener {
 		last = now;
 	}
 
-	/** A stretch that is no step; the next step begins after it. */
+	/** A time that is not a step; the next step begins after it. */
 	void phase(String name, Runnable work) {
 		long before = System.nanoTime();
 		work.run();
@@ -93,7 +93,7 @@ class Truth extends BaseTrainingListener {
 		return steps;
 	}
 
-	/** @manager may be null: then nobody of ours calls System.gc(). */
+	/** @manager may be null: then none of our code calls System.gc(). */
 	void write(String path, PeriodicManager manager) throws IOException {
 		try (PrintWriter out = new PrintWriter(path, "UTF-8")) {
 			out.printf("{\"type\":\"process\",\"pid\":%d,\"tid\":%d,\"java\":\"%s\"}%n",
