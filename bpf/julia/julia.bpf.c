@@ -109,7 +109,7 @@ static __always_inline void show(const struct gc_julia_pause *record, __u64 ids)
 	slot->pid = ids >> 32;
 	slot->tid = (__u32)ids;
 	slot->image = record->image;
-	slot->generation = -1;
+	slot->kind = -1;
 	slot->cause = record->asked == GC_JULIA_AUTO ? GC_CAUSE_AUTOMATIC : GC_CAUSE_MANUAL;
 	slot->start_ns = record->start_ns ? record->start_ns : record->stopped_ns;
 }
