@@ -63,6 +63,10 @@ def test_closed_streams(bench, some_runtime, numbers):
     whole(bench)
 
 
+def has_links(pid):
+    return any(kind == "link" for kind, _ in harness.held_in_kernel(pid))
+
+
 @pytest.mark.parametrize("numbers", [(1,), (0, 1, 2)], ids=str)
 def test_live_without_stdout(bench, some_runtime, numbers):
     """With nobody to read it, it ends at once or with its target, and does not crash."""
@@ -73,7 +77,9 @@ def test_live_without_stdout(bench, some_runtime, numbers):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    target.run("time.sleep(1)")
+    harness.wait_until(
+        lambda: tracer.poll() is not None or has_links(tracer.pid), what="its end or its probes"
+    )
     target.run(COLLECT)
     target.quit()
     assert tracer.wait(20) >= 0

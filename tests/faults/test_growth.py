@@ -10,6 +10,7 @@ PYTHON = "/usr/bin/python3"
 FORKS = """
 import gc, os, sys
 gc.disable()
+gc.freeze()  # a child's collection copies no page of its parent's
 print("ready", flush=True)
 for line in sys.stdin:
     for i in range(int(line)):

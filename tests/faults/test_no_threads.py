@@ -2,7 +2,6 @@
 silence. The threads are denied by the pids controller, which root cannot pass over either."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -85,8 +84,7 @@ def test_later(bench, some_runtime, library, limited):
     subject.ask("load", "steps", str(library))
     harness.wait_until(lambda: limited.refusals() > 3, what="a second try")
     limited.most("max")
-    tracer.err.find(lambda line: "step_once" in line and "libsteps.so" in line)
-    time.sleep(0.5)  # as in test_library_loaded_later
+    tracer.attached("step_once", "libsteps.so")
     subject.ask("call", "steps", "once_many", CALLS)
     assert test_signals.finish(bench, subject, tracer).total(NAME) == CALLS
 

@@ -16,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 ORACLE = HERE / "oracle.py"
 WAIT_S = 20
+EPOLL_WAIT = ("232", "281")  # numbers of epoll_wait(2) and epoll_pwait(2) on x86-64
 # On an emulated machine every wait may take this many times longer before it times out.
 SLOWNESS = float(os.environ.get("GCTRACE_TEST_SLOWNESS") or 1)
 
@@ -236,6 +237,13 @@ class Tracer(Process):
                 "the tracer ended with %s before it traced:\n%s"
                 % (self.popen.wait(5), self.err.text())
             )
+
+    def attached(self, *words):
+        """Waits for the line of -v with @words, said of probes, and until what it says is done."""
+        found = self.err.find(lambda line: all(word in line for word in words))
+        assert found is not None, self.err.text()
+        call = Path("/proc/%d/syscall" % self.pid)
+        wait_until(lambda: call.read_text().split()[0] in EPOLL_WAIT, what="the turn's end")
 
     def finish(self, seconds=WAIT_S):
         """For a tracer whose target has ended: it must end by itself, with success."""

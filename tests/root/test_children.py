@@ -1,7 +1,6 @@
 """Forked, spawned and executed children are followed; the rest of the machine is not."""
 
 import os
-import time
 
 import pytest
 
@@ -102,12 +101,11 @@ def test_exec_of_another(bench):
         pytest.skip("needs two CPythons outside a chroot")
     first, second = plain[0], plain[-1]
     target = bench.oracle(first)
-    tracer = bench.record(target)
+    tracer = bench.record(target, "-v")
     before = target.ask("collect 5 3 2")
     target.send("exec %s %s" % (second.exe, bench.script(second)))
     target.answer()
-    # nothing shows when the new probes are in place: what came earlier would be "missed"
-    time.sleep(1)
+    tracer.attached(second.elf)  # what came earlier would be "missed"
     after = target.ask("collect 7 5 3")
     assert target.quit() == 0
     tracer.finish()
@@ -159,13 +157,13 @@ def test_late_dlopen(bench):
     host = compiled(bench.scratch, "dlhost")
     tracer = bench.keep(
         harness.Tracer(
-            ["run", "-o", bench.file, "--", host, runtime.elf, runtime.exe, bench.script(runtime)],
+            ["run", "-v", "-o", bench.file, "--", host, runtime.elf, runtime.exe, bench.script(runtime)],
             ready=False,
         )
     )
     tracer.send("")
     tracer.out.find(lambda line: '"ready"' in line)
-    time.sleep(1)  # as in test_exec_of_another
+    tracer.attached(runtime.elf)
     tracer.send("collect 23 11 7")
     line = tracer.out.find(lambda line: '"collect"' in line)
     tracer.send("quit")
@@ -184,10 +182,10 @@ def test_wait_for_a_runtime(bench):
     runtime = shared_runtimes()[0]
     host = compiled(bench.scratch, "dlhost")
     target = bench.process([host, runtime.elf, runtime.exe, bench.script(runtime)])
-    tracer = bench.record(target, "--wait")
+    tracer = bench.record(target, "--wait", "-v")
     target.send("")
     target.out.next()
-    time.sleep(1)
+    tracer.attached(runtime.elf)
     target.send("collect 23 11 7")
     books = harness.json.loads(target.out.next())
     target.send("quit")

@@ -12,7 +12,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -176,8 +175,7 @@ def test_own_steps(place, plain, modest):
     subject = bench.keep(test_signals.Subject(modest + [plain.exe, test_signals.SUBJECT]))
     tracer = bench.record(subject, "--step", "libsteps:step_once", "--wait", "-v")
     subject.ask("load", "steps", str(library))
-    tracer.err.find(lambda line: "step_once" in line and "libsteps.so" in line)
-    time.sleep(0.5)  # the line is logged when the probe is in place; the table is filled right after
+    tracer.attached("step_once", "libsteps.so")
     subject.ask("call", "steps", "once_many", 701)
     marks = test_signals.finish(bench, subject, tracer)
     assert marks.total("user:libsteps:step_once") == 701

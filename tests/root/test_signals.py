@@ -180,8 +180,7 @@ def test_library_loaded_later(bench, some_runtime, libraries):
     subject = start(bench, some_runtime)
     tracer = bench.record(subject, "--step", "libsteps:step_once", "--wait", "-v")
     subject.ask("load", "steps", str(libraries["steps"]))
-    tracer.err.find(lambda line: "step_once" in line and "libsteps.so" in line)
-    time.sleep(0.5)  # the line is logged when the probe is in place; the table is filled right after
+    tracer.attached("step_once", "libsteps.so")
     subject.ask("call", "steps", "once_many", 701)
     assert finish(bench, subject, tracer).total("user:libsteps:step_once") == 701
 
@@ -393,10 +392,10 @@ def test_losses_in_a_row(bench, some_runtime, records, pace):
 def test_let_go_signal_returns(bench, some_runtime, libraries):
     """A hot warm-up does not blind the session: ten seconds later its calls are marks again."""
     subject = start(bench, some_runtime, blas=libraries["libcblas_test"])
-    tracer = bench.record(subject)
+    tracer = bench.record(subject, "-v")
     subject.ask("call", "blas", "gemm_many", 100003, 2, 3, 5)
     tracer.err.find(lambda line: "let go" in line)
-    time.sleep(11)
+    tracer.attached("blas:gemm", "is tried again")
     subject.ask("call", "blas", "gemm_many", 1999, 7, 11, 13)
     marks = finish(bench, subject, tracer)
     assert {s.label: s.marks for s in marks.of("blas:gemm")}["7x11x13"] == 1999
@@ -474,12 +473,12 @@ def test_run(bench, some_runtime, libraries):
     """From the start: the library's probe comes soon after the library, and the program is not held up."""
     if some_runtime.in_root:
         pytest.skip("the libraries are built for this system's libc")
-    line = ["run", "-o", bench.file, "--step", "libsteps:step_once", "--"]
+    line = ["run", "-v", "-o", bench.file, "--step", "libsteps:step_once", "--"]
     tracer = bench.keep(harness.Tracer(line + [some_runtime.exe, SUBJECT], ready=False))
     tracer.out.next()
     tracer.send(json.dumps(["load", "steps", str(libraries["steps"])]))
     tracer.out.next()
-    time.sleep(1)
+    tracer.attached("step_once", "libsteps.so")
     tracer.send(json.dumps(["call", "steps", "once_many", 809]))
     tracer.out.next()
     tracer.send(json.dumps(["quit"]))
