@@ -1,5 +1,6 @@
 /* Charges against a table of every nanosecond; costs against loops whose pauses are known. */
 #include "attrib_fixture.h"
+#include "needs.h"
 
 #define SPAN 4001 /* ns of the small worlds */
 
@@ -165,6 +166,7 @@ static void test_a_pause_is_split_at_the_boundary(void **state)
  */
 static void test_whose_pause_it_is(void **state)
 {
+	NEEDS("cpython");
 	struct attribution got = {};
 	struct world world;
 	struct pause *pause;
@@ -254,6 +256,7 @@ static void test_what_came_before_the_damage_is_kept(void **state)
 
 static void test_triggers(void **state)
 {
+	NEEDS("cpython");
 	static const char *const files[] = {"/usr/lib/python3.11/copy.py", "/home/ada/train.py",
 		"/opt/venv/lib/site-packages/x.py"};
 	struct attribution got = {};

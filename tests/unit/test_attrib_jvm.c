@@ -1,6 +1,7 @@
 /* Safepoints and stalls of a JVM → whom they stop, who calls System.gc(), which frame is to blame.
  */
 #include "attrib_fixture.h"
+#include "needs.h"
 #include "stats.h"
 
 #define SERVICE 77 /* tid of the thread that calls System.gc() */
@@ -39,6 +40,7 @@ static void assert_function(const struct world *world, uint32_t frame, const cha
 /* The step of the training thread pays, whichever thread asked for the collection. */
 static void test_any_requester_stops_the_track(void **state)
 {
+	NEEDS("hotspot");
 	struct attribution attribution = {};
 	struct world world;
 	struct pause *pause;
@@ -82,6 +84,8 @@ static int full(const struct world *world, struct pause *pause)
 /* A generation of 2 is full for CPython, and for the JVM only what says so. */
 static void test_full(void **state)
 {
+	NEEDS("cpython");
+	NEEDS("hotspot");
 	struct world world;
 	struct pause *pause;
 
@@ -106,6 +110,7 @@ static void test_full(void **state)
 
 static void test_times_to_safepoint(void **state)
 {
+	NEEDS("hotspot");
 	struct attribution attribution = {};
 	const struct fact_figures *ttsp;
 	struct world world;
@@ -128,6 +133,7 @@ static void test_times_to_safepoint(void **state)
 
 static void test_triggers(void **state)
 {
+	NEEDS("hotspot");
 	static const struct {
 		const char *stack, *trigger, *caller, *who;
 	} cases[] = {
@@ -258,6 +264,7 @@ static void check_periodic(const struct world *world, const struct explicit_call
 
 static void test_callers(void **state)
 {
+	NEEDS("hotspot");
 	struct attribution attribution = {};
 	const struct explicit_calls *calls = &attribution.explicit_calls;
 	struct world world;
@@ -284,6 +291,7 @@ static void test_callers(void **state)
 /* Two threads call at once: the pause belongs to the one that asked for it, and counts once. */
 static void test_calls_at_once(void **state)
 {
+	NEEDS("hotspot");
 	struct attribution attribution = {};
 	struct world world;
 
@@ -375,6 +383,7 @@ static void test_stalls_of_steps(void **state)
 /* Times of a hostile file: backwards, at the end of time, of a runtime that is not there. */
 static void test_hostile(void **state)
 {
+	NEEDS("hotspot");
 	struct attribution attribution = {};
 	struct world world;
 	struct pause *pause;

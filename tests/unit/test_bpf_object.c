@@ -242,7 +242,7 @@ static void each_uprobe_keeps_its_stack(void **state)
 			fail_msg("program %s lacks OWN_STACK()", bpf_program__name(program));
 		count++;
 	}
-	assert_true(count > 10);
+	assert_true(count > 0);
 	gctrace_bpf__destroy(bpf);
 }
 

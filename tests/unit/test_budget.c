@@ -5,6 +5,7 @@
 #include "attrib_fixture.h"
 #include "budget.h"
 #include "compare.h"
+#include "needs.h"
 
 /*
  * 211 steps of 10 ms, some with a full collection of 50 ms (train.py:41), in each of @tracks
@@ -72,6 +73,7 @@ static void judge(const struct attribution *attribution, const struct judged *wa
 
 static void test_every_metric(void **state)
 {
+	NEEDS("cpython");
 	struct attribution got = {};
 	struct world world;
 
@@ -105,6 +107,8 @@ static void test_every_metric(void **state)
 /* What only a JVM has is refused elsewhere, and where it is not known. */
 static void test_jvm_metrics(void **state)
 {
+	NEEDS("cpython");
+	NEEDS("hotspot");
 	struct attribution got = {};
 	struct world world;
 
@@ -148,6 +152,7 @@ static void test_jvm_metrics(void **state)
 
 static void test_no_pause_keeps_every_limit(void **state)
 {
+	NEEDS("cpython");
 	struct attribution got = {};
 	struct world world;
 
@@ -162,6 +167,7 @@ static void test_no_pause_keeps_every_limit(void **state)
 
 static void test_exits_are_no_training(void **state)
 {
+	NEEDS("cpython");
 	struct attribution got = {};
 	struct world world;
 
@@ -222,6 +228,7 @@ static void test_the_worst_of_several_processes_decides(void **state)
 
 static void test_words_for_what_is_not_understood(void **state)
 {
+	NEEDS("cpython");
 	static const struct {
 		const char *text, *said;
 	} bad[] = {
@@ -330,6 +337,7 @@ static void pair_release(struct pair *pair)
 
 static void test_a_fix_that_helped(void **state)
 {
+	NEEDS("cpython");
 	struct pair pair = {};
 	const struct comparison *mean, *share;
 	double want = 10.0 / ((211 * 10.0 + 9 * 50) / 211) - 1;

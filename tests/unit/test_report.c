@@ -11,6 +11,7 @@
 
 #include "json.h"
 #include "json_stack.h"
+#include "needs.h"
 #include "report_fixture.h"
 #include "text.h"
 #include "utf8.h"
@@ -55,6 +56,8 @@ static const char *const names[] = {"busy", "quiet", "harmless", "blind", "cutof
 
 static void test_golden(void **state)
 {
+	NEEDS("cpython");
+	NEEDS("hotspot");
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		check_golden(names[i], "text", "txt");
 		check_golden(names[i], "json", "json");
@@ -112,6 +115,8 @@ static void test_json_order(void **state)
 
 static void test_json_schema(void **state)
 {
+	NEEDS("cpython");
+	NEEDS("hotspot");
 	char path[256];
 	FILE *pipe;
 
@@ -150,6 +155,7 @@ static void test_json_schema(void **state)
 
 static void test_pause_line(void **state)
 {
+	NEEDS("cpython");
 	struct store_reader *reader = make_recording("busy");
 	const struct stack_table *stacks = store_stacks(reader, NULL);
 	struct pause pause;

@@ -11,6 +11,7 @@
 
 #include "hotspot_facts.h"
 #include "json.h"
+#include "needs.h"
 #include "report_fixture.h"
 #include "safepoints.h"
 #include "text.h"
@@ -95,6 +96,7 @@ static void test_live(void **state)
 /* CPython's header and columns stay; both where both are. */
 static void test_live_headers(void **state)
 {
+	NEEDS("cpython");
 	struct store_reader *reader = make_recording("busy");
 	struct pause safepoint = {
 		.flags = PAUSE_HAS_FACTS, .class = meaning_of("hotspot")->classes};
@@ -151,6 +153,7 @@ static void test_flamegraph(void **state)
 
 static void test_html(void **state)
 {
+	NEEDS("cpython");
 	_cleanup_free_ char *text = make_report("jvm", "html"),
 			    *plain = make_report("busy", "html");
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "needs.h"
 #include "store_fixture.h"
 
 #define UNWRITTEN 17
@@ -522,6 +523,7 @@ static void put_emptied(struct store_writer *writer, uint32_t generation, unsign
 
 static void test_emptied_stacks(void **state)
 {
+	NEEDS("hotspot");
 	static const struct process process = {.id = 1, .pid = 7};
 	static const struct runtime runtime = {.id = 1, .process = 1, .kind = "hotspot"};
 	struct recording head = {.start_ns = 1, .end_ns = 10, .complete = true};

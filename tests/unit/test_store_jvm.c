@@ -8,6 +8,7 @@
 
 #define STORE_FIXTURE_KIND "hotspot"
 #include "meaning.h"
+#include "needs.h"
 #include "store_fixture.h"
 
 #define SAFEPOINTS 5003
@@ -141,6 +142,7 @@ static void make_jvm(uint64_t pauses, unsigned every, uint64_t stalls, uint64_t 
 /* All of them, some of them, none, and a single one: whatever the batches then hold. */
 static void test_safepoints(void **state)
 {
+	NEEDS("hotspot");
 	static const unsigned everies[] = {1, 2, 17, SAFEPOINTS, SAFEPOINTS + 1};
 	struct pause pause;
 
@@ -304,6 +306,7 @@ static void test_backward(void **state)
 /* In a file whose strings repeat, ids of the file are not those of the stack table. */
 static void test_names(void **state)
 {
+	NEEDS("hotspot");
 	const struct stack_table *stacks;
 	struct store_reader *reader;
 	struct pause pause;
@@ -401,6 +404,7 @@ static const struct {
 
 static void test_hostile(void **state)
 {
+	NEEDS("hotspot");
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct recording *recording;
 		struct store_reader *reader;
@@ -502,6 +506,7 @@ static void make_hole(const char *table)
 /* All pauses remain, and all safepoints beside the hole, with the right pause each. */
 static void test_hole_in_safepoints(void **state)
 {
+	NEEDS("hotspot");
 	struct store_reader *reader;
 	struct pause pause;
 	uint64_t bare = 0;
