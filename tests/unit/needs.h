@@ -8,8 +8,8 @@
 
 #include "meaning.h"
 
-#define NEEDS(runtime)                                     \
-	do {                                               \
-		if (strcmp(meaning_of(runtime)->kind, runtime)) \
-			skip();                            \
+#define NEEDS(runtime)                                                                             \
+	do {                                                                                       \
+		if (strcmp(meaning_of(runtime)->kind, runtime))                                    \
+			skip();                                                                    \
 	} while (0)

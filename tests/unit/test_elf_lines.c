@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) void middle(void)
 
 enum { LINE_OUTER = __LINE__ + 5, LINE_ALONE = __LINE__ + 6 };
 
-__attribute__((noinline, noclone, used)) static void outermost(void)
+__attribute__((noinline, used)) static void outermost(void)
 {
 	sink--;
 	middle();
