@@ -10,8 +10,6 @@
 #include "julia_session.h"
 #include "vec.h"
 
-extern const struct runtime_ops probe_julia;
-
 const char *const julia_counters[] = {"collections", NULL};
 
 /*
@@ -263,8 +261,9 @@ static int on_record(void *state, const void *bytes, size_t size)
 	if (!makes_sense(wire, size))
 		return -EBADMSG;
 	plan = trace_plan(trace, wire->image);
-	process = plan && plan->ops == &probe_julia ? trace_process(trace, (pid_t)wire->header.pid)
-						    : 0;
+	process = plan && plan->ops->capture == &julia_capture
+			  ? trace_process(trace, (pid_t)wire->header.pid)
+			  : 0;
 	runtime = process ? trace_runtime(trace, process, wire->image) : NULL;
 	if (!runtime)
 		return -EBADMSG;
@@ -319,7 +318,7 @@ static void finish(void *state)
 		struct pause pause;
 		uint32_t process;
 
-		if (!plan || plan->ops != &probe_julia || open->start_ns >= end_ns ||
+		if (!plan || plan->ops->capture != &julia_capture || open->start_ns >= end_ns ||
 			!still_open(session, open))
 			continue;
 		process = trace_process(session->trace, (pid_t)open->pid);
