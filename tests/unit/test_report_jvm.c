@@ -9,11 +9,12 @@
 #include <json-c/json.h>
 #include <cmocka.h>
 
-#include "hotspot_facts.h"
+#include "hotspot_meaning.h"
 #include "json.h"
 #include "needs.h"
 #include "report_fixture.h"
-#include "safepoints.h"
+#include "runtime_words.h"
+#include "summary.h"
 #include "text.h"
 #include "utf8.h"
 #include "verdict.h"
@@ -159,14 +160,20 @@ static void test_html(void **state)
 
 	assert_true(utf8_valid(text, strlen(text)));
 	assert_has(text,
-		"\"jvm\":1,\"classes\":[\"young\",\"concurrent step\",\"full\",\"not GC, or not known\"]");
+		"\"by_class\":true,\"reach\":true,\"classes\":[\"young\",\"concurrent step\",\"full\",\"not GC, or not known\"]");
 	assert_has(text, "{\"key\":\"explicit_gc\",\"caption\":\"Who called System.gc()\"");
 	assert_has(text, "\"whose\":\"DeallocatorServ\",\"calls\":4,\"collected\":1,");
 	assert_has(text, "{\"kind\":\"System.gc\",\"count\":5,\"stall_ns\":231331000,");
 	assert_has(text, "Concurrent Mark From Roots");
 	assert_has(text, "\"evil\\u005cx1b[2J;\\u0022\\u003c\"");
-	assert_has(plain, "\"jvm\":0,\"classes\":[\"gen 0\",\"gen 1\",\"gen 2 (full)\",\"gen ?\"]");
-	assert_has_not(plain, "\"safepoint\":{");
+	assert_has(text,
+		"{\"name\":\"Collections\",\"unit\":\"text\",\"value\":\"1 young, 1 full\"}");
+	assert_has(text,
+		"{\"name\":\"Heap\",\"unit\":\"change\",\"before\":209715200,\"after\":94371840}");
+	assert_has(text, "\"value\":\"of probes, not of HotSpot's own clock\"}");
+	assert_has(plain, "\"by_class\":false,\"reach\":false,"
+			  "\"classes\":[\"gen 0\",\"gen 1\",\"gen 2 (full)\",\"gen ?\"]");
+	assert_has_not(plain, "\"facts\":[");
 	assert_has_not(plain, "{\"key\":\"operations\"");
 }
 
@@ -216,8 +223,11 @@ static void test_stalls_are_no_clean_verdict(void **state)
 	assert_string_equal(verdict_sentence(&recording, NULL, &summary, text, sizeof(text)),
 		"No safepoint stopped java (4711) in 10.00 s: look elsewhere.");
 	stall = vec_add(&recording.stalls);
-	*stall = (struct stall){
-		.id = 1, .start_ns = 2000, .end_ns = 2002000, .kind = STALL_ALLOCATION};
+	*stall = (struct stall){.id = 1,
+		.start_ns = 2000,
+		.end_ns = 2002000,
+		.runtime = 1,
+		.kind = STALL_ALLOCATION};
 	assert_has(verdict_sentence(&recording, NULL, &summary, text, sizeof(text)),
 		"look elsewhere");
 	stall->end_ns = 3200002000;
@@ -261,7 +271,7 @@ static void test_sums(void **state)
 {
 	struct strtab *strings = strtab_new();
 	struct summary summary = {0};
-	struct safepoints *safepoints = &summary.safepoints;
+	struct summary_kind *kind;
 	uint64_t total = 0, by_operation[3] = {0}, inexact = 0, reached = 0, collecting = 0,
 		 late = 0;
 	int64_t freed = 0;
@@ -280,34 +290,31 @@ static void test_sums(void **state)
 		if (i % 7 && i % 4 == 1)
 			freed += 600;
 	}
-	assert_int_equal(safepoints->count, SAFEPOINTS);
-	assert_int_equal(safepoints->total_ns, total);
+	assert_int_equal(summary.kinds.items.count, 1);
+	kind = summary.kinds.items.items;
+	assert_int_equal(kind->sum.count, SAFEPOINTS);
+	assert_int_equal(kind->sum.total_ns, total);
 	assert_int_equal(summary.total_ns, total);
 	assert_int_equal(summary_of_generations(&summary).count, 0);
-	assert_int_equal(safepoints->inexact, inexact);
-	assert_int_equal(safepoints->collecting, collecting);
-	assert_int_equal(safepoints->facts.sums[meaning_fact(safepoints->facts.meaning, FACT_TTSP)]
-				 .total_ns,
-		reached);
-	assert_int_equal(safepoints->facts.unsplit_ns, total - reached);
-	assert_int_equal(safepoints->operations.count, 3);
+	assert_int_equal(kind->inexact, inexact);
+	assert_int_equal(kind->collecting, collecting);
+	assert_int_equal(kind->facts.sums[HOTSPOT_TTSP_NS].total_ns, reached);
+	assert_int_equal(kind->facts.unsplit_ns, total - reached);
+	assert_int_equal(kind->operations.count, 3);
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(safepoints->operations.items[i].class.total_ns,
-			by_operation[safepoints->operations.items[i].name]);
-	assert_int_equal(safepoints->late.count, 2); /* one number, two processes */
-	assert_int_equal(safepoints->late.items[0].sum.count + safepoints->late.items[1].sum.count,
-		late);
+		assert_int_equal(kind->operations.items[i].class.total_ns,
+			by_operation[kind->operations.items[i].name]);
+	assert_int_equal(kind->late.count, 2); /* one number, two processes */
+	assert_int_equal(kind->late.items[0].sum.count + kind->late.items[1].sum.count, late);
 	/* The heap had grown in some: what those freed is not known, and not 0. */
-	assert_int_equal(safepoints->kinds[SAFEPOINT_YOUNG].freed +
-				 safepoints->kinds[SAFEPOINT_FULL].freed,
+	assert_int_equal(kind->counts[HOTSPOT_YOUNG].freed + kind->counts[HOTSPOT_FULL].freed,
 		freed);
-	assert_int_equal(summary_quantile_all(&summary, 1),
-		summary_quantile_safepoints(&summary, 1));
+	assert_int_equal(summary_quantile_all(&summary, 1), summary_quantile_kind(kind, 1));
 	assert_int_equal(summary_quantile_generations(&summary, 1), 0);
-	safepoints_sort(safepoints);
+	summary_kind_sort(kind);
 	for (size_t i = 1; i < 3; i++)
-		assert_true(safepoints->operations.items[i - 1].class.total_ns >=
-			    safepoints->operations.items[i].class.total_ns);
+		assert_true(kind->operations.items[i - 1].class.total_ns >=
+			    kind->operations.items[i].class.total_ns);
 	strtab_free(strings);
 	summary_release(&summary);
 }
@@ -331,25 +338,25 @@ static void test_words(void **state)
 			[HOTSPOT_HEAP_AFTER] = UNKNOWN}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
-		assert_string_equal(SAFEPOINT_BYTES(sizes[i].bytes), sizes[i].text);
+		assert_string_equal(WORDS_BYTES(sizes[i].bytes), sizes[i].text);
 	meaning->judge(NULL, &pause);
-	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_UNKNOWN);
+	assert_int_equal(pause.class->order, HOTSPOT_UNKNOWN);
 	assert_int_equal(pause.collects, UNKNOWN);
-	assert_false(safepoint_reach_matters(&pause));
+	assert_false(words_reach_matters(&pause, pause.facts[HOTSPOT_TTSP_NS]));
 	pause.facts[HOTSPOT_TTSP_NS] = 10000;
-	assert_true(safepoint_reach_matters(&pause));
+	assert_true(words_reach_matters(&pause, pause.facts[HOTSPOT_TTSP_NS]));
 	pause.facts[HOTSPOT_CAUSE] = 7;
 	meaning->judge(NULL, &pause);
 	assert_int_equal(pause.collects, 1);
 	pause.facts[HOTSPOT_YOUNG_COLLECTIONS] = 2;
 	meaning->judge(NULL, &pause);
-	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_YOUNG);
+	assert_int_equal(pause.class->order, HOTSPOT_YOUNG);
 	pause.facts[HOTSPOT_FULL_COLLECTIONS] = 1; /* young and full in one safepoint: full */
 	meaning->judge(NULL, &pause);
-	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_FULL);
+	assert_int_equal(pause.class->order, HOTSPOT_FULL);
 	pause.flags |= PAUSE_NO_COLLECTION;
 	meaning->judge(NULL, &pause);
-	assert_int_equal(safepoint_kind(&pause), SAFEPOINT_OTHER);
+	assert_int_equal(pause.class->order, HOTSPOT_OTHER);
 }
 
 int main(void)

@@ -62,8 +62,15 @@ static struct pause nth_safepoint(uint64_t id, unsigned every)
 		memcpy(pause.facts, ((int64_t[PAUSE_FACTS]){0}), sizeof(pause.facts));
 	if (id == 3)
 		memcpy(pause.facts,
-			((int64_t[PAUSE_FACTS]){4, 4, (int64_t)pause_duration(&pause), 0, 0, 0,
-				1ll << 57, 1ll << 57, 1ll << 57, 1ll << 57, UINT32_MAX, 3}),
+			((int64_t[PAUSE_FACTS]){[HOTSPOT_OPERATION] = 4,
+				[HOTSPOT_CAUSE] = 4,
+				[HOTSPOT_YOUNG_COLLECTIONS] = 1ll << 57,
+				[HOTSPOT_FULL_COLLECTIONS] = 1ll << 57,
+				[HOTSPOT_TTSP_NS] = (int64_t)pause_duration(&pause),
+				[HOTSPOT_HEAP_BEFORE] = 1ll << 57,
+				[HOTSPOT_HEAP_AFTER] = 1ll << 57,
+				[HOTSPOT_LATE_TID] = UINT32_MAX,
+				[HOTSPOT_LATE_STACK] = 3}),
 			sizeof(pause.facts));
 	return pause;
 }
@@ -588,15 +595,29 @@ static void test_words(void **state)
 	assert_true(pause_passes(&full, &filter));
 	filter.gc_only = false;
 	assert_true(pause_passes(&none, &filter));
-	assert_string_equal(stall_kind_name(0), "unknown");
-	assert_string_equal(stall_kind_name(STALL_EXPLICIT), "System.gc");
-	assert_string_equal(stall_kind_name(STALL_ALLOCATION), "allocation stall");
-	assert_string_equal(stall_kind_name(STALL_PACING), "pacing");
-	assert_string_equal(stall_kind_name(STALL_LOCKER), "GC locker");
-	assert_string_equal(stall_kind_name(5), "unknown");
-	assert_string_equal(stall_kind_name(UINT32_MAX), "unknown");
 	assert_string_equal(pause_cause_name(CAUSE_RUNTIME), "runtime");
 	assert_string_equal(pause_cause_name(5), "unknown");
+}
+
+static void test_words_for_waits(void **state)
+{
+	static const struct {
+		uint32_t runtime, kind;
+		const char *name;
+	} words[] = {{1, 0, "unknown"}, {1, STALL_EXPLICIT, "System.gc"},
+		{1, STALL_ALLOCATION, "allocation stall"}, {1, STALL_PACING, "pacing"},
+		{1, STALL_LOCKER, "GC locker"}, {1, 5, "unknown"}, {1, UINT32_MAX, "unknown"},
+		{2, STALL_EXPLICIT, "unknown"}};
+	struct recording recording = {0};
+
+	*(struct runtime *)vec_add(&recording.runtimes) =
+		(struct runtime){.id = 1, .kind = "hotspot"};
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		struct stall stall = {.runtime = words[i].runtime, .kind = words[i].kind};
+
+		assert_string_equal(meaning_wait(&recording, &stall), words[i].name);
+	}
+	recording_release(&recording);
 }
 
 int main(void)
@@ -615,6 +636,7 @@ int main(void)
 		cmocka_unit_test_setup(test_hole_in_stalls, each),
 		cmocka_unit_test_setup(test_truncated, each),
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_words_for_waits),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "describe.h"
+#include "origin.h"
 
 /* Of "org.example.Trainer.step", which may be long, class and method say enough. */
 static const char *short_name(const struct stack_table *stacks, const struct frame *frame)
@@ -11,7 +12,7 @@ static const char *short_name(const struct stack_table *stacks, const struct fra
 	const char *name = strtab_get(stacks->strings, frame->function), *found = name;
 	int dots = 0;
 
-	if (frame->lang != LANG_JAVA)
+	if (!frame_has_packages(frame))
 		return name;
 	for (const char *at = name + strlen(name); at > name && dots < 2; at--)
 		if (at[-1] == '.' && ++dots == 2)

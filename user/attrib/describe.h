@@ -10,7 +10,7 @@ const char *describe_frame(const struct stack_table *stacks, uint32_t frame, cha
 	size_t size);
 #define DESCRIBE_FRAME(stacks, frame) describe_frame((stacks), (frame), (char[96]){0}, 96)
 
-/* "python3 (pid 4711)" */
+/* "train (pid 4711)" */
 const char *describe_process(const struct recording *recording, uint32_t id, char *text,
 	size_t size);
 #define DESCRIBE_PROCESS(recording, id) describe_process((recording), (id), (char[48]){0}, 48)

@@ -12,7 +12,7 @@
 #include "stack_table.h"
 
 /*
- * All calls for a collection (System.gc(), of Java) of one process by one line of code in threads of one
+ * All calls for a collection of one process by one line of code in threads of one
  * name. The line that asks, the thread that it stops and the step that is hurt may be of three
  * threads.
  */

@@ -132,7 +132,8 @@ static void say_stall(const struct attribution *attribution, const struct stall 
 	struct budget_result *ret)
 {
 	APPEND(ret, "; the longest, %s, began %.3f s into the recording",
-		stall_kind_name(stall->kind), seconds_in(attribution, stall->start_ns));
+		meaning_wait(attribution->recording, stall),
+		seconds_in(attribution, stall->start_ns));
 	say_trigger(attribution, stall->stack, ret);
 }
 

@@ -91,7 +91,7 @@ static bool has_fact(const struct runtime_meaning *meaning, const char *key)
 
 static bool has_stalls(const struct runtime_meaning *meaning, const char *key)
 {
-	return meaning->stalls;
+	return meaning->wait_count;
 }
 
 /* What must have run for there to be such figures at all; NULL: such a runtime did run. */
@@ -246,13 +246,13 @@ static const struct budget_metric of_pauses[] = {
 
 /* These come after those of the runtimes. */
 static const struct budget_metric of_waits_and_steps[] = {
-	{"ttsp.max", "the longest time to safepoint of a JVM", BUDGET_TIME, false, 1, budget_fact,
-		FACT_TTSP, "times to safepoint"},
+	{"ttsp.max", "the longest time to safepoint", BUDGET_TIME, false, 1, budget_fact, FACT_TTSP,
+		"times to safepoint"},
 	{"ttsp.p99", "99 % of the times to safepoint are not longer", BUDGET_TIME, false, 0.99,
 		budget_fact, FACT_TTSP, "times to safepoint"},
 	{"stall.max",
-		"the longest time that one thread waited for a JVM's collector, System.gc() "
-		"included",
+		"the longest time that one thread waited for the collector, calls for a "
+		"collection included",
 		BUDGET_TIME, false, 1, stalls},
 	{"stall.total", "all such waits together", BUDGET_TIME, false, 0, stalls},
 	{"cost.share", "pauses in steps, of training time: the upper bound of what they cost",

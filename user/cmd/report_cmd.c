@@ -123,7 +123,7 @@ static int check_filter(const struct pause_filter *filter, const struct recordin
 
 	for (size_t i = 0; filter->min_generation && i < recording->runtimes.count; i++) {
 		meaning = meaning_of(recording->runtimes.items[i].kind);
-		if (!meaning_is_by_class(meaning))
+		if (meaning->generations || meaning->young_full)
 			return 0;
 	}
 	if (!meaning)

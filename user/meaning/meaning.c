@@ -84,6 +84,22 @@ int meaning_fact(const struct runtime_meaning *meaning, const char *key)
 	return -1;
 }
 
+int64_t meaning_value(const struct pause *pause, const char *key)
+{
+	const struct runtime_meaning *meaning = pause->class->of;
+	int place = meaning_fact(meaning, key);
+
+	return place < 0 ? UNKNOWN : pause->facts[place];
+}
+
+const char *meaning_wait(const struct recording *recording, const struct stall *stall)
+{
+	const struct runtime_meaning *meaning = meaning_of_runtime(recording, stall->runtime);
+	const char *name = stall->kind < meaning->wait_count ? meaning->waits[stall->kind] : NULL;
+
+	return name ? name : "unknown";
+}
+
 void meaning_forget(const struct runtime_meaning *meaning, struct pause *pause)
 {
 	pause->flags &= ~(uint32_t)PAUSE_HAS_FACTS;

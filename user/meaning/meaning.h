@@ -15,6 +15,7 @@
 struct budget_metric;
 struct runtime_advice;
 struct runtime_meaning;
+struct runtime_report;
 
 /* What a pause was for. A runtime has a handful, in the order in which tables show them. */
 struct pause_class {
@@ -32,6 +33,8 @@ struct pause_class {
 	 * is of this class, and slow steps are not told apart by it: "unknown", "not GC".
 	 */
 	uint8_t rank;
+	const char *legend; /* beside its colour in a page, if not its name: "gen 2 (full)" */
+	bool leaves_live; /* the heap that it leaves is what is alive: its trend is worth a table */
 };
 
 #define CLASSES_MOST  8 /* of one runtime */
@@ -50,18 +53,24 @@ enum fact_unit {
 struct pause_fact {
 	const char *key; /* in the store, for good; in JSON, unless .json is set */
 	const char *json;
-	const char *name; /* for people: "reaching (time to safepoint)" */
+	const char *
+		name; /* for people: "reaching (time to safepoint)"; what is in brackets only where there is room */
 	enum fact_unit unit;
 	bool part;    /* of the pause's duration: all parts together are no longer than that */
 	bool figures; /* attribution keeps them, as budgets ask for: 8 bytes a pause */
+	const char *
+		of; /* of counts that are told in one line: "collections", of which ->name says which */
 };
 
 /* Facts that rooms for all runtimes look at, whoever has them: */
 #define FACT_TTSP                                                                                  \
 	"ttsp_ns" /* from asking the threads to stop until they had; its figures are kept */
 #define FACT_OPERATION	 "operation" /* what it stopped them for */
+#define FACT_CAUSE	 "cause"     /* why it collected, in the runtime's own words */
 #define FACT_HEAP_BEFORE "heap_before"
 #define FACT_HEAP_AFTER	 "heap_after"
+#define FACT_LATE	 "late_tid"   /* the thread that was last to stop */
+#define FACT_LATE_STACK	 "late_stack" /* where it was */
 
 /* The entry of one runtime. */
 struct runtime_meaning {
@@ -72,12 +81,24 @@ struct runtime_meaning {
 	const char *pause, *pauses; /* "pause", "pauses" */
 	const char *verb;	    /* what they do to a process: "paused" */
 	const char *process; /* what is needed for figures that only such runtimes have: "a JVM" */
-	bool stalls;	     /* single threads wait for its collector, too */
-	uint32_t lang;	     /* enum frame_lang of its frames; 0: none of its own */
+	const char *begun; /* what a line of code did that began one: "triggered the collection" */
+	const char *no_stack; /* why it may have no stack: "short pauses, or …" */
+	const char *not_once; /* that there was none, up to the process: "GC did not pause" */
+	bool asked; /* struct pause.tid is of a thread that asked for it, not of one that did it */
+	bool apart; /* some collect nothing: reports say what part did, and --gc-only leaves them out */
+	bool collectors; /* it has several, of which struct runtime.collector names one */
+
+	/* What single threads wait for, by enum stall_kind; NULL: it has none of that kind. */
+	const char *const *waits;
+	uint8_t wait_count;
+	const char *
+		call; /* for a collection, as a program has it: "gc()"; of runtimes with such waits */
+
+	uint32_t lang;			   /* enum frame_lang of its frames; 0: none of its own */
 	const struct pause_class *classes; /* of all its pauses */
 	uint8_t class_count;
 	bool generations; /* the classes are struct pause.generation, and last a class for those that are not known */
-	bool safepoints; /* its pauses are safepoints, with facts of the layout for which reports have tables */
+	bool young_full; /* struct pause.generation is 0 of a young collection, 1 of a full one: JSON has it with steps */
 
 	const struct pause_fact
 		*facts; /* at most PAUSE_FACTS, in the order of struct pause.facts */
@@ -97,6 +118,9 @@ struct runtime_meaning {
 	const struct runtime_advice
 		*advice; /* what would have helped: advice/advising.h. NULL: nobody knows */
 
+	const struct runtime_report
+		*report; /* its own tables and records: report/reporting.h. NULL: it has none */
+
 	const struct budget_metric
 		*metrics; /* what can be budgeted of it alone, or by a name of its own */
 	uint8_t metric_count;
@@ -104,6 +128,7 @@ struct runtime_meaning {
 	/* Whether its cause says that a call for a collection asked for it. NULL: there are no such calls. */
 	bool (*asked_for)(const struct strtab *strings, const struct pause *pause);
 
+	bool packages; /* the names of its functions begin with packages: "org.example.Trainer.step" */
 	/* Whose code a frame of .lang is, by its function's name and its file ("" if not known). NULL if there is no .lang. */
 	enum origin (*origin)(const char *function, const char *file);
 };
@@ -124,14 +149,14 @@ const struct runtime_meaning *meaning_of_process(const struct recording *recordi
 void meaning_judge(const struct recording *recording, const struct strtab *strings,
 	struct pause *pause);
 
-/* Whether reports have no tables for its pauses but those of its own classes. */
-static inline bool meaning_is_by_class(const struct runtime_meaning *meaning)
-{
-	return !meaning->generations && !meaning->safepoints;
-}
-
 /* The place of the fact called @key; -1: this runtime has none. */
 int meaning_fact(const struct runtime_meaning *meaning, const char *key);
+
+/* The value of @pause's fact called @key; UNKNOWN if its runtime has none. */
+int64_t meaning_value(const struct pause *pause, const char *key);
+
+/* What the runtime of @stall calls it; "unknown". */
+const char *meaning_wait(const struct recording *recording, const struct stall *stall);
 
 /* Nothing is known of @pause but what every runtime's have. */
 void meaning_forget(const struct runtime_meaning *meaning, struct pause *pause);

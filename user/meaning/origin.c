@@ -13,3 +13,11 @@ enum origin frame_origin(const struct stack_table *stacks, uint32_t index)
 			return (*at)->origin(strtab_get(stacks->strings, frame->function), file);
 	return *file ? ORIGIN_USER : ORIGIN_RUNTIME;
 }
+
+bool frame_has_packages(const struct frame *frame)
+{
+	for (const struct runtime_meaning *const *at = runtime_meanings; *at; at++)
+		if ((*at)->lang && (*at)->lang == frame->lang)
+			return (*at)->packages;
+	return false;
+}

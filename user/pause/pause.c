@@ -193,19 +193,6 @@ uint64_t recording_missed_total(const struct recording *recording)
 	return total;
 }
 
-const char *stall_kind_name(uint32_t kind)
-{
-	static const char *const names[] = {
-		"unknown",
-		[STALL_EXPLICIT] = "System.gc",
-		[STALL_ALLOCATION] = "allocation stall",
-		[STALL_PACING] = "pacing",
-		[STALL_LOCKER] = "GC locker",
-	};
-
-	return kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
-}
-
 const char *pause_cause_name(uint32_t cause)
 {
 	static const char *const names[] = {

@@ -113,13 +113,12 @@ struct process {
 struct runtime {
 	uint32_t id;	  /* from 1 */
 	uint32_t process; /* struct process.id */
-	char kind[16];	  /* "cpython", "hotspot", "julia" */
+	char kind[16];	  /* struct runtime_meaning.kind */
 	char version[32];
-	char collector
-		[24]; /* HotSpot: "G1", "Parallel", "Serial", "ZGC", "Generational ZGC", "Shenandoah", …; or "" */
-	char tier[24]; /* "symbol", "debugfile", "usdt", "call-target", "watchpoint" */
-	char *path;    /* of the probed file; owned */
-	char *detail;  /* what exactly was probed, for people: "gc_collect_main+4 (push)"; owned */
+	char collector[24]; /* of a runtime that has several: "G1"; or "" */
+	char tier[24];	    /* "symbol", "debugfile", "usdt", "call-target", "watchpoint" */
+	char *path;	    /* of the probed file; owned */
+	char *detail; /* what exactly was probed, for people: "gc_collect_main+4 (push)"; owned */
 	uint64_t
 		attached_ns; /* its pauses are known since; one that was under way may have begun before */
 	uint64_t missed; /* collections the runtime's own counters hold that no probe saw */
@@ -199,6 +198,4 @@ static inline uint64_t stall_duration(const struct stall *stall)
 	return stall->end_ns > stall->start_ns ? stall->end_ns - stall->start_ns : 0;
 }
 
-const char *stall_kind_name(uint32_t
-		kind); /* "System.gc", "allocation stall", "pacing", "GC locker", "unknown" */
 const char *pause_cause_name(uint32_t cause); /* "automatic", "manual", "shutdown", "unknown" */

@@ -13,7 +13,7 @@ struct thread {
 	char name[17];
 };
 
-enum stall_kind {	      /* stored: append only */
+enum stall_kind { /* stored: append only; what a runtime calls them: struct runtime_meaning.waits */
 	STALL_EXPLICIT = 1,   /* a call for a collection: from the call to its return */
 	STALL_ALLOCATION = 2, /* no memory until the collector has freed some */
 	STALL_PACING = 3,     /* slowed down, so that the collector keeps up */

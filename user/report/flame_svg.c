@@ -1,4 +1,5 @@
 /* The flame graph as one SVG file: boxes of a flame_tree → markup that stands alone, with its style and script. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,8 +9,9 @@
 #include "flame_assets.h"
 #include "flame_svg.h"
 #include "flame_text.h"
+#include "origin.h"
 #include "parse.h"
-#include "safepoint_words.h"
+#include "runtime_words.h"
 #include "u64map.h"
 
 /* Sizes in px of the picture as drawn; the script fits it to the window (MARGIN is known there too). */
@@ -75,11 +77,11 @@ static void put_class(struct flame_text *text, const struct pause_class *class)
 		flame_text_put(text, " (full)");
 }
 
-/* The same function has the same shade in every picture; Java's are shades of their own. */
+/* The same function has the same shade in every picture; those of a language with packages are shades of their own. */
 static const char *call_class(const struct stack_table *stacks, const struct frame *frame)
 {
 	static const char *const classes[] = {"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"};
-	static const char *const java[] = {"j0", "j1", "j2", "j3"};
+	static const char *const packaged[] = {"j0", "j1", "j2", "j3"};
 	const char *name = strtab_get(stacks->strings, frame->function);
 	uint64_t hash = 0;
 
@@ -87,8 +89,8 @@ static const char *call_class(const struct stack_table *stacks, const struct fra
 		return "mark";
 	for (size_t i = 0; i < strtab_len(stacks->strings, frame->function); i++)
 		hash = u64_mix(hash ^ (unsigned char)name[i]);
-	if (frame->lang == LANG_JAVA)
-		return java[hash % ARRAY_SIZE(java)];
+	if (frame_has_packages(frame))
+		return packaged[hash % ARRAY_SIZE(packaged)];
 	return classes[hash % ARRAY_SIZE(classes)];
 }
 
@@ -340,6 +342,16 @@ static void incomplete(const struct recording *recording, struct flame_text *lin
 	}
 }
 
+/* "GC pause time", or the same with the runtime's word for its pauses. */
+static void put_heading(struct flame_text *text, const struct runtime_meaning *sole)
+{
+	if (!sole || !sole->not_once)
+		flame_text_put(text, "GC pause time");
+	else
+		flame_text_format(text, "%c%s time", toupper((unsigned char)*sole->pause),
+			sole->pause + 1);
+}
+
 static void draw_head(struct drawing *d)
 {
 	const char *title = d->input->title ? d->input->title : "";
@@ -351,9 +363,7 @@ static void draw_head(struct drawing *d)
 		"<text class=\"title\" y=\"29\">",
 		MARGIN, WIDTH - 2 * MARGIN);
 	flame_text_clear(&d->line);
-	flame_text_put(&d->line, recording_kinds(d->input->recording) == RUNTIMES_JVM
-					 ? "Safepoint time"
-					 : "GC pause time");
+	put_heading(&d->line, words_sole(d->input->recording));
 	if (*title) {
 		flame_text_put(&d->line, " · ");
 		flame_text_clean(&d->line, title, strlen(title), TIP_MOST);

@@ -1,5 +1,5 @@
 /*
- * Folded stacks, one line each: "process;outermost;…;innermost;[gen 2] weight", of safepoints
+ * Folded stacks, one line each: "process;outermost;…;innermost;[gen 2] weight", of classes
  * "…;[young, G1CollectForAllocation] weight"; weight in µs. Rounding is carried from line to line, so that the
  * weights add up to the pause time to the nearest µs.
  */

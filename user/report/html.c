@@ -54,12 +54,10 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 		.passes = !input->filter || pause_passes(pause, input->filter),
 		.runtime = pause->runtime,
 		.tid = pause->tid,
-		.safepoint = *pause_safepoint(pause),
 		.class = pause->class,
 	};
 
-	if (pause_is_safepoint(pause))
-		kept.kind = safepoint_kind(pause);
+	memcpy(kept.facts, pause->facts, sizeof(kept.facts));
 	if (attribution && order < attribution->charges.count) {
 		const struct charge *charge = &attribution->charges.items[order];
 

@@ -12,6 +12,7 @@
 #include "html_table.h"
 #include "model_tables.h"
 #include "model_track.h"
+#include "runtime_words.h"
 #include "verdict.h"
 
 #define TRACKS_MOST 64
@@ -75,53 +76,59 @@ static void put_summary(struct html_page *page)
 	putc_unlocked('}', out);
 }
 
-/* The names of the classes that have colour @place, of runtimes that have classes of their own. */
-static void put_own_classes(FILE *out, const struct summary_kinds *kinds, uint8_t place, bool first)
+/* Whether the page speaks of @meaning's classes: a runtime of it was recorded, or paused. */
+static bool is_meant(const struct html_page *page, const struct runtime_meaning *meaning)
 {
-	for (size_t i = 0; i < kinds->items.count; i++) {
-		const struct runtime_meaning *meaning = kinds->items.items[i].meaning;
+	return words_has(page->input->recording, meaning) ||
+	       summary_kinds_find(&page->summary.kinds, meaning);
+}
 
-		for (size_t k = 0; k < meaning->class_count; k++) {
-			if (meaning->classes[k].colour != place)
-				continue;
-			fprintf(out, "%s%s", first ? "" : ", ", meaning->classes[k].name);
-			first = false;
-		}
+/* Adds to the names of colour @place, which *first says are none yet, those that classes of @meaning have. */
+static void put_names(const struct html_page *page, const struct runtime_meaning *meaning,
+	uint8_t place, bool *first)
+{
+	const struct summary_kind *kind = summary_kinds_find(&page->summary.kinds, meaning);
+	bool other = false;
+
+	for (size_t i = 0; i < meaning->class_count; i++) {
+		const struct pause_class *class = &meaning->classes[i];
+
+		if (class->colour != place || (other && !(kind && kind->classes[i].count)))
+			continue;
+		fprintf(page->out, "%s%s", *first ? "" : ", ",
+			class->legend ? class->legend : class->name);
+		*first = false;
+		other = true;
 	}
 }
 
 /* What the classes are called that pauses have as the places of their colours. */
-static void put_classes(struct html_page *page, bool jvm, bool mixed)
+static void put_classes(struct html_page *page)
 {
-	static const char *const generations[CLASS_COLOURS] = {
-		"gen 0", "gen 1", "gen 2 (full)", "gen ?"};
-	static const char *const both[CLASS_COLOURS] = {
-		"gen 0, young", "gen 1, concurrent step", "gen 2 (full), full", "gen ?, not GC"};
-	const char *const safepoints[CLASS_COLOURS] = {"young", "concurrent step", "full",
-		page->summary.safepoints.kinds[SAFEPOINT_UNKNOWN].sum.count ? "not GC, or not known"
-									    : "not GC"};
-	const struct summary_kinds *kinds = &page->summary.kinds;
-	bool own = kinds->items.count && !jvm && !summary_of_generations(&page->summary).count;
-
 	html_key(page->out, false, "classes");
 	for (uint8_t i = 0; i < CLASS_COLOURS; i++) {
+		bool first = true;
+
 		fputs(i ? ",\"" : "[\"", page->out);
-		if (!own)
-			fputs(!jvm ? generations[i] : mixed ? both[i] : safepoints[i], page->out);
-		put_own_classes(page->out, kinds, i, own);
+		for (const struct runtime_meaning *const *at = runtime_meanings; *at; at++)
+			if (is_meant(page, *at))
+				put_names(page, *at, i, &first);
+		if (is_meant(page, meaning_of("")))
+			put_names(page, meaning_of(""), i, &first);
 		putc_unlocked('"', page->out);
 	}
 	putc_unlocked(']', page->out);
 }
 
-/* What classes and causes, which pauses have as numbers, are called; which kinds of runtimes there are. */
+/* What classes and causes, which pauses have as numbers, are called; which columns there is something for. */
 static void put_words(struct html_page *page)
 {
-	enum runtime_kinds kinds = recording_kinds(page->input->recording);
-	bool jvm = model_stops(page->input, &page->summary), mixed = jvm && kinds != RUNTIMES_JVM;
+	const struct recording *recording = page->input->recording;
 
-	html_uint(page->out, "jvm", !jvm ? 0 : mixed ? 2 : 1);
-	put_classes(page, jvm, mixed);
+	html_bool(page->out, "by_class",
+		recording->runtimes.count && !words_any(recording, words_generations));
+	html_bool(page->out, "reach", words_any(recording, words_reach));
+	put_classes(page);
 	html_key(page->out, false, "causes");
 	for (uint32_t i = 0; i < SUMMARY_CAUSES; i++)
 		fprintf(page->out, "%c\"%s\"", i ? ',' : '[', pause_cause_name(i));

@@ -9,7 +9,6 @@
 
 #include "attrib.h"
 #include "pause.h"
-#include "safepoint_words.h"
 #include "vec.h"
 
 struct html_pause {
@@ -22,12 +21,8 @@ struct html_pause {
 	uint32_t stack;
 	uint32_t cause, flags; /* as in struct pause */
 	bool worker, passes;   /* the latter: the filter */
-	/* Of a safepoint. */
-	uint32_t runtime, tid, kind;
-	union { /* as in struct pause */
-		struct safepoint safepoint;
-		int64_t facts[PAUSE_FACTS];
-	};
+	uint32_t runtime, tid;
+	int64_t facts[PAUSE_FACTS];
 	const struct pause_class *class;
 };
 

@@ -8,7 +8,7 @@
 #include "cleanup.h"
 #include "html_kept.h"
 #include "html_pack.h"
-#include "safepoint_words.h"
+#include "runtime_words.h"
 
 #define THREAD_MOST 60
 
@@ -19,21 +19,27 @@ static int pid_of(const struct html_page *page, uint32_t process)
 	return found ? (int)found->pid : 0;
 }
 
-/* What @is says of the pause that was kept. */
-static bool of_kind(const struct html_pause *kept, bool (*is)(const struct pause *pause))
+/* Its fact called @key; UNKNOWN if its runtime has none. */
+static int64_t fact_of(const struct html_pause *kept, const char *key)
 {
-	const struct pause pause = {.flags = kept->flags, .class = kept->class};
+	int place = meaning_fact(kept->class->of, key);
 
-	return is(&pause);
+	return place < 0 ? UNKNOWN : kept->facts[place];
 }
 
-/* The string id of a safepoint's reason; 0: of other pauses, or not known. */
+/* The string id of the reason that its runtime has words of its own for; 0: it has none, or it is not known. */
 static uint32_t reason_of(const struct html_pause *kept)
 {
 	struct pause pause = {.flags = kept->flags, .class = kept->class};
 
 	memcpy(pause.facts, kept->facts, sizeof(pause.facts));
-	return kept->flags & PAUSE_HAS_FACTS && kept->class ? safepoint_reason(&pause) : 0;
+	return kept->class->of->reason ? kept->class->of->reason(&pause) : 0;
+}
+
+static uint32_t cause_of(const struct html_pause *kept)
+{
+	return !kept->class->of->reason && kept->cause < SUMMARY_CAUSES ? kept->cause
+									: CAUSE_UNKNOWN;
 }
 
 static uint64_t start_us(const struct html_page *page, const struct html_pause *pause)
@@ -68,16 +74,14 @@ enum {
 static int value_of(struct html_page *page, const struct html_pause *pause, int column,
 	uint64_t *ret)
 {
-	const bool safepoint = of_kind(pause, pause_is_safepoint);
-	const int64_t ttsp_ns = safepoint ? pause->safepoint.ttsp_ns : UNKNOWN;
+	const int64_t ttsp_ns = column == TTSP ? fact_of(pause, FACT_TTSP) : UNKNOWN;
 	uint32_t id = 0;
 	int r = column == REASON ? html_stacks_string(&page->stacks, reason_of(pause), &id) : 0;
 	const uint64_t values[COLUMNS] = {
 		[START] = start_us(page, pause),
 		[DURATION] = html_us(html_pause_ns(pause)),
 		[CLASS] = pause->class->colour,
-		[CAUSE] =
-			!safepoint && pause->cause < SUMMARY_CAUSES ? pause->cause : CAUSE_UNKNOWN,
+		[CAUSE] = cause_of(pause),
 		[WORKER] = pause->worker,
 		[SLEPT] = !!(pause->flags & PAUSE_SLEPT),
 		[COST] = html_us(pause->cost_ns),
@@ -150,70 +154,156 @@ static int put_string(struct html_page *page, const char *name, uint32_t string)
 	return r;
 }
 
-static void put_thread(struct html_page *page, const char *name, uint32_t runtime, int64_t tid)
-{
-	const char *thread = runtime_thread(page->input->recording, runtime, tid);
-
-	html_text(page->out, name, thread ? thread : "", thread ? strlen(thread) : 0, THREAD_MOST,
-		&page->text);
-}
-
-/* ,"safepoint":{…} */
-static int put_safepoint(struct html_page *page, const struct html_pause *kept)
-{
-	const struct safepoint *facts = &kept->safepoint;
-	FILE *out = page->out;
-	uint32_t late = 0;
+/* The facts that a pause unfolds: a list of a name, a unit and a value each. */
+struct fact_list {
+	struct html_page *page;
+	const struct html_pause *kept;
+	bool any;
 	int r;
+};
 
-	html_key(out, false, "safepoint");
-	fprintf(out, "{\"kind\":\"%s\"", safepoint_kind_name(kept->kind));
-	r = put_string(page, "operation", facts->operation);
-	html_known(out, "ttsp_ns", facts->ttsp_ns);
-	html_known(out, "cleanup_ns", facts->cleanup_ns);
-	html_known(out, "core_ns", facts->core_ns);
-	html_known(out, "leave_ns", facts->leave_ns);
-	html_known(out, "heap_before", facts->heap_before);
-	html_known(out, "heap_after", facts->heap_after);
-	html_known(out, "young", facts->young);
-	html_known(out, "full", facts->full);
-	html_bool(out, "exact", !(kept->flags & PAUSE_INEXACT));
-	html_uint(out, "tid", kept->tid);
-	put_thread(page, "thread", kept->runtime, kept->tid);
-	html_known(out, "late_tid", facts->late_tid > 0 ? facts->late_tid : UNKNOWN);
-	put_thread(page, "late_thread", kept->runtime, facts->late_tid);
-	if (!r)
-		r = html_stacks_node(&page->stacks, facts->late_stack, &late);
-	html_uint(out, "late_stack", late);
-	putc_unlocked('}', out);
-	return r;
-}
-
-static const char *fact_unit(enum fact_unit unit)
+/* {"name":"Cleanup","unit":@unit: @name up to what is in brackets. The value and the bracket are the caller's. */
+static void begin_fact(struct fact_list *list, const char *name, const char *unit)
 {
-	return unit == FACT_NS ? "ns" : unit == FACT_BYTES ? "bytes" : "count";
+	size_t len = strcspn(name, "(");
+
+	while (len && name[len - 1] == ' ')
+		len--;
+	fprintf(list->page->out, "%s{\"name\":\"%c%.*s\",\"unit\":\"%s\"", list->any ? "," : "",
+		toupper((unsigned char)*name), len ? (int)len - 1 : 0, name + 1, unit);
+	list->any = true;
 }
 
-/* ,"facts":[{"name":…,"unit":…,"value":…},…]: those in figures, of a runtime with classes of its own. */
-static void put_facts(struct html_page *page, const struct html_pause *kept)
+static void put_fact(struct fact_list *list, const char *name, const char *unit, int64_t value)
+{
+	begin_fact(list, name, unit);
+	html_known(list->page->out, "value", value);
+	putc_unlocked('}', list->page->out);
+}
+
+static void put_thread(struct fact_list *list, const char *name, int64_t tid)
+{
+	const char *thread = words_thread(list->page->input->recording, list->kept->runtime, tid);
+
+	begin_fact(list, name, "thread");
+	html_known(list->page->out, "value", tid);
+	html_text(list->page->out, "thread", thread ? thread : "", thread ? strlen(thread) : 0,
+		THREAD_MOST, &list->page->text);
+	putc_unlocked('}', list->page->out);
+}
+
+/* What it stopped for; why it collected is in the line that unfolds. */
+static void put_word(struct fact_list *list, const struct pause_fact *fact, int64_t value)
+{
+	begin_fact(list, fact->name, "string");
+	list->r = put_string(list->page, "value", (uint32_t)value);
+	putc_unlocked('}', list->page->out);
+}
+
+/* "1 young, 2 full" of the counts from @at on that go by one word. */
+static void put_counts(struct fact_list *list, const struct runtime_meaning *meaning, size_t at)
+{
+	const char *of = meaning->facts[at].of;
+	FILE *out = list->page->out;
+	bool any = false;
+
+	for (; at < meaning->fact_count && meaning->facts[at].of == of; at++) {
+		if (list->kept->facts[at] <= 0)
+			continue;
+		if (!any) {
+			begin_fact(list, of, "text");
+			html_key(out, false, "value");
+		}
+		fprintf(out, "%s%" PRId64 " %s", any ? ", " : "\"", list->kept->facts[at],
+			meaning->facts[at].name);
+		any = true;
+	}
+	if (any)
+		fputs("\"}", out);
+}
+
+/* Before and after, in one. */
+static void put_heap(struct fact_list *list)
+{
+	int64_t before = fact_of(list->kept, FACT_HEAP_BEFORE);
+	int64_t after = fact_of(list->kept, FACT_HEAP_AFTER);
+
+	if (before < 0 && after < 0)
+		return;
+	begin_fact(list, "heap", "change");
+	html_known(list->page->out, "before", before);
+	html_known(list->page->out, "after", after);
+	putc_unlocked('}', list->page->out);
+}
+
+static void put_figure(struct fact_list *list, const struct runtime_meaning *meaning, size_t at)
+{
+	const struct pause_fact *fact = &meaning->facts[at];
+	int64_t value = list->kept->facts[at];
+
+	if (fact->of && (!at || meaning->facts[at - 1].of != fact->of))
+		put_counts(list, meaning, at);
+	else if (!strcmp(fact->key, FACT_HEAP_BEFORE))
+		put_heap(list);
+	else if (!fact->of && strcmp(fact->key, FACT_HEAP_AFTER) && value >= 0)
+		put_fact(list, fact->name,
+			fact->unit == FACT_NS	   ? "ns"
+			: fact->unit == FACT_BYTES ? "bytes"
+						   : "count",
+			value);
+}
+
+/* ,"facts":[{"name":…,"unit":…,"value":…},…] */
+static int put_facts(struct html_page *page, const struct html_pause *kept)
 {
 	const struct runtime_meaning *meaning = kept->class->of;
-	bool first = true;
+	struct fact_list list = {page, kept};
+	bool asked = !meaning->asked || !kept->tid;
 
 	html_key(page->out, false, "facts");
 	putc_unlocked('[', page->out);
-	for (size_t i = 0; i < meaning->fact_count; i++) {
-		if (meaning->facts[i].unit > FACT_COUNT || kept->facts[i] < 0)
+	for (size_t i = 0; i < meaning->fact_count && !list.r; i++) {
+		const struct pause_fact *fact = &meaning->facts[i];
+
+		if (fact->unit <= FACT_COUNT)
+			put_figure(&list, meaning, i);
+		else if (!strcmp(fact->key, FACT_OPERATION))
+			put_word(&list, fact, kept->facts[i]);
+		if (fact->unit != FACT_THREAD)
 			continue;
-		fprintf(page->out, "%s{\"name\":\"%c%s\"", first ? "" : ",",
-			toupper((unsigned char)*meaning->facts[i].name),
-			meaning->facts[i].name + 1);
-		fprintf(page->out, ",\"unit\":\"%s\"", fact_unit(meaning->facts[i].unit));
-		html_known(page->out, "value", kept->facts[i]);
-		putc_unlocked('}', page->out);
-		first = false;
+		if (!asked)
+			put_thread(&list, "asked for by", kept->tid);
+		asked = true;
+		if (kept->facts[i] > 0)
+			put_thread(&list, fact->name, kept->facts[i]);
+	}
+	if (!asked)
+		put_thread(&list, "asked for by", kept->tid);
+	if (kept->flags & PAUSE_INEXACT) {
+		begin_fact(&list, "times", "text");
+		fprintf(page->out, ",\"value\":\"of probes, not of %s's own clock\"}",
+			meaning->label);
 	}
 	putc_unlocked(']', page->out);
+	return list.r;
+}
+
+/* What the table of the longest pauses has columns for, and the stack of the thread that was late. */
+static int put_own(struct html_page *page, const struct html_pause *kept)
+{
+	int64_t late = fact_of(kept, FACT_LATE), node = fact_of(kept, FACT_LATE_STACK);
+	uint32_t stack = 0;
+	int r = 0;
+
+	html_text(page->out, "kind", kept->class->name, strlen(kept->class->name), HTML_WHOLE,
+		&page->text);
+	html_known(page->out, "ttsp_ns", fact_of(kept, FACT_TTSP));
+	html_known(page->out, "heap_before", fact_of(kept, FACT_HEAP_BEFORE));
+	html_known(page->out, "heap_after", fact_of(kept, FACT_HEAP_AFTER));
+	if (late > 0 && node > 0)
+		r = html_stacks_node(&page->stacks, (uint32_t)node, &stack);
+	html_uint(page->out, "late_stack", stack);
+	return r ? r : put_facts(page, kept);
 }
 
 static int put_long(struct html_page *page, const struct html_pause *pause)
@@ -225,10 +315,7 @@ static int put_long(struct html_page *page, const struct html_pause *pause)
 		(int64_t)pause->start_ns - (int64_t)page->input->recording->start_ns);
 	html_uint(out, "duration_ns", html_pause_ns(pause));
 	html_uint(out, "class", pause->class->colour);
-	html_uint(out, "cause",
-		of_kind(pause, pause_is_safepoint) || pause->cause >= SUMMARY_CAUSES
-			? CAUSE_UNKNOWN
-			: pause->cause);
+	html_uint(out, "cause", cause_of(pause));
 	r = put_string(page, "reason", reason_of(pause));
 	html_known(out, "collected", pause->collected);
 	html_known(out, "rss_start", pause->rss_start);
@@ -240,10 +327,8 @@ static int put_long(struct html_page *page, const struct html_pause *pause)
 	html_uint(out, "stack", pause->stack);
 	html_bool(out, "worker", pause->worker);
 	html_bool(out, "slept", pause->flags & PAUSE_SLEPT);
-	if (!r && of_kind(pause, pause_is_safepoint))
-		r = put_safepoint(page, pause);
-	else if (of_kind(pause, summary_by_class))
-		put_facts(page, pause);
+	if (!r && !pause->class->of->generations)
+		r = put_own(page, pause);
 	putc_unlocked('}', out);
 	return r;
 }

@@ -16,13 +16,13 @@ function countColumn(title, name, help) {
 
 /* Rows of the page's longest pauses as pauseRow() makes them, with what only these have. */
 function longestRow(pause) {
-	const {safepoint} = pause, known = n => n === null ? -1 : n;
+	const known = n => n === null ? -1 : n;
 	return {
 		...pause, start: pause.start_ns, duration: pause.duration_ns, cost: pause.cost_ns,
 		cause: causeOf(pause.cause, pause.reason), collected: known(pause.collected),
 		before: known(pause.rss_start), behind: known(pause.rss_end),
 		track: known(pause.track), step: known(pause.step),
-		ttsp: safepoint ? known(safepoint.ttsp_ns) : -1,
+		ttsp: pause.ttsp_ns === undefined ? -1 : known(pause.ttsp_ns),
 	};
 }
 
@@ -41,6 +41,7 @@ function stepColumn(lines) {
 
 function addLongest(parent, lines) {
 	const rows = page.data.longest.map(longestRow), columns = pauseColumns();
+	const known = n => n !== undefined && n !== null;
 	if (!rows.length)
 		return;
 	if (rows.some(row => row.before >= 0 && row.behind >= 0))
@@ -48,11 +49,10 @@ function addLongest(parent, lines) {
 			value: row => row.before < 0 ? null : row.behind - row.before,
 			text: row => row.before < 0 || row.behind < 0 ? "-" :
 				bytes(row.before) + " → " + bytes(row.behind)});
-	if (rows.some(row => row.safepoint && row.safepoint.heap_after !== null))
+	if (rows.some(row => known(row.heap_after)))
 		columns.push({title: "Heap", help: "In use before and after", narrow: true,
-			value: row => row.safepoint ? row.safepoint.heap_before - row.safepoint.heap_after : null,
-			text: row => row.safepoint ?
-				heapChange(row.safepoint) : "-"});
+			value: row => row.facts ? row.heap_before - row.heap_after : null,
+			text: row => row.facts ? heapChange(row.heap_before, row.heap_after) : "-"});
 	if (new Set(rows.map(row => row.pid)).size > 1)
 		columns.push({title: "Process", narrow: true, value: row => row.pid,
 			text: row => String(row.pid)});

@@ -7,7 +7,6 @@
 
 #include "cleanup.h"
 #include "json.h"
-#include "json_jvm.h"
 #include "json_facts.h"
 #include "json_line.h"
 #include "json_stack.h"
@@ -15,8 +14,8 @@
 #include "json_table.h"
 #include "model_tables.h"
 #include "report.h"
-#include "safepoint_words.h"
-#include "summary_kind.h"
+#include "reporting.h"
+#include "runtime_words.h"
 #include "store.h"
 #include "verdict.h"
 
@@ -90,7 +89,7 @@ static void put_process(FILE *out, const struct process *process, const struct r
 	FIELD(out, "runtime", r->kind);
 	FIELD(out, "runtime_version", r->version);
 	FIELD(out, "tier", r->tier);
-	if (runtime_is_jvm(runtime))
+	if (runtime && meaning_of(r->kind)->collectors)
 		FIELD(out, "collector", r->collector);
 	line_known(out, "runtime_id", runtime ? (int64_t)runtime->id : UNKNOWN);
 	line_text(out, "runtime_path", r->path);
@@ -119,12 +118,12 @@ void json_runtime(FILE *out, const struct recording *recording, const struct run
 /* Which generations were collected, and why. */
 static void put_collection(FILE *out, const struct stack_table *stacks, const struct pause *pause)
 {
-	bool safepoint = pause_is_safepoint(pause);
+	int cause = meaning_fact(pause->class->of, FACT_CAUSE);
 
 	line_known(out, "generation", pause->generation);
 	line_bool(out, "full", pause->class->full);
-	if (safepoint)
-		json_word(out, "cause", stacks, pause_safepoint(pause)->cause);
+	if (cause >= 0)
+		json_word(out, "cause", stacks, (uint32_t)pause->facts[cause]);
 	else
 		line_text(out, "cause", pause->cause ? pause_cause_name(pause->cause) : NULL);
 }
@@ -164,10 +163,10 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 	line_known(out, "rss_start", pause->rss_start);
 	line_known(out, "rss_end", pause->rss_end);
 	line_known(out, "waited_ns", pause->waited_ns);
-	if (summary_by_class(pause))
+	if (pause->class->of->report && pause->class->of->report->json)
+		pause->class->of->report->json(out, recording, stacks, pause, room);
+	else if (summary_by_class(pause))
 		json_facts(out, stacks, pause, room);
-	if (pause_is_safepoint(pause))
-		json_safepoint(out, recording, stacks, pause, room);
 	line_end(out);
 }
 
@@ -208,7 +207,7 @@ static void put_summary(FILE *out, const struct report_input *input, const struc
 	line_known(out, "p99_ns", any ? (int64_t)summary_quantile_all(summary, 0.99) : UNKNOWN);
 	line_known(out, "max_ns", any ? (int64_t)summary->max_ns : UNKNOWN);
 	json_tables(out, input->stacks, model);
-	if (input->left_out && model_stops(input, summary))
+	if (input->left_out && words_any(recording, words_apart))
 		line_unsigned(out, "left_out", *input->left_out);
 	if (room->cut)
 		line_unsigned(out, "stacks_cut", room->cut);
@@ -253,7 +252,7 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 	struct err *err)
 {
 	const struct recording *recording = input->recording;
-	struct json_jvm jvm = {0};
+	struct json_waits waits = {0};
 	size_t drop = 0;
 	uint64_t index = 0;
 	struct pause pause;
@@ -264,7 +263,7 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 		if (!r && !quiet) {
 			drop = put_drops(out, recording, drop, pause.end_ns);
 			r = json_steps_until(steps, out, input, pause.end_ns);
-			json_jvm_until(&jvm, out, input, pause.end_ns, room);
+			json_waits_until(&waits, out, input, pause.end_ns, room);
 			if (!input->filter || pause_passes(&pause, input->filter))
 				json_pause(out, recording, input->stacks, &pause, input, index,
 					room);
@@ -275,7 +274,7 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 	}
 	if (r != -ENOMEM) { /* of a damaged file, what could be read is reported */
 		if (!quiet)
-			json_jvm_until(&jvm, out, input, UINT64_MAX, room);
+			json_waits_until(&waits, out, input, UINT64_MAX, room);
 		if (json_steps_until(steps, out, input, UINT64_MAX))
 			r = -ENOMEM;
 		put_drops(out, recording, drop, UINT64_MAX);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "json_jvm.h"
+#include "json_waits.h"
 #include "pause.h"
 #include "report.h"
 #include "room.h"

@@ -5,7 +5,7 @@
 
 #include "json_line.h"
 #include "json_steps.h"
-#include "safepoint_words.h"
+#include "meaning.h"
 
 static int64_t pid_of(const struct report_input *input, uint32_t id)
 {
@@ -14,10 +14,9 @@ static int64_t pid_of(const struct report_input *input, uint32_t id)
 	return process ? process->pid : UNKNOWN;
 }
 
-/* Of a JVM's, 0: young, 1: full. */
 static int64_t generation_of(const struct pause_class *class)
 {
-	if (!class || meaning_is_by_class(class->of))
+	if (!class || !(class->of->generations || class->of->young_full))
 		return UNKNOWN;
 	return class->of->generations ? class->order : class->full;
 }
@@ -44,10 +43,10 @@ static void put_step(FILE *out, const struct report_input *input, size_t at, siz
 	line_unsigned(out, "tid", track->tid);
 	line_unsigned(out, "base_ns", cost->base_ns);
 	line_known(out, "generation", generation_of(cost->class));
-	if (meaning_is_by_class(meaning))
+	if (!meaning->generations && !meaning->young_full)
 		line_text(out, "class", cost->class ? cost->class->name : NULL);
 	line_known(out, "rss_bytes", step->rss_bytes);
-	if (process_is_jvm(input->recording, track->process))
+	if (meaning->wait_count)
 		line_unsigned(out, "stall_ns", cost->stall_ns);
 	line_end(out);
 }
@@ -158,7 +157,7 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 	line_unsigned(out, "slow_other", cost->slow.other);
 	line_real(out, "slow_every", cost->slow.every);
 	line_real(out, "slow_ratio", cost->slow.ratio);
-	if (process_is_jvm(input->recording, track->process)) {
+	if (meaning_of_process(input->recording, track->process)->wait_count) {
 		line_unsigned(out, "slow_stalled", cost->slow.stalled);
 		line_unsigned(out, "stalls", cost->stalls);
 		line_unsigned(out, "stall_ns", cost->stall_ns);

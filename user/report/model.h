@@ -129,6 +129,7 @@ struct model {
 	VEC(char *) texts;		  /* that it owns */
 	struct model_table spare;	  /* takes what no memory was had for */
 	bool failed;
+	uint64_t traced_ns; /* what shares of time relate to, for those who build tables */
 };
 
 void model_release(struct model *model);

@@ -1,51 +1,8 @@
 /* Sums by a runtime's own classes and facts in; tables out, which take their words from its entry in meaning/. */
-#include <ctype.h>
-
 #include "cleanup.h"
 #include "model_tables.h"
-#include "verdict.h"
-
-static const struct model_column fact_columns[] = {
-	{"name", "Part", UNIT_TEXT, .heading = "OF WHICH"},
-	{"part", "Part", UNIT_TEXT},
-	{"count", "Known of", UNIT_COUNT, .heading = "KNOWN"},
-	{"total_ns", "Total", UNIT_NS},
-	{"share", "of all", UNIT_SHARE, .heading = "OF", .spare = true},
-	{"max_ns", "Longest", UNIT_NS, .width = 33},
-};
-
-/* JSON has the totals beside those of the pauses. */
-static const struct model_layout fact_layout = {
-	.key = "parts",
-	.columns = fact_columns,
-	.column_count = ARRAY_SIZE(fact_columns),
-	.text = "name count total_ns share max_ns",
-	.json = "",
-	.page = "part count total_ns share max_ns",
-	.sort = "total_ns",
-};
-
-void model_facts(struct model *model, const struct summary_facts *facts, uint64_t total_ns,
-	const char *caption)
-{
-	const struct runtime_meaning *meaning = facts->meaning;
-	struct model_table *table = model_add(model, &fact_layout);
-
-	table->caption = caption;
-	for (size_t i = 0; meaning && i < meaning->fact_count; i++) {
-		const struct summary_sum *sum = &facts->sums[i];
-
-		if (meaning->facts[i].part && sum->count)
-			MODEL_ROW(table, model_text(meaning->facts[i].name),
-				model_text(model_capital(model, meaning->facts[i].name)),
-				model_number(sum->count), model_number(sum->total_ns),
-				model_share(sum->total_ns, total_ns), model_number(sum->max_ns));
-	}
-	if (facts->unsplit_ns)
-		MODEL_TOTAL(table, model_text("not told apart"), model_blank(), model_blank(),
-			model_number(facts->unsplit_ns), model_share(facts->unsplit_ns, total_ns),
-			model_blank());
-}
+#include "reporting.h"
+#include "runtime_words.h"
 
 static const struct model_column class_columns[] = {
 	{"runtime", NULL, UNIT_TEXT},
@@ -72,8 +29,8 @@ static void add_classes(struct model *model, const struct summary_kind *kind, ui
 	const struct runtime_meaning *meaning = kind->meaning;
 	struct model_table *table = model_add(model, &classes);
 
-	table->title = table->caption = model_format(model, "%c%s of %s by class",
-		toupper((unsigned char)*meaning->pauses), meaning->pauses + 1, meaning->label);
+	table->title = table->caption = model_format(model, "%s of %s by class",
+		model_capital(model, meaning->pauses), meaning->label);
 	for (uint32_t i = 0; i < meaning->class_count; i++) {
 		const struct sums *class = &kind->classes[i];
 
@@ -124,17 +81,63 @@ static void add_sums(struct model *model, const struct summary_kind *kind)
 				model_number(kind->facts.sums[i].max_ns));
 }
 
-void model_kinds(struct model *model, const struct report_input *input,
-	const struct summary *summary)
+/* Of a runtime that has none of its own. */
+static void add_tables(struct model *model, const struct report_input *input,
+	const struct summary_kind *kind)
 {
-	uint64_t traced_ns = verdict_traced_ns(input->recording, summary);
+	add_classes(model, kind, model->traced_ns);
+	model_facts(model, &kind->facts, kind->sum.total_ns,
+		model_format(model, "Where the time of %s went", kind->meaning->label));
+	add_sums(model, kind);
+	if (kind->places.cause >= 0)
+		model_causes(model, input, kind);
+	if (kind->places.heap_after >= 0)
+		model_heaps(model, input, kind);
+	if (kind->places.late >= 0)
+		model_late(model, input, kind);
+}
 
-	for (size_t i = 0; i < summary->kinds.items.count; i++) {
-		const struct summary_kind *kind = &summary->kinds.items.items[i];
+/* The page says at their head what its tables lack. */
+static const struct model_layout left_out = {.key = "left_out", .text = "", .json = ""};
 
-		add_classes(model, kind, traced_ns);
-		model_facts(model, &kind->facts, kind->sum.total_ns,
-			model_format(model, "Where the time of %s went", kind->meaning->label));
-		add_sums(model, kind);
+static void add_left_out(struct model *model, const struct report_input *input)
+{
+	if (input->left_out && words_any(input->recording, words_apart))
+		model_note(model_add(model, &left_out), IN_PAGE, "%s",
+			WORDS_LEFT_OUT(input->recording, *input->left_out));
+}
+
+/* Where a runtime has tables of its own, reports say so even if none of its pauses came. */
+static bool fill(struct summary *summary, const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->runtimes.count; i++) {
+		const struct runtime_meaning *meaning =
+			meaning_of(recording->runtimes.items[i].kind);
+
+		if (meaning->report && meaning->report->tables &&
+			!summary_kinds_get(&summary->kinds, meaning))
+			return false;
+	}
+	return true;
+}
+
+void model_kinds(struct model *model, const struct report_input *input, struct summary *summary)
+{
+	if (!fill(summary, input->recording)) {
+		model->failed = true;
+		return;
+	}
+	for (int own = 0; own < 2; own++) {
+		if (own)
+			add_left_out(model, input);
+		for (size_t i = 0; i < summary->kinds.items.count; i++) {
+			struct summary_kind *kind = &summary->kinds.items.items[i];
+			const struct runtime_report *report = kind->meaning->report;
+
+			if (own != (report && report->tables))
+				continue;
+			summary_kind_sort(kind);
+			(own ? report->tables : add_tables)(model, input, kind);
+		}
 	}
 }

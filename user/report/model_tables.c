@@ -2,14 +2,13 @@
 #include <errno.h>
 
 #include "model_tables.h"
+#include "verdict.h"
 
 int model_build(struct model *model, const struct report_input *input, struct summary *summary)
 {
+	model->traced_ns = verdict_traced_ns(input->recording, summary);
 	model_pauses(model, input, summary);
 	model_kinds(model, input, summary);
-	if (model_stops(input, summary)) {
-		model_safepoints(model, input, summary);
-		model_waits(model, input);
-	}
+	model_waits(model, input);
 	return model->failed ? -ENOMEM : 0;
 }

@@ -29,17 +29,18 @@ void model_costs(struct model *model, const struct report_input *input);
 void model_lines(struct model *model, const struct stack_table *stacks,
 	const struct summary *summary);
 
-/* Whether it has tables of safepoints. */
-bool model_stops(const struct report_input *input, const struct summary *summary);
-
 /* The builders, for model_build(). */
 void model_pauses(struct model *model, const struct report_input *input,
 	const struct summary *summary);
-void model_kinds(struct model *model, const struct report_input *input,
-	const struct summary *summary);
-/* The parts of pauses that took @total_ns; @caption: of the page. */
+void model_kinds(struct model *model, const struct report_input *input, struct summary *summary);
+void model_waits(struct model *model, const struct report_input *input);
+
+/* Tables that a runtime's own may stand between. The parts of pauses that took @total_ns; @caption: of the page. */
 void model_facts(struct model *model, const struct summary_facts *facts, uint64_t total_ns,
 	const char *caption);
-void model_safepoints(struct model *model, const struct report_input *input,
-	struct summary *summary);
-void model_waits(struct model *model, const struct report_input *input);
+void model_causes(struct model *model, const struct report_input *input,
+	const struct summary_kind *kind);
+void model_heaps(struct model *model, const struct report_input *input,
+	const struct summary_kind *kind);
+void model_late(struct model *model, const struct report_input *input,
+	const struct summary_kind *kind);

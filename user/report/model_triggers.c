@@ -4,7 +4,7 @@
 #include "attrib.h"
 #include "cleanup.h"
 #include "model_tables.h"
-#include "safepoint_words.h"
+#include "runtime_words.h"
 
 static const struct model_column cost_columns[] = {
 	{"cost_ns", "Cost", UNIT_NS, .width = 10},
@@ -28,27 +28,21 @@ static const struct model_layout costs = {
 	.sort = "cost_ns",
 };
 
-/* @own: some runtime has classes of its own. */
-static const char *no_stack(enum runtime_kinds kinds, bool own)
+static bool says_no_stack(const struct runtime_meaning *meaning)
 {
-	switch (kinds) {
-	case RUNTIMES_JVM:
-		return "no Java stack: short safepoints, or asked for by a thread of the JVM itself";
-	case RUNTIMES_BOTH:
-		return "no stack: short pauses, a thread of the JVM itself, or an interpreter's exit";
-	default:
-		if (own)
-			return "no stack taken: the pauses were short";
-		return "no Python stack: short pauses, or the interpreter was exiting";
-	}
+	return meaning->no_stack;
 }
 
-static bool has_own_classes(const struct recording *recording)
+/* Why there may be none: in the words of the one runtime there is. */
+static const char *no_stack(const struct recording *recording)
 {
-	for (size_t i = 0; i < recording->runtimes.count; i++)
-		if (meaning_is_by_class(meaning_of(recording->runtimes.items[i].kind)))
-			return true;
-	return false;
+	const struct runtime_meaning *sole = words_sole(recording);
+
+	if (sole && sole->no_stack)
+		return sole->no_stack;
+	return sole || !words_any(recording, says_no_stack)
+		       ? "no stack taken: the pauses were short"
+		       : "no stack: short pauses, a thread of the runtime itself, or its exit";
 }
 
 /* Of all processes with steps. */
@@ -64,17 +58,16 @@ static uint64_t training_ns(const struct attribution *attribution)
 void model_costs(struct model *model, const struct report_input *input)
 {
 	const struct attribution *attribution = input->attribution;
-	enum runtime_kinds kinds = recording_kinds(input->recording);
+	const struct runtime_meaning *sole = words_sole(input->recording);
+	const char *begun = sole && sole->begun ? sole->begun : "triggered the collection";
+	const char *none = no_stack(input->recording);
 	struct model_table *table = model_add(model, &costs);
 	uint64_t whole_ns = attribution ? training_ns(attribution) : 0;
-	bool only = kinds == RUNTIMES_JVM, cost = false;
-	const char *none = no_stack(kinds, has_own_classes(input->recording));
+	bool cost = false;
 
-	table->title =
-		only ? "Cost by the line that asked for the safepoints (innermost outside installed libraries)"
-		     : "Cost by the line that triggered the collections (innermost outside installed libraries)";
-	table->caption = only ? "Cost by the line that asked for the safepoint"
-			      : "Cost by the line that triggered the collection";
+	table->title = model_format(model,
+		"Cost by the line that %ss (innermost outside installed libraries)", begun);
+	table->caption = model_format(model, "Cost by the line that %s", begun);
 	for (size_t i = 0; attribution && i < attribution->triggers.count; i++) {
 		const struct trigger_cost *trigger = &attribution->triggers.items[i];
 

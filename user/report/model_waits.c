@@ -1,10 +1,11 @@
-/* Stalls, who called System.gc(), concurrent phases in; tables out. */
+/* Stalls, who called for collections, concurrent phases in; tables out. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "model_tables.h"
 #include "parse.h"
+#include "runtime_words.h"
 #include "stall_sums.h"
 #include "verdict.h"
 
@@ -38,9 +39,6 @@ static const struct model_column caller_columns[] = {
 
 static const struct model_layout callers_layout = {
 	.key = "explicit_gc",
-	.title =
-		"Who called System.gc() (BLOCKED: the caller, until it returned; PAUSED: everybody)",
-	.caption = "Who called System.gc()",
 	.columns = caller_columns,
 	.column_count = ARRAY_SIZE(caller_columns),
 	.text = "calls blocked_ns blocked_median_ns blocked_max_ns pause_ns thread process outcome caller who",
@@ -55,7 +53,7 @@ static const struct model_layout callers_layout = {
 	.sort = "blocked_ns",
 };
 
-/* "java (4711), a training thread, every 500.0 ms": what stands behind the thread's name. */
+/* "spark (4711), a training thread, every 500.0 ms": what stands behind the thread's name. */
 static const char *process_text(struct model *model, const struct recording *recording,
 	const struct explicit_caller *caller)
 {
@@ -87,7 +85,7 @@ static const char *outcome_text(struct model *model, const struct explicit_calle
 			FORMAT_DURATION(caller->pause_ns), FORMAT_DURATION(caller->pause_max_ns));
 	return model_format(model, "%s%s%s%s%s%s", calls, idle, unknown, pauses,
 		caller->freed_bytes >= 0 ? "; freed " : "",
-		caller->freed_bytes >= 0 ? SAFEPOINT_BYTES(caller->freed_bytes) : "");
+		caller->freed_bytes >= 0 ? WORDS_BYTES(caller->freed_bytes) : "");
 }
 
 static struct model_cell period_of(struct model *model, const struct explicit_caller *caller)
@@ -137,14 +135,18 @@ static void add_callers(struct model *model, const struct report_input *input)
 {
 	const struct explicit_calls *calls = &input->attribution->explicit_calls;
 	struct model_table *table = model_add(model, &callers_layout);
+	const char *call = words_call(input->recording);
 
+	table->title = model_format(model,
+		"Who called %s (BLOCKED: the caller, until it returned; PAUSED: everybody)", call);
+	table->caption = model_format(model, "Who called %s", call);
 	for (size_t i = 0; i < calls->callers.count; i++)
 		add_caller(table, input, &calls->callers.items[i]);
 	if (calls->stray)
 		model_note(table, IN_TEXT,
-			"%" PRIu64 " pause%s with the cause System.gc() (%s) outside of any "
+			"%" PRIu64 " pause%s with the cause %s (%s) outside of any "
 			"call that was seen",
-			calls->stray, calls->stray == 1 ? "" : "s",
+			calls->stray, calls->stray == 1 ? "" : "s", call,
 			FORMAT_DURATION(calls->stray_ns));
 }
 
@@ -178,15 +180,12 @@ static void add_stalls(struct model *model, const struct recording *recording)
 		model->failed = true;
 		return;
 	}
-	for (uint32_t i = 0; i < STALL_KINDS; i++) {
-		const struct sums *class = &sums.kinds[i];
+	for (size_t i = 0; i < sums.kinds.count; i++) {
+		const struct sums *class = &sums.kinds.items[i].class;
 
-		if (class->count)
-			MODEL_ROW(table, model_text(stall_kind_name(i)), model_number(class->count),
-				model_number(class->total_ns),
-				model_number(sums_quantile(class, 0.5)),
-				model_number(sums_quantile(class, 0.99)),
-				model_number(class->max_ns));
+		MODEL_ROW(table, model_text(sums.kinds.items[i].name), model_number(class->count),
+			model_number(class->total_ns), model_number(sums_quantile(class, 0.5)),
+			model_number(sums_quantile(class, 0.99)), model_number(class->max_ns));
 	}
 }
 
@@ -227,6 +226,8 @@ static void add_phases(struct model *model, const struct report_input *input)
 
 void model_waits(struct model *model, const struct report_input *input)
 {
+	if (!words_any(input->recording, words_waits))
+		return;
 	if (input->attribution)
 		add_callers(model, input);
 	add_stalls(model, input->recording);

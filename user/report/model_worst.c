@@ -5,6 +5,7 @@
 #include "cleanup.h"
 #include "meaning.h"
 #include "model_track.h"
+#include "runtime_words.h"
 
 #define WORST 100 /* the longest, and those that pauses cost most: so many of each */
 
@@ -131,9 +132,9 @@ static struct model_table *add_table(struct model *model, const struct runtime_m
 		columns[i] = worst_columns[i];
 		if (strcmp(columns[i].key, "oldest"))
 			continue;
-		columns[i].heading = meaning->generations  ? "GEN"
-				     : meaning->safepoints ? "GC"
-							   : "CLASS";
+		columns[i].heading = meaning->generations   ? "GEN"
+				     : words_reach(meaning) ? "GC"
+							    : "CLASS";
 		columns[i].width = meaning->generations ? 5 : 7;
 	}
 	return model_add_with(model, &worst_layout, columns, ARRAY_SIZE(columns));

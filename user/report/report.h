@@ -25,7 +25,7 @@ struct report_input {
 	const struct attribution *attribution;
 	const struct advices *advices;
 	/*
-	 * Safepoints without a collection that @next has passed over since the last rewind, so that totals
+	 * Pauses without a collection that @next has passed over since the last rewind, so that totals
 	 * lack them (--gc-only); NULL: none are.
 	 */
 	const uint64_t *left_out;
@@ -38,11 +38,6 @@ struct report_ops {
 	/* Writes the whole report. 0 or -errno with a sentence. */
 	int (*write)(const struct report_input *input, FILE *out, struct err *err);
 };
-
-static inline uint64_t report_left_out(const struct report_input *input)
-{
-	return input->left_out ? *input->left_out : 0;
-}
 
 extern const struct report_ops report_text, report_json, report_folded, report_flamegraph,
 	report_html;

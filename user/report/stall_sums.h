@@ -1,18 +1,24 @@
 /* What stalls and concurrent phases add up to. In: a recording. Out: figures by kind and by name. */
 #pragma once
 
+#include "meaning.h"
 #include "pause.h"
 #include "summary_sum.h"
 
-#define STALL_KINDS 5 /* by enum stall_kind; 0: any other */
-
-struct stall_sums {
-	struct sums kinds[STALL_KINDS];
-	uint64_t count, total_ns, max_ns;
-	uint32_t max_kind; /* of the longest */
+/* Stalls that their runtimes call the same. */
+struct stall_class {
+	uint32_t kind; /* enum stall_kind */
+	const char *name;
+	struct sums class;
 };
 
-/* By name, over all runtimes; dearest first. */
+struct stall_sums {
+	VEC(struct stall_class) kinds; /* by kind, those not known first */
+	uint64_t count, total_ns, max_ns;
+	const char *max_name; /* of the longest */
+};
+
+/* By name, over all runtimes; what took most first. */
 struct phase_sum {
 	uint32_t name; /* string id */
 	struct summary_sum sum;

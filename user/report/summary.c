@@ -11,7 +11,6 @@ void summary_release(struct summary *summary)
 		return;
 	for (size_t i = 0; i < SUMMARY_GENERATIONS; i++)
 		sums_release(&summary->generations[i]);
-	safepoints_release(&summary->safepoints);
 	summary_kinds_release(&summary->kinds);
 	vec_free(&summary->stacks);
 	vec_free(&summary->runtimes);
@@ -97,8 +96,6 @@ static void worst_add(struct summary *summary, const struct pause *pause, uint64
 
 static int sum_of_its_kind(struct summary *summary, const struct pause *pause, uint64_t duration_ns)
 {
-	if (pause_is_safepoint(pause))
-		return safepoints_add(&summary->safepoints, pause);
 	if (summary_by_class(pause))
 		return summary_kinds_add(&summary->kinds, pause);
 	return generation_add(summary, pause, duration_ns);
@@ -132,49 +129,21 @@ static struct sums_group generations_of(const struct summary *summary)
 		summary->generations, SUMMARY_GENERATIONS, sizeof(summary->generations[0])};
 }
 
-static struct sums_group safepoints_of(const struct summary *summary)
-{
-	const struct safepoint_operation *first = summary->safepoints.operations.items;
-
-	return (struct sums_group){
-		first ? &first->class : NULL, summary->safepoints.operations.count, sizeof(*first)};
-}
-
-static struct sums_group classes_of(const struct summary_kind *kind)
-{
-	return (struct sums_group){kind->classes, CLASSES_MOST, sizeof(kind->classes[0])};
-}
-
-#define KINDS_MOST 14 /* more are in no quantile of all: nobody has so many runtimes */
+#define KINDS_MOST 15 /* more are in no quantile of all: nobody has so many runtimes */
 
 uint64_t summary_quantile_all(const struct summary *summary, double q)
 {
-	struct sums_group groups[2 + KINDS_MOST] = {
-		generations_of(summary), safepoints_of(summary)};
-	size_t count = 2;
+	struct sums_group groups[1 + KINDS_MOST] = {generations_of(summary)};
+	size_t count = 1;
 
 	for (size_t i = 0; i < summary->kinds.items.count && i < KINDS_MOST; i++)
-		groups[count++] = classes_of(&summary->kinds.items.items[i]);
+		groups[count++] = summary_kind_group(&summary->kinds.items.items[i]);
 	return sums_quantile_groups(groups, count, q);
-}
-
-uint64_t summary_quantile_kind(const struct summary_kind *kind, double q)
-{
-	const struct sums_group group = classes_of(kind);
-
-	return sums_quantile_groups(&group, 1, q);
 }
 
 uint64_t summary_quantile_generations(const struct summary *summary, double q)
 {
 	const struct sums_group group = generations_of(summary);
-
-	return sums_quantile_groups(&group, 1, q);
-}
-
-uint64_t summary_quantile_safepoints(const struct summary *summary, double q)
-{
-	const struct sums_group group = safepoints_of(summary);
 
 	return sums_quantile_groups(&group, 1, q);
 }

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "pause.h"
-#include "safepoints.h"
 #include "summary_sum.h"
 #include "summary_kind.h"
 #include "u64map.h"
@@ -20,16 +19,14 @@
 struct summary {
 	uint64_t count, total_ns, max_ns;
 	uint64_t last_end_ns; /* of the pause that ended last */
-	/* Of pauses that are no safepoints. */
+	/* Of runtimes whose classes are generations. */
 	struct sums generations[SUMMARY_GENERATIONS];
 	struct summary_yield {
 		int64_t collected, uncollectable; /* UNKNOWN while no pause knew it */
 	} yields[SUMMARY_GENERATIONS];
 	struct summary_sum
 		causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
-	struct safepoints safepoints;	/* and of those that are */
-	struct summary_kinds
-		kinds; /* and of runtimes that have neither generations nor safepoints */
+	struct summary_kinds kinds;	/* and of those with classes of their own */
 	uint64_t histogram[SUMMARY_BUCKETS];
 	uint64_t slept; /* pauses in which the thread did */
 	uint64_t open;	/* of which no begin or no end was seen: their lengths are lower bounds */
@@ -50,12 +47,8 @@ int summary_add(struct summary *summary, const struct pause *pause); /* 0 or -EN
 
 /* The exact @q-quantile by nearest rank, 0 <= q <= 1, of all pauses; 0 when there is none. */
 uint64_t summary_quantile_all(const struct summary *summary, double q);
-/* The same of those that are no safepoints, and of those that are. */
+/* The same of those that have a generation for a class, and what they come to. */
 uint64_t summary_quantile_generations(const struct summary *summary, double q);
-uint64_t summary_quantile_safepoints(const struct summary *summary, double q);
-uint64_t summary_quantile_kind(const struct summary_kind *kind, double q);
-
-/* Those that are no safepoints. */
 struct summary_sum summary_of_generations(const struct summary *summary);
 /* All zero when none. */
 struct summary_sum summary_of_runtime(const struct summary *summary, uint32_t runtime);

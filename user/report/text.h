@@ -10,26 +10,25 @@
 #include "stack_table.h"
 #include "summary.h"
 
-/* The header line for text_pause_line(); safepoints have columns, and a header, of their own. */
+/* The header line for text_pause_line() of runtimes whose classes are generations. */
 void text_pause_header(FILE *out);
-void text_safepoint_header(FILE *out);
 /*
- * Writes the headers that the lines to come need and that *shown (enum runtime_kinds, 0 at first) does
+ * Writes the headers that the lines to come need and that *shown (0 at first) does
  * not have yet: for all runtimes of @recording, or if @pause is not NULL, for this one alone.
  */
 void text_live_header(FILE *out, const struct recording *recording, const struct pause *pause,
 	unsigned int *shown);
 /*
- * One line: time, pid/comm, generation, reason, duration, collected, innermost frame. Of a safepoint:
- * time, pid/comm, what it collected, duration, time to safepoint where that matters, heap before and
+ * One line: time, pid/comm, generation or class, reason, duration, collected, innermost frame. Of a runtime that tells how
+ * its threads were stopped: time, pid/comm, class, duration, time to safepoint where that matters, heap before and
  * after, reason, innermost own frame, who was late.
  */
 void text_pause_line(FILE *out, const struct recording *recording, const struct stack_table *stacks,
 	const struct pause *pause);
-/* Under the header of safepoints: a thread waited for the collector. */
+/* A thread waited for the collector. */
 void text_stall_line(FILE *out, const struct recording *recording, const struct stack_table *stacks,
 	const struct stall *stall);
-/* Whether a stall is worth a line: System.gc() is, and what is not over within a millisecond. */
+/* Whether a stall is worth a line: a call for a collection is, and what is not over within a millisecond. */
 bool text_stall_shown(const struct stall *stall);
 /*
  * The whole report: verdict, steps and advice where there are any, processes and tiers, drops, the tables of the

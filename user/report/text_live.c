@@ -3,8 +3,7 @@
 
 #include "attrib.h"
 #include "parse.h"
-#include "safepoint_words.h"
-#include "summary_kind.h"
+#include "runtime_words.h"
 #include "text.h"
 #include "text_cell.h"
 #include "text_stack.h"
@@ -19,7 +18,7 @@ void text_pause_header(FILE *out)
 		"REASON", "DURATION", "COLLECTED", "FRAME");
 }
 
-void text_safepoint_header(FILE *out)
+static void put_stop_header(FILE *out)
 {
 	fprintf(out, "%-12s %7s %-8s %-5s %9s %9s %12s  %-*s  %s\n", "TIME", "PID", "COMM", "GC",
 		"DURATION", "REACH", "HEAP", REASON_COLUMNS, "REASON", "FRAME");
@@ -31,13 +30,14 @@ static void put_class_header(FILE *out)
 		"REASON", "DURATION", "FRAME");
 }
 
-enum { LINES_OF_GENERATIONS = 1, LINES_OF_SAFEPOINTS = 2, LINES_OF_CLASSES = 4 };
+enum { LINES_OF_GENERATIONS = 1, LINES_OF_STOPS = 2, LINES_OF_CLASSES = 4 };
 
+/* What is told of how threads were stopped, and of the heap, has columns. */
 static unsigned int lines_of(const struct runtime_meaning *meaning)
 {
-	return meaning->generations  ? LINES_OF_GENERATIONS
-	       : meaning->safepoints ? LINES_OF_SAFEPOINTS
-				     : LINES_OF_CLASSES;
+	return meaning->generations   ? LINES_OF_GENERATIONS
+	       : words_reach(meaning) ? LINES_OF_STOPS
+				      : LINES_OF_CLASSES;
 }
 
 void text_live_header(FILE *out, const struct recording *recording, const struct pause *pause,
@@ -54,8 +54,8 @@ void text_live_header(FILE *out, const struct recording *recording, const struct
 		text_pause_header(out);
 	if (needed & LINES_OF_CLASSES)
 		put_class_header(out);
-	if (needed & LINES_OF_SAFEPOINTS)
-		text_safepoint_header(out);
+	if (needed & LINES_OF_STOPS)
+		put_stop_header(out);
 	*shown |= needed;
 }
 
@@ -82,7 +82,7 @@ static void put_origin(FILE *out, const struct recording *recording, uint64_t st
 static void put_thread(FILE *out, const char *what, const struct recording *recording,
 	uint32_t runtime, int64_t tid)
 {
-	const char *name = runtime_thread(recording, runtime, tid);
+	const char *name = words_thread(recording, runtime, tid);
 	char shown[64];
 
 	utf8_show(shown, sizeof(shown), name ? name : "", name ? strlen(name) : 0, 16);
@@ -93,53 +93,66 @@ static void put_thread(FILE *out, const char *what, const struct recording *reco
 }
 
 /* "512M→98M", right-aligned. */
-static void put_heap(FILE *out, const struct safepoint *safepoint, int width)
+static void put_heap(FILE *out, int64_t before, int64_t after, int width)
 {
 	char text[40];
-	int columns = snprintf(text, sizeof(text), "%s→%s", SAFEPOINT_BYTES(safepoint->heap_before),
-			      SAFEPOINT_BYTES(safepoint->heap_after)) -
-		      2; /* the arrow is one column of 3 bytes */
+	int columns =
+		snprintf(text, sizeof(text), "%s→%s", WORDS_BYTES(before), WORDS_BYTES(after)) -
+		2; /* the arrow is one column of 3 bytes */
 
-	if (safepoint->heap_before < 0 && safepoint->heap_after < 0)
+	if (before < 0 && after < 0)
 		cell_text(out, "", width);
 	else
 		fprintf(out, "%*s%s", width > columns ? width - columns : 0, "", text);
 }
 
-static void put_safepoint(FILE *out, const struct recording *recording,
-	const struct stack_table *stacks, const struct pause *pause)
+/* In the runtime's own words, or by the number of its cause. */
+static void put_reason(FILE *out, const struct stack_table *stacks, const struct pause *pause)
 {
-	const struct safepoint *safepoint = pause_safepoint(pause);
+	const struct runtime_meaning *meaning = pause->class->of;
+
+	if (meaning->reason)
+		cell_string(out, stacks->strings, meaning->reason(pause), -REASON_COLUMNS);
+	else
+		cell_text(out, pause_cause_name(pause->cause), -REASON_COLUMNS);
+}
+
+static void put_stop(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct pause *pause)
+{
+	int64_t ttsp_ns = meaning_value(pause, FACT_TTSP), late = meaning_value(pause, FACT_LATE);
 	uint32_t frame = attrib_trigger(stacks, pause->stack);
 
 	put_origin(out, recording, pause->start_ns, pause->runtime, 8);
 	fputc(' ', out);
 	cell_text(out, pause->class->cell, -5);
 	cell_pause(out, pause, 10);
-	if (safepoint_reach_matters(pause))
-		cell_duration(out, (uint64_t)safepoint->ttsp_ns, 10);
+	if (words_reach_matters(pause, ttsp_ns))
+		cell_duration(out, (uint64_t)ttsp_ns, 10);
 	else
 		cell_text(out, "", 10);
-	put_heap(out, safepoint, 13);
+	put_heap(out, meaning_value(pause, FACT_HEAP_BEFORE), meaning_value(pause, FACT_HEAP_AFTER),
+		13);
 	fputs("  ", out);
-	cell_string(out, stacks->strings, safepoint_reason(pause), -REASON_COLUMNS);
+	put_reason(out, stacks, pause);
 	fputs("  ", out);
 	if (frame)
 		text_frame_short(out, stacks, frame);
 	else
 		fputc('-', out);
-	if (safepoint->late_tid > 0)
-		put_thread(out, "  late: ", recording, pause->runtime, safepoint->late_tid);
+	if (late > 0)
+		put_thread(out, "  late: ", recording, pause->runtime, late);
 	fputc('\n', out);
 }
 
 void text_pause_line(FILE *out, const struct recording *recording, const struct stack_table *stacks,
 	const struct pause *pause)
 {
-	bool by_class = summary_by_class(pause);
+	unsigned int lines = lines_of(pause->class->of);
+	bool by_class = lines == LINES_OF_CLASSES;
 
-	if (pause_is_safepoint(pause)) {
-		put_safepoint(out, recording, stacks, pause);
+	if (lines == LINES_OF_STOPS) {
+		put_stop(out, recording, stacks, pause);
 		return;
 	}
 	put_origin(out, recording, pause->start_ns, pause->runtime, 15);
@@ -182,7 +195,7 @@ void text_stall_line(FILE *out, const struct recording *recording, const struct 
 		10);
 	cell_text(out, "", 23);
 	fputs("  ", out);
-	cell_text(out, STALL_WORDS(stall), -REASON_COLUMNS);
+	cell_text(out, WORDS_WAIT(recording, stall), -REASON_COLUMNS);
 	fputs("  ", out);
 	if (frame)
 		text_frame_short(out, stacks, frame);

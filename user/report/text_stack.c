@@ -1,6 +1,7 @@
 /* Frames and stacks in; text out. */
 #include <string.h>
 
+#include "origin.h"
 #include "text_stack.h"
 #include "utf8.h"
 
@@ -32,7 +33,7 @@ static void put_path_tail(FILE *out, const char *path, size_t len)
 	fputs(shown, out);
 }
 
-/* Of a Java method's name, which begins with packages, the end says most. Returns columns. */
+/* Of a name that begins with packages, the end says most. Returns columns. */
 static int show_function(const struct stack_table *stacks, uint32_t index,
 	char text[4 * FUNCTION_COLUMNS + 1])
 {
@@ -40,7 +41,7 @@ static int show_function(const struct stack_table *stacks, uint32_t index,
 	const char *name = strtab_get(stacks->strings, frame->function);
 	size_t len = strtab_len(stacks->strings, frame->function), start;
 
-	start = frame->lang == LANG_JAVA ? tail_of(name, len, FUNCTION_COLUMNS) : 0;
+	start = frame_has_packages(frame) ? tail_of(name, len, FUNCTION_COLUMNS) : 0;
 	if (!start)
 		return (int)utf8_show(text, 4 * FUNCTION_COLUMNS + 1, name, len, FUNCTION_COLUMNS);
 	start = tail_of(name, len, FUNCTION_COLUMNS - 1);
@@ -83,7 +84,7 @@ void text_frame_short(FILE *out, const struct stack_table *stacks, uint32_t inde
 	size_t len = strtab_len(stacks->strings, frame->function), start;
 	char shown[4 * FUNCTION_COLUMNS + 1];
 
-	if (frame->lang != LANG_JAVA) {
+	if (!frame_has_packages(frame)) {
 		text_frame(out, stacks, index, 0);
 		return;
 	}

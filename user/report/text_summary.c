@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "model_tables.h"
 #include "parse.h"
+#include "runtime_words.h"
 #include "terminal.h"
 #include "text.h"
 #include "text_cell.h"
@@ -109,9 +110,7 @@ void text_summary(FILE *out, const struct report_input *input, const struct summ
 	put_missing(out, recording, summary);
 	terminal_style(out, TERMINAL_PLAIN);
 	if (input->left_out)
-		fprintf(out,
-			"Left out everywhere (--gc-only): %llu safepoint%s in which nothing was collected.\n",
-			(unsigned long long)*input->left_out, *input->left_out == 1 ? "" : "s");
+		fprintf(out, "%s\n", WORDS_LEFT_OUT(recording, *input->left_out));
 	text_steps(out, input);
 	if (stepped)
 		put_costs(out, input);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "parse.h"
-#include "safepoint_words.h"
+#include "runtime_words.h"
 #include "text_cell.h"
 #include "text_stack.h"
 #include "text_table.h"
@@ -92,7 +92,7 @@ static const char *number_text(const struct model_column *column, const struct m
 	case UNIT_NS:
 		return format_duration(cell->value, text, 32);
 	case UNIT_BYTES:
-		return safepoint_bytes((int64_t)cell->value, text, 32);
+		return words_bytes((int64_t)cell->value, text, 32);
 	case UNIT_SHARE:
 		return verdict_share(cell->value, cell->of, text, 32);
 	case UNIT_TIMES:

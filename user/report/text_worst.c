@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "parse.h"
-#include "safepoint_words.h"
+#include "runtime_words.h"
 #include "terminal.h"
 #include "text_cell.h"
 #include "text_stack.h"
@@ -44,11 +44,12 @@ static void put_facts(FILE *out, const struct pause *pause)
 		if (fact->unit > FACT_COUNT || pause->facts[i] < 0)
 			continue;
 		if (fact->unit == FACT_COUNT)
-			fprintf(out, "%s%s %" PRId64, before, fact->name, pause->facts[i]);
+			fprintf(out, "%s%s%s%s %" PRId64, before, fact->name, fact->of ? " " : "",
+				fact->of ? fact->of : "", pause->facts[i]);
 		else
 			fprintf(out, "%s%s %s", before, fact->name,
 				fact->unit == FACT_NS ? FORMAT_DURATION((uint64_t)pause->facts[i])
-						      : SAFEPOINT_BYTES(pause->facts[i]));
+						      : WORDS_BYTES(pause->facts[i]));
 		before = ", ";
 	}
 	if (*before == ',')
@@ -77,7 +78,7 @@ static void worst_of(FILE *out, const struct recording *recording, const struct 
 	for (uint32_t i = 0; i < summary->worst_count; i++) {
 		const struct pause *pause = &summary->worst[i];
 
-		if (!summary_by_class(pause) || pause->class->of != meaning)
+		if (pause->class->of != meaning)
 			continue;
 		terminal_style(out, TERMINAL_STRONG);
 		fputs("  ", out);
@@ -92,20 +93,6 @@ static void worst_of(FILE *out, const struct recording *recording, const struct 
 	}
 }
 
-static void worst_by_class(FILE *out, const struct recording *recording,
-	const struct stack_table *stacks, const struct summary *summary)
-{
-	for (uint32_t i = 0; i < summary->worst_count; i++) {
-		const struct runtime_meaning *meaning = summary->worst[i].class->of;
-		bool first = true;
-
-		for (uint32_t j = 0; j < i; j++)
-			first &= summary->worst[j].class->of != meaning;
-		if (first && summary_by_class(&summary->worst[i]))
-			worst_of(out, recording, stacks, summary, meaning);
-	}
-}
-
 static void worst_pauses(FILE *out, const struct recording *recording,
 	const struct stack_table *stacks, const struct summary *summary)
 {
@@ -114,7 +101,7 @@ static void worst_pauses(FILE *out, const struct recording *recording,
 	for (uint32_t i = 0; i < summary->worst_count; i++) {
 		const struct pause *pause = &summary->worst[i];
 
-		if (pause_is_safepoint(pause) || summary_by_class(pause))
+		if (summary_by_class(pause))
 			continue;
 		terminal_style(out, TERMINAL_STRONG);
 		fputs("  ", out);
@@ -130,7 +117,7 @@ static void worst_pauses(FILE *out, const struct recording *recording,
 
 static void put_thread(FILE *out, const struct recording *recording, uint32_t runtime, int64_t tid)
 {
-	const char *name = runtime_thread(recording, runtime, tid);
+	const char *name = words_thread(recording, runtime, tid);
 	char shown[64];
 
 	utf8_show(shown, sizeof(shown), name ? name : "", name ? strlen(name) : 0, 16);
@@ -140,64 +127,81 @@ static void put_thread(FILE *out, const struct recording *recording, uint32_t ru
 		fprintf(out, "thread %" PRId64, tid);
 }
 
-static void put_safepoint(FILE *out, const struct recording *recording,
-	const struct stack_table *stacks, const struct pause *pause)
+static void put_stop(FILE *out, const struct recording *recording, const struct stack_table *stacks,
+	const struct pause *pause)
 {
-	const struct safepoint *facts = pause_safepoint(pause);
+	int64_t ttsp_ns = meaning_value(pause, FACT_TTSP), late = meaning_value(pause, FACT_LATE);
+	int64_t late_stack = meaning_value(pause, FACT_LATE_STACK);
 
 	terminal_style(out, TERMINAL_STRONG);
 	fputs("  ", out);
 	cell_pause(out, pause, 10);
 	fputs("  ", out);
 	cell_text(out, pause->class->cell, -5);
-	cell_text(out, facts->ttsp_ns < 0 ? "-" : FORMAT_DURATION((uint64_t)facts->ttsp_ns), 11);
-	cell_text(out, SAFEPOINT_BYTES(facts->heap_before), 7);
-	cell_text(out, SAFEPOINT_BYTES(facts->heap_after), 7);
+	cell_text(out, ttsp_ns < 0 ? "-" : FORMAT_DURATION((uint64_t)ttsp_ns), 11);
+	cell_text(out, WORDS_BYTES(meaning_value(pause, FACT_HEAP_BEFORE)), 7);
+	cell_text(out, WORDS_BYTES(meaning_value(pause, FACT_HEAP_AFTER)), 7);
 	fputs("  ", out);
-	cell_string(out, stacks->strings, safepoint_reason(pause), -26);
+	if (pause->class->of->reason)
+		cell_string(out, stacks->strings, pause->class->of->reason(pause), -26);
+	else
+		cell_text(out, pause_cause_name(pause->cause), -26);
 	fputs("  ", out);
 	put_moment(out, recording, pause);
 	fputs(pause->flags & PAUSE_INEXACT ? "; timed by probes\n" : "\n", out);
 	terminal_style(out, TERMINAL_PLAIN);
-	if (pause->tid) {
+	if (pause->tid && pause->class->of->asked) {
 		fputs("      asked for by ", out);
 		put_thread(out, recording, pause->runtime, pause->tid);
 		fputc('\n', out);
 	}
 	text_stack(out, stacks, pause->stack);
-	if (facts->late_tid <= 0)
+	if (late <= 0)
 		return;
 	fputs("      late: ", out);
-	put_thread(out, recording, pause->runtime, facts->late_tid);
+	put_thread(out, recording, pause->runtime, late);
 	fputc('\n', out);
-	text_stack(out, stacks, facts->late_stack);
+	text_stack(out, stacks, late_stack < 0 ? STACK_NONE : (uint32_t)late_stack);
 }
 
-static void worst_safepoints(FILE *out, const struct recording *recording,
-	const struct stack_table *stacks, const struct summary *summary)
+/* Those of a runtime that tells how its threads were stopped. */
+static void worst_stops(FILE *out, const struct recording *recording,
+	const struct stack_table *stacks, const struct summary *summary,
+	const struct runtime_meaning *meaning)
 {
 	fprintf(out,
-		"\nLongest safepoints (stacks innermost first)\n"
+		"\nLongest %s (stacks innermost first)\n"
 		"    DURATION  GC          REACH BEFORE  AFTER  %-26s  AT\n",
-		"REASON");
+		meaning->pauses, "REASON");
 	for (uint32_t i = 0; i < summary->worst_count; i++)
-		if (pause_is_safepoint(&summary->worst[i]))
-			put_safepoint(out, recording, stacks, &summary->worst[i]);
+		if (summary->worst[i].class->of == meaning)
+			put_stop(out, recording, stacks, &summary->worst[i]);
+}
+
+/* The runtimes among the worst that @stops says, each once. */
+static void worst_by_class(FILE *out, const struct recording *recording,
+	const struct stack_table *stacks, const struct summary *summary, bool stops)
+{
+	for (uint32_t i = 0; i < summary->worst_count; i++) {
+		const struct runtime_meaning *meaning = summary->worst[i].class->of;
+		bool first = !meaning->generations && words_reach(meaning) == stops;
+
+		for (uint32_t j = 0; j < i; j++)
+			first &= summary->worst[j].class->of != meaning;
+		if (first)
+			(stops ? worst_stops : worst_of)(out, recording, stacks, summary, meaning);
+	}
 }
 
 void text_worst(FILE *out, const struct recording *recording, const struct stack_table *stacks,
 	const struct summary *summary)
 {
-	uint32_t safepoints = 0, by_class = 0;
+	uint32_t by_class = 0;
 
-	for (uint32_t i = 0; i < summary->worst_count; i++) {
-		safepoints += pause_is_safepoint(&summary->worst[i]);
+	for (uint32_t i = 0; i < summary->worst_count; i++)
 		by_class += summary_by_class(&summary->worst[i]);
-	}
-	if (safepoints + by_class < summary->worst_count)
+	if (by_class < summary->worst_count)
 		worst_pauses(out, recording, stacks, summary);
-	if (by_class)
-		worst_by_class(out, recording, stacks, summary);
-	if (safepoints)
-		worst_safepoints(out, recording, stacks, summary);
+	worst_by_class(out, recording, stacks, summary, false);
+	worst_by_class(out, recording, stacks, summary, true);
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "parse.h"
-#include "safepoint_words.h"
+#include "runtime_words.h"
 #include "stall_sums.h"
 #include "utf8.h"
 #include "verdict.h"
@@ -160,36 +160,34 @@ static const char *blind(const struct recording *recording, char *text, size_t s
 	return text;
 }
 
-/* What all runtimes of @recording are; NULL: they differ, or there is none. */
-static const struct runtime_meaning *sole_meaning(const struct recording *recording)
+/* "GC", "GC and stops": what stops the processes of @recording. Returns @text. */
+static const char *subject_of(const struct recording *recording, char *text, size_t size)
 {
-	const struct runtime_meaning *sole = NULL;
+	const struct runtime_meaning *sole = words_sole(recording);
+	size_t used;
 
-	for (size_t i = 0; i < recording->runtimes.count; i++) {
-		const struct runtime_meaning *meaning =
-			meaning_of(recording->runtimes.items[i].kind);
-
-		if (sole && sole != meaning)
-			return NULL;
-		sole = meaning;
+	snprintf(text, size, "%s", sole ? sole->subject : "");
+	for (const struct runtime_meaning *const *at = runtime_meanings; *at && !sole; at++) {
+		used = strlen(text);
+		if (words_has(recording, *at) && !strstr(text, (*at)->cause))
+			snprintf(text + used, size - used, "%s%s", used ? " and " : "",
+				used ? (*at)->cause : (*at)->subject);
 	}
-	return sole;
+	if (!*text)
+		snprintf(text, size, "GC");
+	return text;
 }
 
-const char *verdict_subject(const struct recording *recording)
+/* "paused": what they do to a process; of several runtimes, what the last of them does. */
+static const char *verb_of(const struct recording *recording)
 {
-	const struct runtime_meaning *sole = sole_meaning(recording);
+	const struct runtime_meaning *sole = words_sole(recording);
+	const char *verb = sole ? sole->verb : "paused";
 
-	if (sole)
-		return sole->subject;
-	switch (recording_kinds(recording)) {
-	case RUNTIMES_JVM:
-		return "Safepoints";
-	case RUNTIMES_BOTH:
-		return "GC and safepoints";
-	default:
-		return "GC";
-	}
+	for (const struct runtime_meaning *const *at = runtime_meanings; *at && !sole; at++)
+		if (words_has(recording, *at))
+			verb = (*at)->verb;
+	return verb;
 }
 
 const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, char *text,
@@ -206,7 +204,7 @@ const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, 
 			"%s in all, longest %s (%s).",
 			(unsigned long long)sums.count, sums.count == 1 ? "" : "s",
 			FORMAT_DURATION(sums.total_ns), FORMAT_DURATION(sums.max_ns),
-			stall_kind_name(sums.max_kind));
+			sums.max_name);
 	stall_sums_release(&sums);
 	return text;
 }
@@ -214,15 +212,15 @@ const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, 
 static const char *no_pause(const struct recording *recording, const char *who, const char *span,
 	const char *stalls, char *text, size_t size)
 {
-	bool jvm = recording_kinds(recording) == RUNTIMES_JVM;
+	const struct runtime_meaning *sole = words_sole(recording);
 
 	if (!verdict_complete(recording))
 		snprintf(text, size,
 			"No %s of %s was seen in %s, but the recording is incomplete: that "
 			"proves nothing.",
-			jvm ? "safepoint" : "pause", who, span);
-	else if (jvm)
-		snprintf(text, size, "No safepoint stopped %s in %s%s.%s", who, span,
+			sole ? sole->pause : "pause", who, span);
+	else if (sole && sole->not_once)
+		snprintf(text, size, "%s %s in %s%s.%s", sole->not_once, who, span,
 			*stalls ? "" : ": look elsewhere", stalls);
 	else
 		snprintf(text, size, "GC did not pause %s at all in %s%s.%s", who, span,
@@ -235,7 +233,7 @@ static void say_worst(const struct stack_table *stacks, const struct pause *wors
 	size_t size)
 {
 	char reason[128] = "";
-	uint32_t string = safepoint_reason(worst);
+	uint32_t string = worst->class->of->reason ? worst->class->of->reason(worst) : 0;
 
 	if (!worst->class->of->reason) {
 		snprintf(text, size, "%s%s%s", worst->class->words, worst->cause ? ", " : "",
@@ -248,23 +246,22 @@ static void say_worst(const struct stack_table *stacks, const struct pause *wors
 	snprintf(text, size, "%s%s%s", worst->class->words, *reason ? ", " : "", reason);
 }
 
-/* ", 93.1 % of it to collect", of the safepoints. */
-static void say_collecting(const struct safepoints *safepoints, char *text, size_t size)
+/* ", 93.1 % of it to collect", of pauses that need not collect. */
+static void say_collecting(const struct summary_kind *kind, char *text, size_t size)
 {
 	*text = '\0';
-	if (!safepoints->count || !safepoints->total_ns)
+	if (!kind || !kind->meaning->apart || !kind->sum.total_ns)
 		return;
-	if (safepoints->collecting == safepoints->count)
+	if (kind->collecting == kind->sum.count)
 		snprintf(text, size, ", all of it to collect");
-	else if (!safepoints->collecting && !safepoints->unsure)
+	else if (!kind->collecting && !kind->unsure)
 		snprintf(text, size, ", none of it to collect");
 	else
-		snprintf(text, size, ", %s%s of it to collect",
-			safepoints->unsure ? "at least " : "",
-			VERDICT_SHARE(safepoints->collecting_ns, safepoints->total_ns));
+		snprintf(text, size, ", %s%s of it to collect", kind->unsure ? "at least " : "",
+			VERDICT_SHARE(kind->collecting_ns, kind->sum.total_ns));
 }
 
-/* "pause", "safepoints": what @count of them are called. */
+/* "pause", "stops": what @count of them are called. */
 static const char *pauses_of(const struct runtime_meaning *sole, uint64_t count)
 {
 	if (!sole)
@@ -278,10 +275,9 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 	uint64_t span_ns = verdict_span_ns(recording, summary);
 	struct traced traced = find_traced(recording, summary);
 	uint64_t traced_ns = traced.total_ns;
-	const struct runtime_meaning *sole = sole_meaning(recording);
-	bool complete = verdict_complete(recording),
-	     jvm = recording_kinds(recording) == RUNTIMES_JVM;
-	char who[112], share[40] = "", collecting[64] = "", worst[160];
+	const struct runtime_meaning *sole = words_sole(recording);
+	bool complete = verdict_complete(recording);
+	char who[112], share[40] = "", collecting[64] = "", worst[160], subject[64];
 	char stalls[VERDICT_STALLS_BYTES];
 	bool harmless = complete && traced_ns && summary->max_ns < HARMLESS_PAUSE_NS &&
 			(double)summary->total_ns < ATTRIB_HARMLESS * (double)traced_ns;
@@ -304,18 +300,15 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 		snprintf(share, sizeof(share), " (%s%s)",
 			VERDICT_SHARE(summary->total_ns, traced_ns),
 			traced.count > 1 ? " of their time" : "");
-	if (jvm)
-		say_collecting(&summary->safepoints, collecting, sizeof(collecting));
+	if (sole)
+		say_collecting(summary_kinds_find(&summary->kinds, sole), collecting,
+			sizeof(collecting));
 	say_worst(stacks, &summary->worst[0], worst, sizeof(worst));
 	snprintf(text, size, "%s %s %s for %s%s %s %s%s%s: %llu %s, longest %s%s (%s)%s%s",
-		verdict_subject(recording),
-		sole					    ? sole->verb
-		: recording_kinds(recording) & RUNTIMES_JVM ? "stopped"
-							    : "paused",
-		who, complete && !summary->open ? "" : "at least ",
-		FORMAT_DURATION(summary->total_ns), traced.count > 1 ? "in all within" : "of",
-		FORMAT_DURATION(span_ns), share, collecting, (unsigned long long)summary->count,
-		pauses_of(sole, summary->count),
+		subject_of(recording, subject, sizeof(subject)), verb_of(recording), who,
+		complete && !summary->open ? "" : "at least ", FORMAT_DURATION(summary->total_ns),
+		traced.count > 1 ? "in all within" : "of", FORMAT_DURATION(span_ns), share,
+		collecting, (unsigned long long)summary->count, pauses_of(sole, summary->count),
 		pause_is_open(&summary->worst[0]) ? "at least " : "",
 		FORMAT_DURATION(summary->max_ns), worst,
 		harmless && !*stalls ? ": look elsewhere." : ".", stalls);

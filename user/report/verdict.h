@@ -24,8 +24,8 @@ uint64_t verdict_traced_ns(const struct recording *recording, const struct summa
 bool verdict_complete(const struct recording *recording);
 
 /*
- * "GC paused python3 (1234) for …", "Safepoints stopped java (4711) for …": safe for a terminal, always
- * terminated. @stacks NULL: without causes in a JVM's own words. Returns @text.
+ * "GC paused train (1234) for …": safe for a terminal, always terminated. @stacks NULL: without causes in a runtime's own
+ * words. Returns @text.
  */
 const char *verdict_sentence(const struct recording *recording, const struct stack_table *stacks,
 	const struct summary *summary, char *text, size_t size);
@@ -38,9 +38,6 @@ const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, 
 	size_t size);
 #define VERDICT_STALLS_BYTES 192
 
-/* "Safepoints", "GC", "GC and safepoints": what stops the processes of @recording. */
-const char *verdict_subject(const struct recording *recording);
-
 /* What is missing of an incomplete recording, in one clause without a full stop: "3 events were lost (ring-full)". */
 void verdict_missing(const struct recording *recording, char *text, size_t size);
 
@@ -52,7 +49,7 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 	char *text, size_t size);
 #define VERDICT_PARAGRAPH_BYTES 1536
 
-/* "python3 (1234)", or "an unknown process" for NULL; safe for a terminal. */
+/* "train (1234)", or "an unknown process" for NULL; safe for a terminal. */
 const char *verdict_process_name(const struct process *process, char *text, size_t size);
 #define VERDICT_NAME(process) verdict_process_name((process), (char[96]){0}, 96)
 

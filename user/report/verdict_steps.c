@@ -6,7 +6,6 @@
 
 #include "describe.h"
 #include "parse.h"
-#include "safepoint_words.h"
 #include "utf8.h"
 #include "verdict.h"
 
@@ -190,18 +189,22 @@ static void say_exonerated(struct paragraph *paragraph, const struct track_cost 
 			cost->slow.stalled == 1 ? "was a stall" : "were stalls");
 }
 
-/* Of a JVM, what part of its safepoints was to collect, and what they do not show. */
-static void say_jvm(struct paragraph *paragraph, const struct report_input *input,
+/* What part of the pauses that need not collect did, and what pauses do not show. */
+static void say_beside(struct paragraph *paragraph, const struct report_input *input,
 	const struct summary *summary)
 {
-	const struct safepoints *safepoints = &summary->safepoints;
 	char stalls[VERDICT_STALLS_BYTES];
 
-	/* Not where it would be 100.0 %. */
-	if ((double)safepoints->collecting_ns < 0.9995 * (double)safepoints->total_ns)
-		say(paragraph, " Of the time at safepoints %s%s was to collect.",
-			safepoints->unsure ? "at least " : "",
-			VERDICT_SHARE(safepoints->collecting_ns, safepoints->total_ns));
+	for (size_t i = 0; i < summary->kinds.items.count; i++) {
+		const struct summary_kind *kind = &summary->kinds.items.items[i];
+
+		/* Not where it would be 100.0 %. */
+		if (kind->meaning->apart &&
+			(double)kind->collecting_ns < 0.9995 * (double)kind->sum.total_ns)
+			say(paragraph, " Of the time at %s %s%s was to collect.",
+				kind->meaning->pauses, kind->unsure ? "at least " : "",
+				VERDICT_SHARE(kind->collecting_ns, kind->sum.total_ns));
+	}
 	say(paragraph, "%s",
 		verdict_stalls(input->recording, verdict_traced_ns(input->recording, summary),
 			stalls, sizeof(stalls)));
@@ -276,6 +279,6 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 	say_slow(&paragraph, input, cost);
 	say_steps(&paragraph, input, track);
 	say_exonerated(&paragraph, cost, meaning);
-	say_jvm(&paragraph, input, summary);
+	say_beside(&paragraph, input, summary);
 	return text;
 }

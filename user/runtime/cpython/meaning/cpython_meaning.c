@@ -12,11 +12,14 @@ enum { GENERATION_UNKNOWN = 3, GENERATIONS };
 extern const struct runtime_meaning meaning_cpython;
 
 static const struct pause_class classes[GENERATIONS] = {
-	{&meaning_cpython, "0", "0", "generation 0", "generation-0 collections", 0, 0, 0, 1},
-	{&meaning_cpython, "1", "1", "generation 1", "generation-1 collections", 1, 1, 0, 2},
-	{&meaning_cpython, "2", "2", "generation 2", "generation-2 collections", 2, 2, 1, 3},
+	{&meaning_cpython, "0", "0", "generation 0", "generation-0 collections", 0, 0, 0, 1,
+		.legend = "gen 0"},
+	{&meaning_cpython, "1", "1", "generation 1", "generation-1 collections", 1, 1, 0, 2,
+		.legend = "gen 1"},
+	{&meaning_cpython, "2", "2", "generation 2", "generation-2 collections", 2, 2, 1, 3,
+		.legend = "gen 2 (full)"},
 	{&meaning_cpython, "unknown", "?", "generation unknown", "collections", GENERATION_UNKNOWN,
-		3, UNKNOWN, 0},
+		3, UNKNOWN, 0, .legend = "gen ?"},
 };
 
 static void judge(const struct strtab *strings, struct pause *pause)
@@ -70,6 +73,7 @@ const struct runtime_meaning meaning_cpython = {
 	.pauses = "pauses",
 	.verb = "paused",
 	.process = "CPython",
+	.no_stack = "no Python stack: short pauses, or the interpreter was exiting",
 	.lang = LANG_PYTHON,
 	.classes = classes,
 	.class_count = GENERATIONS,

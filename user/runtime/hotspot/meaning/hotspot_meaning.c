@@ -7,15 +7,15 @@
 
 static const struct pause_class classes[HOTSPOT_CLASSES] = {
 	[HOTSPOT_YOUNG] = {&meaning_hotspot, "young", "young", "young", "young collections",
-		HOTSPOT_YOUNG, 0, 0, 1},
+		HOTSPOT_YOUNG, 0, 0, 1, .leaves_live = true},
 	[HOTSPOT_STEP] = {&meaning_hotspot, "concurrent step", "conc", "concurrent step",
 		"safepoints", HOTSPOT_STEP, 1, 0, 0},
 	[HOTSPOT_FULL] = {&meaning_hotspot, "full", "full", "full", "full collections",
-		HOTSPOT_FULL, 2, 1, 2},
+		HOTSPOT_FULL, 2, 1, 2, .leaves_live = true},
 	[HOTSPOT_OTHER] = {&meaning_hotspot, "not GC", "-", "not GC", "safepoints", HOTSPOT_OTHER,
 		3, 0, 0},
 	[HOTSPOT_UNKNOWN] = {&meaning_hotspot, "unknown", "?", "unknown", "safepoints",
-		HOTSPOT_UNKNOWN, 3, UNKNOWN, 0},
+		HOTSPOT_UNKNOWN, 3, UNKNOWN, 0, .legend = "or not known"},
 };
 
 /*
@@ -112,7 +112,11 @@ static enum origin origin(const char *function, const char *file)
 
 static const struct pause_fact facts[HOTSPOT_FACTS] = {
 	[HOTSPOT_OPERATION] = {FACT_OPERATION, NULL, "operation", FACT_STRING, false},
-	[HOTSPOT_CAUSE] = {"cause", NULL, "cause", FACT_STRING, false},
+	[HOTSPOT_CAUSE] = {FACT_CAUSE, NULL, "cause", FACT_STRING, false},
+	[HOTSPOT_YOUNG_COLLECTIONS] = {"young", "young_collections", "young", FACT_COUNT, false,
+		false, "collections"},
+	[HOTSPOT_FULL_COLLECTIONS] = {"full", "full_collections", "full", FACT_COUNT, false, false,
+		"collections"},
 	[HOTSPOT_TTSP_NS] = {FACT_TTSP, NULL, "reaching (time to safepoint)", FACT_NS, true, true},
 	[HOTSPOT_CLEANUP_NS] = {"cleanup_ns", NULL, "cleanup", FACT_NS, true},
 	[HOTSPOT_CORE_NS] = {"core_ns", NULL, "at the safepoint", FACT_NS, true},
@@ -120,12 +124,15 @@ static const struct pause_fact facts[HOTSPOT_FACTS] = {
 	[HOTSPOT_HEAP_BEFORE] = {FACT_HEAP_BEFORE, "heap_before_bytes", "heap before", FACT_BYTES,
 		false},
 	[HOTSPOT_HEAP_AFTER] = {FACT_HEAP_AFTER, "live_bytes", "heap after", FACT_BYTES, false},
-	[HOTSPOT_YOUNG_COLLECTIONS] = {"young", "young_collections", "young collections",
-		FACT_COUNT, false},
-	[HOTSPOT_FULL_COLLECTIONS] = {"full", "full_collections", "full collections", FACT_COUNT,
-		false},
-	[HOTSPOT_LATE_TID] = {"late_tid", NULL, "late thread", FACT_THREAD, false},
-	[HOTSPOT_LATE_STACK] = {"late_stack", NULL, "where it was", FACT_STACK, false},
+	[HOTSPOT_LATE_TID] = {FACT_LATE, NULL, "late", FACT_THREAD, false},
+	[HOTSPOT_LATE_STACK] = {FACT_LATE_STACK, NULL, "where it was", FACT_STACK, false},
+};
+
+static const char *const waits[] = {
+	[STALL_EXPLICIT] = "System.gc",
+	[STALL_ALLOCATION] = "allocation stall",
+	[STALL_PACING] = "pacing",
+	[STALL_LOCKER] = "GC locker",
 };
 
 _Static_assert(HOTSPOT_FACTS <= PAUSE_FACTS, "struct pause has room for them");
@@ -139,11 +146,20 @@ const struct runtime_meaning meaning_hotspot = {
 	.pauses = "safepoints",
 	.verb = "stopped",
 	.process = "a JVM",
-	.stalls = true,
+	.begun = "asked for the safepoint",
+	.no_stack = "no Java stack: short safepoints, or asked for by a thread of the JVM itself",
+	.not_once = "No safepoint stopped",
+	.asked = true,
+	.apart = true,
+	.collectors = true,
+	.waits = waits,
+	.wait_count = ARRAY_SIZE(waits),
+	.call = "System.gc()",
 	.lang = LANG_JAVA,
+	.packages = true,
 	.classes = classes,
 	.class_count = HOTSPOT_CLASSES,
-	.safepoints = true,
+	.young_full = true,
 	.facts = facts,
 	.fact_count = HOTSPOT_FACTS,
 	.fact_table = "safepoint",
@@ -152,4 +168,5 @@ const struct runtime_meaning meaning_hotspot = {
 	.asked_for = asked_for,
 	.origin = origin,
 	.advice = &jvm_adviser,
+	.report = &hotspot_report,
 };

@@ -20,3 +20,4 @@ static inline enum hotspot_class hotspot_class(const struct pause *pause)
 }
 
 extern const struct runtime_meaning meaning_hotspot;
+extern const struct runtime_report hotspot_report; /* in ../report */
