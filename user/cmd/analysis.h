@@ -18,7 +18,7 @@ struct analysis {
 	struct steps steps;
 	struct attribution attribution;
 	struct advices advices;
-	bool gc_only;	   /* skip safepoints without a collection */
+	bool gc_only;	   /* skip pauses without a collection */
 	uint64_t left_out; /* how many were skipped since the pauses were last rewound */
 };
 
@@ -32,7 +32,7 @@ enum analysis_depth {
 /*
  * Opens the recording at @path ("-": on stdin), reads it as @reading says (NULL: as without
  * options) and computes. Unless @reading has a step, steps are what was asked for when it was
- * recorded, else automatic; gc_only: as if safepoints without a collection were not in it. The
+ * recorded, else automatic; gc_only: as if pauses without a collection were not in it. The
  * input's pauses are read through @analysis, which must not move. 0 or -errno with a sentence.
  * Released in every case by analysis_close().
  */

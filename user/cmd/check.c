@@ -102,7 +102,7 @@ const struct command cmd_check = {
 		"sure); 4 none is broken, but the recording is incomplete. A blind run never passes.\n"
 		"\n"
 		"      --budget BUDGET       METRIC<LIMIT; several separated by commas; repeats\n"
-		"      --gc-only             ignore a JVM's safepoints without a collection\n"
+		"      --gc-only             ignore pauses without a collection\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
 		"      --junit FILE          also write a JUnit test report\n"
 		"      --json                one JSON object per line instead of a table\n"

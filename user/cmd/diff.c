@@ -173,7 +173,7 @@ const struct command cmd_diff = {
 		"3 or 4 when a recording is blind or incomplete.\n"
 		"\n"
 		"      --tolerance SHARE     5% (the default) or 0.05\n"
-		"      --gc-only             ignore a JVM's safepoints without a collection\n"
+		"      --gc-only             ignore pauses without a collection\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
 		"      --json                one JSON object per line instead of a table\n"
 		"  -v, --verbose             say more on stderr\n"

@@ -96,6 +96,7 @@ static const char *without_tier(const char *text, const char *tier)
 static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_image *image)
 {
 	struct probe_plan *plan = malloc(sizeof(*plan));
+	char remedy[128];
 	size_t best = 0;
 	bool any;
 
@@ -116,10 +117,12 @@ static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_ima
 			snprintf(finding->remedy, sizeof(finding->remedy), "%s",
 				without_tier(err.text, tier));
 	}
-	if (!any)
-		answer(ask(doctor, "a way to probe it", false, true), "none",
-			"install the runtime's debug symbols (Debian: pythonX.Y-dbg, openjdk-NN-dbg), or use "
-			"a build that keeps .symtab");
+	if (!any) {
+		snprintf(remedy, sizeof(remedy),
+			"install the runtime's debug symbols (Debian: %s), or use a build that keeps .symtab",
+			image->ops->debug_package);
+		answer(ask(doctor, "a way to probe it", false, true), "none", remedy);
+	}
 	free(plan);
 }
 

@@ -50,7 +50,7 @@ const struct command cmd_record = {
 		"      --no-children         leave out what the processes fork or have forked\n"
 		"      --wait                accept a process with no runtime yet: one may be loaded later\n"
 		"      --step SIGNAL         what marks a training step (doctor --steps; gctrace(1))\n"
-		"      --late-min TIME       JVM: name the thread that held up a safepoint for this long (1ms)\n"
+		"      --late-min TIME       name the thread that held up a pause for this long (1ms)\n"
 		"      --max-size SIZE       end the recording at this size (1G; 0: as large as the disk allows)\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0: a stack for each)\n"
 		"      --buffer SIZE         size of the ring buffer (4M)\n"

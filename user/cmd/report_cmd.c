@@ -186,7 +186,7 @@ const struct command cmd_report = {
 		"  -o, --output OUTPUT       write there, never over a recording; - is stdout\n"
 		"      --min-duration TIME   list and draw no shorter pauses: 1ms, 50us\n"
 		"      --min-generation N    list and draw no generations younger than N; totals cover all\n"
-		"      --gc-only             leave out a JVM's safepoints without a collection, in totals too\n"
+		"      --gc-only             leave out pauses without a collection, in totals too\n"
 		"      --step SIGNAL         what marks a training step, of the signals recorded:\n"
 		"                            auto, none, window:5s, or a name: torch:backward/2\n"
 		"                            (gctrace doctor --steps FILE lists them)\n"

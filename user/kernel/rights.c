@@ -198,7 +198,7 @@ void kernel_look_at_perf(struct kernel_check *check)
 		paranoid);
 	if (multi)
 		kernel_refuse(check, 0,
-			"only a watchpoint needs them, for a CPython that shows no function to "
+			"only a watchpoint needs them, for a runtime that shows no function to "
 			"probe: run with CAP_SYS_ADMIN (sudo), or sysctl "
 			"kernel.perf_event_paranoid=2");
 	else

@@ -74,13 +74,13 @@ struct pause_fact {
 
 /* The entry of one runtime. */
 struct runtime_meaning {
-	const char *kind;	    /* struct runtime.kind: "cpython" */
-	const char *label;	    /* for people: "CPython" */
+	const char *kind;	    /* struct runtime.kind, for good: "toy" */
+	const char *label;	    /* for people: "Toy" */
 	const char *subject;	    /* what costs time, to begin a sentence with: "GC" */
 	const char *cause;	    /* the same within one: "GC" */
 	const char *pause, *pauses; /* "pause", "pauses" */
 	const char *verb;	    /* what they do to a process: "paused" */
-	const char *process; /* what is needed for figures that only such runtimes have: "a JVM" */
+	const char *process; /* what is needed for figures that only such runtimes have: "a toy" */
 	const char *begun; /* what a line of code did that began one: "triggered the collection" */
 	const char *no_stack; /* why it may have no stack: "short pauses, or …" */
 	const char *not_once; /* that there was none, up to the process: "GC did not pause" */

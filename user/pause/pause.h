@@ -109,7 +109,7 @@ struct process {
 		attached_ns; /* of the first of its runtimes; 0: recording_traced_from() looks for it among all */
 };
 
-/* One managed runtime in one process: a libpython mapped by it, and how it was probed. */
+/* One managed runtime in one process: a file of it that the process maps, and how it was probed. */
 struct runtime {
 	uint32_t id;	  /* from 1 */
 	uint32_t process; /* struct process.id */

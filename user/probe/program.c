@@ -159,7 +159,7 @@ static bool take_assignment(const char *word)
 
 static void tell_program(int out, const char *path, int depth);
 
-/* "/usr/bin/env -S NAME=value python3 -u": the interpreter and, if it finds others, the one found. */
+/* "/usr/bin/env -S NAME=value train -u": the interpreter and, if it finds others, the one found. */
 static void tell_interpreter(int out, char *line, int depth)
 {
 	static const char blank[] = " \t";

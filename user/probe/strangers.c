@@ -108,7 +108,7 @@ const struct stranger *probe_stranger(pid_t pid, const struct proc_maps *maps)
 	return NULL;
 }
 
-/* "`pgrep -a python` or `pgrep -a java`": what lists processes that have a runtime of ours. */
+/* "`pgrep -a COMMAND` or `pgrep -a OTHER`": what lists processes that have a runtime of ours. */
 static const char *name_listings(char *text, size_t size)
 {
 	size_t used = 0;

@@ -36,7 +36,7 @@ void flame_text_place(struct flame_text *text, const struct stack_table *stacks,
 /* "Trainer.step (train.py:41)", and "[unknown]" for a frame that is not in the table. */
 void flame_text_frame(struct flame_text *text, const struct stack_table *stacks, uint32_t frame,
 	size_t most);
-/* "python3 (1234)", with runtime and interpreter where the process has several. */
+/* "train (1234)", with runtime and interpreter where the process has several. */
 void flame_text_origin(struct flame_text *text, const struct recording *recording,
 	const struct flame_origin *origin);
 /* "gen 2", "gen ?" where classes are generations; else the class's name: "young", "not GC". */

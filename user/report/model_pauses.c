@@ -1,4 +1,4 @@
-/* Sums of CPython's pauses in; tables by generation and by cause out. */
+/* Sums of pauses whose classes are generations in; tables by generation and by cause out. */
 #include "cleanup.h"
 #include "model_tables.h"
 #include "verdict.h"

@@ -113,7 +113,7 @@ static struct row *make_rows(const struct recording *recording, const struct sum
 	return rows;
 }
 
-/* "G1, symbol: RuntimeService::record_safepoint_end (push)" */
+/* "G1, symbol: collect+4 (push)" */
 static const char *probed_by(struct model *model, const struct runtime *runtime)
 {
 	const char *collector = runtime->collector, *tier = runtime->tier,
@@ -134,7 +134,7 @@ static const char *probe_text(struct model *model, const struct runtime *runtime
 		detailed ? runtime->detail : "");
 }
 
-/* What runs in it: "hotspot 21.0.12"; with the collector, if @collector. */
+/* What runs in it: "toy 1.2"; with the collector, if @collector. */
 static const char *software(struct model *model, const struct runtime *runtime, bool collector)
 {
 	collector &= *runtime->collector != '\0';

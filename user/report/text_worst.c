@@ -11,7 +11,7 @@
 #include "utf8.h"
 #include "verdict.h"
 
-/* "12:00:02.000 (+2.000 s)  python3 (4711)" */
+/* "12:00:02.000 (+2.000 s)  train (4711)" */
 static void put_moment(FILE *out, const struct recording *recording, const struct pause *pause)
 {
 	const struct runtime *runtime = recording_runtime(recording, pause->runtime);

@@ -4,7 +4,7 @@
 #include "reader.h"
 
 /*
- * Lists are kept whole: 117 and 84 MB at most. A file with more, such as that of a JVM that
+ * Lists are kept whole: 117 and 84 MB at most. A file with more, such as that of a runtime that
  * throttled every allocation for hours, is read up to here.
  */
 #define LIST_MAX (2u << 20)

@@ -107,7 +107,7 @@ const struct stack_table *store_stacks(struct store_reader *reader, struct err *
 
 /*
  * Iterates over pauses by id (start again with store_rewind). 1: one was read, 0: the end, -errno:
- * damaged. The parts of a safepoint are together no longer than the pause.
+ * damaged. Facts that are parts of a pause are together no longer than the pause.
  */
 int store_next_pause(struct store_reader *reader, struct pause *ret, struct err *err);
 int store_rewind(struct store_reader *reader);

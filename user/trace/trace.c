@@ -23,7 +23,7 @@ static void look_at_clocks(struct trace *trace)
 	recording_note_offset(&trace->feed.recording, before, (int64_t)(wall - before));
 }
 
-/* "CPython 3.8 to 3.15, …": what was looked for. */
+/* The names and versions of all runtimes: what was looked for. */
 static void looked_for(char *text, size_t size)
 {
 	size_t used = 0;

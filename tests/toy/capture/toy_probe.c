@@ -88,6 +88,7 @@ static const char *const counters[] = {"minor", "major", NULL};
 const struct runtime_ops probe_toy = {
 	.kind = "toy",
 	.label = "the toy of the tests",
+	.debug_package = "none",
 	.commands = commands,
 	.tiers = tiers,
 	.likely = likely,

@@ -343,6 +343,7 @@ static const struct stranger strangers[] = {
 const struct runtime_ops probe_cpython = {
 	.kind = "cpython",
 	.label = "CPython 3.8 to 3.15",
+	.debug_package = "pythonX.Y-dbg",
 	.commands = commands,
 	.tiers = tiers,
 	.likely = likely,

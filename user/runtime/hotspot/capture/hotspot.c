@@ -425,6 +425,7 @@ static void describe_process(pid_t pid, const struct probe_image *image,
 const struct runtime_ops probe_hotspot = {
 	.kind = "hotspot",
 	.label = "HotSpot (JDK 8 to 27)",
+	.debug_package = "openjdk-NN-dbg",
 	.commands = commands,
 	.beside = beside,
 	.tiers = tiers,
