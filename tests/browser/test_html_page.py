@@ -461,5 +461,6 @@ def test_1_000_003_steps_fit_and_lose_no_slow_step(show):
     assert page.run("return page.data.left_out.pause_ns") == sum(longest[100000:])
     assert "900,003 shorter ones" in page.find("#recorded .facts").text
     assert page.run("return page.data.summary.total_ns") == sum(longest)
+    page.focus()
     page.press("0", Keys.HOME)
     assert page.readout().startswith("steps 0–16 mean ")
