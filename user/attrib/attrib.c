@@ -102,7 +102,7 @@ static int set_distributions(const struct step_track *track, struct track_cost *
 	return 0;
 }
 
-static int dearest_first(const void *a, const void *b)
+static int costliest_first(const void *a, const void *b)
 {
 	const struct trigger_cost *one = a, *other = b;
 
@@ -136,7 +136,7 @@ static int sum_triggers(struct attribution *attribution, struct charging *chargi
 	}
 	if (attribution->triggers.count)
 		qsort(attribution->triggers.items, attribution->triggers.count,
-			sizeof(struct trigger_cost), dearest_first);
+			sizeof(struct trigger_cost), costliest_first);
 	return 0;
 }
 

@@ -18,18 +18,19 @@
 #define ATTRIB_NONE UINT32_MAX
 
 /*
- * Of training time, or of traced time: what takes less is to be left alone. The counterfactual is right to about as
- * much (docs/steps.md): less cannot be told from nothing.
+ * A share of training time, or of traced time, below which pauses are not worth attention. It is about the
+ * accuracy of the counterfactual (docs/steps.md): anything smaller cannot be distinguished from zero.
  */
 #define ATTRIB_HARMLESS 0.001
 
 /* One pause as attribution sees it; index = order in which the source gave them. */
 struct charge {
 	uint64_t start_ns, end_ns;
-	uint64_t overlap_ns; /* of it inside steps of its track: an upper bound of what it cost */
-	uint64_t cost_ns;    /* its part of its steps' costs */
-	uint32_t track;	     /* index into steps.tracks, or ATTRIB_NONE: it stops none of them */
-	uint32_t step;	     /* the first step that it overlaps, or ATTRIB_NONE */
+	uint64_t
+		overlap_ns; /* the part inside steps of its track: an upper bound of what it cost */
+	uint64_t cost_ns;   /* its share of its steps' costs */
+	uint32_t track;	    /* index into steps.tracks; ATTRIB_NONE: it stops none of them */
+	uint32_t step;	    /* the first step that it overlaps, or ATTRIB_NONE */
 	uint32_t stack;
 	uint16_t class; /* index into attribution.classes: attrib_class() */
 	bool worker;	/* of a child process: only the time its consumer waited is charged */
@@ -41,16 +42,18 @@ struct step_cost {
 	uint64_t base_ns; /* what the step would have taken: median of the light steps around it */
 	uint32_t pauses;  /* that overlap it */
 	uint32_t worst;	  /* index of the longest such charge, or ATTRIB_NONE */
-	const struct pause_class *class; /* of highest rank among them; NULL: none has a rank */
-	/* Its thread waited for the collector meanwhile, beside the charged pauses: no part of the
-	 * above. */
+	const struct pause_class
+		*class; /* the highest-ranked class among them; NULL: none has a rank */
+	/*
+	 * How long its thread also waited for the collector, outside the charged pauses; not included above.
+	 */
 	uint64_t stall_ns;
 };
 
 enum cost_base {
 	BASE_LIGHT_STEPS, /* steps around it with next to no pause */
 	BASE_REMAINDER,	  /* every step has pauses: the lighter half of them, less their pauses */
-	BASE_NONE,	  /* too few steps, or windows of time, which no pause makes longer */
+	BASE_NONE, /* too few steps, or windows of fixed length, which pauses cannot lengthen */
 };
 
 /* Sum over a track, with a 95 % bootstrap interval over blocks of steps. */
@@ -68,18 +71,17 @@ struct slow_pattern {
 	uint64_t other;	  /* as slow, but not by pauses */
 	uint64_t stalled; /* of these, by stalls of the thread that makes the steps */
 	/*
-	 * Of the class whose slow steps paid most in all, each step counted to that of its longest pause: a few long
-	 * collections outweigh many short ones. Classes without a rank count as one.
+	 * The class whose slow steps paid most in total, each step being attributed to the class of its longest
+	 * pause: a few long collections outweigh many short ones. Classes without a rank count as one.
 	 */
 	const struct pause_class
-		*class; /* without a rank: any of these. NULL: no step was slowed */
-	uint64_t chief; /* how many steps it slowed */
-	double every;	/* their median distance in steps; 0: fewer than 3 of them */
-	bool regular;	/* the distances hardly vary */
-	double ratio;	/* their median duration ÷ the median of all steps */
-	uint32_t
-		trigger; /* frame: where those were triggered that cost most together; 0: not known */
-	double trigger_share; /* of what they cost */
+		*class;	      /* if unranked, any of those classes; NULL: no step was slowed */
+	uint64_t chief;	      /* how many steps it slowed */
+	double every;	      /* their median distance in steps; 0: fewer than 3 of them */
+	bool regular;	      /* the distances vary little */
+	double ratio;	      /* their median duration ÷ the median of all steps */
+	uint32_t trigger;     /* frame: the line whose pauses cost most in total; 0: not known */
+	double trigger_share; /* its share of what they cost */
 };
 
 #define SLOW_RATIO 1.5
@@ -90,19 +92,20 @@ struct track_cost {
 	uint64_t time_ns;	     /* sum of the steps' durations: training time */
 	/* overlap_ns + outside_ns = pause_ns + worker_waited_ns; each counts a moment once. */
 	uint64_t pauses, pause_ns; /* of the process itself, in steps or not */
-	uint64_t overlap_ns;	   /* in steps: upper bound of the cost */
+	uint64_t overlap_ns;	   /* within steps: an upper bound of the cost */
 	/*
 	 * Pauses outside any step, whole or in part; at the interpreter's exit; of an interpreter
 	 * with a GIL of its own.
 	 */
 	uint64_t outside, outside_ns;
 	uint64_t unseen, unseen_ns; /* of these, before track.seen_ns: there may have been a step */
-	/* Of its workers. The last is charged: it waited for them, and did not collect itself. */
+	/*
+	 * Of its workers. worker_waited_ns is charged: the time it waited for them without collecting itself.
+	 */
 	uint64_t worker_pauses, worker_ns, worker_waited_ns;
 	/*
-	 * Stalls of the threads that make the steps, as far as they lie in steps; the last: of
-	 * that, beside the charged pauses. A moment counts once. In no cost, and in none of the
-	 * figures above.
+	 * Stalls of the threads that make the steps, clipped to steps; stall_alone_ns is the part outside charged
+	 * pauses. Each moment counts once. Not included in any cost or in the figures above.
 	 */
 	uint64_t stalls, stall_ns, stall_alone_ns;
 	struct cost_estimate cost; /* counterfactual */
@@ -118,7 +121,7 @@ struct trigger_cost {
 	int64_t collected;		    /* UNKNOWN if not known */
 };
 
-/* What one process collected, whether it has steps or not; exits as below. */
+/* Pauses of one process, with or without steps; those at a runtime's exit are left out, as below. */
 struct process_pauses {
 	uint32_t process; /* struct process.id */
 	uint64_t pauses, pause_ns;
@@ -128,8 +131,8 @@ struct process_pauses {
 struct fact_figures {
 	const char *key;    /* struct pause_fact.key */
 	uint64_t pauses;    /* of these runtimes */
-	struct sums values; /* where they are known */
-	struct pause pause; /* that has the most */
+	struct sums values; /* of the pauses for which it is known */
+	struct pause pause; /* the pause with the highest value */
 };
 
 /*
@@ -140,7 +143,7 @@ struct pause_figures {
 	struct sums durations;
 	uint64_t full, full_ns; /* pauses of a class that is full */
 	struct pause longest, longest_full;
-	VEC(struct fact_figures) facts; /* those of which they are kept, in no order */
+	VEC(struct fact_figures) facts; /* those with .figures, in no particular order */
 	uint64_t exits;			/* those left out */
 	VEC(struct process_pauses) processes;
 };
@@ -149,13 +152,13 @@ struct attribution {
 	const struct recording *recording;
 	const struct stack_table *stacks;
 	const struct steps *steps;
-	uint64_t end_ns; /* of the recording; of one that was cut off, of its last pause or step */
+	uint64_t end_ns; /* end of the recording, or if it was cut off, of its last pause or step */
 	struct pause_figures figures;
 	VEC(struct charge) charges;		 /* all pauses; none where there are no tracks */
 	VEC(const struct pause_class *) classes; /* of the charges, in the order they first occur */
 	VEC(struct track_cost) tracks;
-	VEC(struct trigger_cost) triggers;    /* dearest first */
-	struct explicit_calls explicit_calls; /* for a collection; and what stalls add up to */
+	VEC(struct trigger_cost) triggers;    /* costliest first */
+	struct explicit_calls explicit_calls; /* calls for a collection, and totals of stalls */
 	uint64_t elsewhere, elsewhere_ns; /* pauses of processes that neither have steps nor feed
 					     one that has */
 };
@@ -194,17 +197,19 @@ uint32_t attrib_trigger(const struct stack_table *stacks, uint32_t stack);
  */
 uint32_t *attrib_triggers(const struct stack_table *stacks);
 
-/* Whether pauses, and waits beside them, took next to nothing of a track's time and slowed none of its steps. */
+/*
+ * Whether pauses and other waits for the collector took a negligible share of a track's time and slowed no step.
+ */
 bool attrib_harmless(const struct track_cost *cost);
 
-/* What was traced of @process, ns. */
+/* How long @process was traced, ns. */
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t process);
 
 /*
- * What `pause.share` is wherever it is named: the pauses, without those at a runtime's exit, of the time that
- * a process was traced; of the process that pauses the largest part of its own, for shares of many would add
- * up past 1. *ret_process: its id; 0: none paused.
+ * The definition of `pause.share`: time in pauses, except at a runtime's exit, divided by the time the process was
+ * traced, for the process with the largest such share (shares of several processes could add up to more than 1).
+ * *ret_process: its id; 0: none paused.
  */
 double attrib_pause_share(const struct attribution *attribution, uint32_t *ret_process);
-/* NULL: no pause has such a fact, or its figures are not kept. */
+/* NULL: no runtime has such a fact, or its figures are not kept. */
 const struct fact_figures *attrib_fact(const struct attribution *attribution, const char *key);

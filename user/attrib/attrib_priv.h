@@ -1,6 +1,4 @@
-/*
- * What the files of this room tell each other while an attribution is built. Not for other rooms.
- */
+/* Shared by the files of this room while an attribution is built. Not for other rooms. */
 #pragma once
 
 #include "attrib.h"
@@ -16,11 +14,11 @@ struct interval {
 struct explicit_pause {
 	uint64_t start_ns, end_ns;
 	uint32_t process, tid, charge; /* the last: index, or ATTRIB_NONE */
-	bool named;		       /* its cause says so */
+	bool named;		       /* its cause names such a call */
 	int64_t heap_before, heap_after;
 };
 
-/* What is needed until all is charged. A zeroed one is empty. */
+/* Working state until everything is charged. All zero is empty. */
 struct charging {
 	VEC(struct interval) intervals; /* by track, then by time, once charge_overlap() has run */
 	uint32_t *triggers;		/* by node: attrib_triggers() */

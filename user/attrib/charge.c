@@ -56,7 +56,7 @@ struct walk {
 	size_t step;	     /* the first that does not end before it */
 };
 
-/* The part of [from, to) in the step @step, 0 when it begins later. */
+/* How much of [from, to) lies in @step. */
 static uint64_t part_in(const struct step *step, uint64_t from, uint64_t to)
 {
 	uint64_t start = step->start_ns > from ? step->start_ns : from;
@@ -167,7 +167,7 @@ static void overlap_one(struct attribution *attribution, struct walk *walk,
 		add_outside(cost, walk->track, charge, to - from - inside_ns);
 }
 
-/* The end of the intervals of the track of the one at @from. */
+/* The index behind the last interval of the same track as @from. */
 static size_t track_end(const struct charging *charging, size_t from)
 {
 	size_t to = from;
@@ -179,7 +179,7 @@ static size_t track_end(const struct charging *charging, size_t from)
 }
 
 /*
- * The process's own pauses, each moment once; the rest of what was given away it waited for
+ * Sums up the process's own pauses, counting each moment once; the rest of the union is time it waited for
  * workers.
  */
 static void add_union(struct attribution *attribution, const struct charging *charging, size_t from,
@@ -227,8 +227,8 @@ void charge_overlap(struct attribution *attribution, struct charging *charging)
 }
 
 /*
- * The part of a step's cost that falls on the @part_ns of its pauses that follow on @given_ns of
- * them: by differences, so that the parts add up to the cost.
+ * The share of a step's cost due to @part_ns of its pauses, after @given_ns of them: a difference of running
+ * totals, so that the shares add up to the cost exactly.
  */
 static uint64_t cost_part(const struct step_cost *cost, uint64_t given_ns, uint64_t part_ns)
 {

@@ -24,8 +24,8 @@ struct charging_pass {
 };
 
 /*
- * The process that forked @index: the latest seen before it with the parent's pid, for a pid may be
- * used again; else any, for of several -p the child may be named first. -1: it was not traced.
+ * The process that forked @index: the latest one before it with the parent's pid, as pids are reused; failing
+ * that, a later one, as with several -p the child may come first. -1: it was not traced.
  */
 static long parent_of(const struct recording *recording, const struct u64map *latest, size_t index)
 {
@@ -41,8 +41,8 @@ static long parent_of(const struct recording *recording, const struct u64map *la
 }
 
 /*
- * A worker is a child of a process that has steps and has none itself; a grandchild feeds its own
- * parent.
+ * A worker has no steps of its own and is a child of a process that has. Grandchildren are not: they feed their
+ * own parent.
  */
 static int find_owners(const struct attribution *attribution, struct owner **ret)
 {
@@ -279,7 +279,7 @@ static int64_t heap_of(const struct pause *pause, const char *key)
 	return place < 0 ? UNKNOWN : pause->facts[place];
 }
 
-/* Keeps what a call for a collection may have caused; @charged: a charge was made of it. */
+/* Keeps a pause that a call for a collection may have caused; @charged: it has a charge. */
 static int add_explicit(struct charging_pass *pass, const struct pause *pause, uint32_t process,
 	bool charged)
 {
@@ -333,7 +333,7 @@ static int read_one(struct charging_pass *pass, struct pause *pause)
 		       : 0;
 }
 
-/* The threads that call for collections. */
+/* Finds the threads that call for collections. */
 static int find_callers(const struct recording *recording, struct u64map *callers)
 {
 	for (size_t i = 0; i < recording->stalls.count; i++) {

@@ -23,7 +23,7 @@ static void set_costs(const struct step_track *track, struct track_cost *cost)
 	}
 }
 
-/* Without a base all of a pause counts as cost: its upper bound. */
+/* Without a base the whole pause counts as cost: the upper bound. */
 static void set_overlaps(const struct step_track *track, struct track_cost *cost)
 {
 	for (size_t i = 0; i < track->steps.count; i++) {
@@ -55,7 +55,7 @@ static void population_release(struct population *population)
 	free(population->steps);
 }
 
-/* What a second look may have to be undone to. */
+/* The state to restore if a second pass proves no better. */
 struct first_look {
 	uint64_t *base_ns, *limit_ns; /* as population.steps */
 };
@@ -104,9 +104,9 @@ static bool stands_out(const struct population *population, const uint64_t *limi
 }
 
 /*
- * By how much the cost may be too high. A reference step that has pauses itself enters without their time, as if
- * each had cost its full length. If the longer pauses turn out to cost less than that, so may these, and what
- * is compared with them is overestimated by as much.
+ * By how much the cost may be overestimated. A reference step that itself has pauses enters with their full length
+ * subtracted. If longer pauses turn out to cost less than their length, so may these, and whatever is compared
+ * with them is overestimated by that much.
  */
 static double overestimate_of(const struct population *population,
 	const struct reference *reference, const uint64_t *limit_ns)

@@ -23,9 +23,9 @@ struct reference {
 	struct regimes regimes; /* of value_ns */
 };
 
-#define STEPS_NEEDED 8 /* fewer say nothing */
+#define STEPS_NEEDED 8 /* fewer are not conclusive */
 #define OUTLIER_SIGMAS                                                                             \
-	5.0 /* farther from its base than so much noise, a step differs for a reason */
+	5.0 /* a step that deviates from its base by more than this many times the noise does so for a reason */
 
 /* Some steps of a track, ascending. */
 struct population {
@@ -45,10 +45,10 @@ static inline uint64_t population_duration(const struct population *population, 
 	return step_duration(&population->track->steps.items[population->steps[i]]);
 }
 
-/* A pause's after-effects: by as much of its length it may cost more without other reason. */
+/* After-effects: the fraction of a pause's length by which it may cost more than that length. */
 #define RECOVERY 0.25
 
-/* Whether a paused step is slower than its base, its pauses and chance together explain. */
+/* Whether a paused step is slower than its base, its pauses and noise together can explain. */
 static inline bool step_is_slow(const struct step_cost *cost, const struct step *step,
 	uint64_t limit_ns)
 {
@@ -63,7 +63,7 @@ int reference_choose(const struct population *population, struct reference *ret,
 void reference_release(struct reference *reference);
 /* Sets the base of each step to the median of the reference steps around it. */
 void reference_bases(const struct population *population, struct reference *reference);
-/* By step of the track: how far from its base it may lie by chance. */
+/* By step of the track: how far from its base noise alone may put it. */
 void reference_limits(const struct population *population, const struct reference *reference,
 	uint64_t *limit_ns);
 

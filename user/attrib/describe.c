@@ -6,7 +6,7 @@
 #include "describe.h"
 #include "origin.h"
 
-/* Of "org.example.Trainer.step", which may be long, class and method say enough. */
+/* Only class and method of a name like "org.example.Trainer.step", which may be long. */
 static const char *short_name(const struct stack_table *stacks, const struct frame *frame)
 {
 	const char *name = strtab_get(stacks->strings, frame->function), *found = name;

@@ -15,7 +15,7 @@ const char *describe_process(const struct recording *recording, uint32_t id, cha
 	size_t size);
 #define DESCRIBE_PROCESS(recording, id) describe_process((recording), (id), (char[48]){0}, 48)
 
-/* "8.1 %": as many digits as say something. */
+/* "8.1 %", to the significant digits. */
 const char *describe_share(double share, char *text, size_t size);
 #define DESCRIBE_SHARE(share) describe_share((share), (char[24]){0}, 24)
 

@@ -104,13 +104,15 @@ static double judged_of(const struct block *sum)
 	return sum->excess - sum->paused * drift;
 }
 
-/* In the steps that cannot be judged pauses cost their overlap: nothing speaks against it. */
+/*
+ * In steps that cannot be judged, pauses are taken to cost their overlap, for want of evidence to the contrary.
+ */
 static double cost_of(const struct block *sum)
 {
 	return judged_of(sum) + sum->granted;
 }
 
-/* There they may also have cost no more of it than elsewhere; nothing, if there is no elsewhere. */
+/* The lower bound there: the same fraction of the overlap as elsewhere, or nothing if there is no elsewhere. */
 static double least_of(const struct block *sum)
 {
 	double share = sum->judged > 0 ? judged_of(sum) / sum->judged : 0;
@@ -118,10 +120,7 @@ static double least_of(const struct block *sum)
 	return judged_of(sum) + fmin(fmax(share, 0), 1) * sum->granted;
 }
 
-/*
- * By how much the sum over the paused steps varies with nothing but the noise of steps without
- * pauses.
- */
+/* How much the sum over the paused steps varies from the noise of steps without pauses alone. */
 static double noise_of(const struct block *sum, const struct reference *reference,
 	const struct track_cost *cost, const uint64_t *limit_ns)
 {
@@ -141,8 +140,8 @@ static double noise_of(const struct block *sum, const struct reference *referenc
 }
 
 /*
- * Which pauses occurred is no matter of chance, only what they cost: so the resampled figure is the
- * share of the overlap that was paid.
+ * Which pauses occurred is given; only their cost varies. So what is resampled is the fraction of the overlap that
+ * was paid.
  */
 static size_t resample(const struct block *blocks, size_t count,
 	double (*figure)(const struct block *sum), double *ret_shares)
@@ -169,7 +168,7 @@ static uint64_t within(double ns, uint64_t most)
 	return ns < (double)most ? (uint64_t)(ns + 0.5) : most;
 }
 
-/* The interval of the cost, or as it was. */
+/* Widens the interval by that of resampled costs; leaves it alone if nothing could be resampled. */
 static void set_interval(const struct block *blocks, size_t count, const struct block *sum,
 	double shares[RESAMPLES], double *low, double *high)
 {

@@ -76,8 +76,8 @@ static void set_distance(struct slow *slow, struct slow_pattern *ret)
 		       three_quarters <= (1 + REGULAR) * ret->every;
 }
 
-/* A few long collections outweigh many short ones: the class that cost most. */
-static struct slow *dearest(const struct slows *slows)
+/* The class that cost most: a few long collections outweigh many short ones. */
+static struct slow *costliest(const struct slows *slows)
 {
 	struct slow *most = slows->items;
 
@@ -146,7 +146,7 @@ int pattern_find(const struct attribution *attribution, size_t track, struct slo
 	if (!r)
 		r = find(attribution, track, durations, &slows, &found);
 	if (!r) {
-		slow = dearest(&slows);
+		slow = costliest(&slows);
 		median = stats_median(durations, count);
 		found.class = slow->class;
 		found.chief = slow->steps.count;

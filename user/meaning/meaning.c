@@ -4,8 +4,8 @@
 #include "meaning.h"
 
 /*
- * Of a runtime that was not built in, as in a recording of a later gctrace: what every pause has is told, and
- * nothing is taken to mean what it would mean of another runtime.
+ * For a runtime that was not built in, such as one in a recording of a later gctrace: only what all pauses have in
+ * common is reported, and nothing is interpreted as another runtime's.
  */
 enum { UNKNOWN_FULL, UNKNOWN_OTHER, UNKNOWN_CLASS, UNKNOWN_CLASSES };
 

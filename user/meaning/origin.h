@@ -8,8 +8,8 @@
 /* Whose code a frame is. */
 enum origin {
 	ORIGIN_USER,
-	ORIGIN_FRAMEWORK, /* a library that trains, or that such a one is built on */
-	ORIGIN_RUNTIME,	  /* the language's own, and what is installed with it; native; a mark */
+	ORIGIN_FRAMEWORK, /* a training library, or one that such a library is built on */
+	ORIGIN_RUNTIME, /* the language's own, and what is installed with it; native code; a mark */
 };
 
 /* By the rules of the runtime whose language it is. The rules: docs/steps.md, "Triggers". */

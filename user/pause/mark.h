@@ -1,4 +1,4 @@
-/* Calls that may mark the steps of a training loop, as they were observed. Which do is for step/ to say. */
+/* Calls that may mark the steps of a training loop, as observed. step/ decides which of them do. */
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct signal {
 	char *probe; /* what exactly was probed, for people: "libtorch_cpu.so: _ZN5torch…+4 (push)"; owned */
 	uint64_t attached_ns; /* 0: it could not be probed */
 	uint64_t hits; /* in all traced processes, also those that were not recorded as marks */
-	uint64_t let_go_ns; /* when it was let go because it was too hot; 0: it stayed cheap */
+	uint64_t let_go_ns; /* when it was detached because it was too hot; 0: it was not */
 };
 
 /* The marks of one signal in one thread that carry the same label and number. */
@@ -31,5 +31,5 @@ struct mark {
 	uint32_t series;   /* struct series.id */
 	uint64_t time_ns;  /* CLOCK_MONOTONIC, at the call's entry */
 	int64_t rss_bytes; /* resident in the process then; UNKNOWN if not known */
-	uint32_t skipped;  /* calls of the series just before it that are no marks of their own */
+	uint32_t skipped;  /* calls of the series just before it that were not recorded as marks */
 };

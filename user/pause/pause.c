@@ -41,7 +41,7 @@ static const void *find_id(const void *items, size_t count, size_t size, uint32_
 {
 	size_t low = 0, high = count;
 
-	if (id && id <= count) { /* ids are dense unless the file is odd */
+	if (id && id <= count) { /* ids are dense unless the file is unusual */
 		const char *guess = (const char *)items + (id - 1) * size;
 
 		if (*(const uint32_t *)guess == id)
@@ -200,7 +200,7 @@ const char *pause_cause_name(uint32_t cause)
 		[CAUSE_AUTOMATIC] = "automatic",
 		[CAUSE_MANUAL] = "manual",
 		[CAUSE_SHUTDOWN] = "shutdown",
-		[CAUSE_RUNTIME] = "runtime", /* for want of its own words */
+		[CAUSE_RUNTIME] = "runtime", /* if its own words are not known */
 	};
 
 	return cause < ARRAY_SIZE(names) ? names[cause] : "unknown";

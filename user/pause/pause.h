@@ -15,7 +15,7 @@ enum pause_cause { /* stored: append only */
 	CAUSE_AUTOMATIC = 1,
 	CAUSE_MANUAL = 2,
 	CAUSE_SHUTDOWN = 3,
-	CAUSE_RUNTIME = 4, /* the runtime has words of its own: a fact */
+	CAUSE_RUNTIME = 4, /* the runtime has its own words: a fact */
 };
 
 enum pause_flag {	      /* stored: append only */
@@ -47,32 +47,31 @@ struct pause {
 	uint32_t cause, flags;		  /* enum pause_cause, enum pause_flag */
 	int64_t collected, uncollectable; /* objects; UNKNOWN if not known */
 	/*
-	 * Objects that had survived the last full collection when this one began, and those moved to the
-	 * oldest generation since; UNKNOWN if not known.
+	 * When this pause began: objects that had survived the last full collection, and those moved to the oldest
+	 * generation since; UNKNOWN if not known.
 	 */
 	int64_t heap_objects, heap_pending;
 	int64_t rss_start, rss_end; /* bytes resident; UNKNOWN if not known */
 	/*
-	 * Of this pause of a child process, the time in which the thread of the parent that forked it
-	 * slept: a consumer that waits for its worker does. UNKNOWN: the parent is not traced.
+	 * For a pause of a child process: how long the parent thread that forked it slept meanwhile, as a consumer
+	 * waiting for its worker does. UNKNOWN: the parent is not traced.
 	 */
 	int64_t waited_ns;
 	uint32_t stack; /* node of the stack table, innermost frame; STACK_NONE if not taken */
 	/*
-	 * What its runtime alone knows of it, in the order of the facts in its entry in meaning/: UNKNOWN, or 0 for a string
-	 * or a stack, where not known. Of a runtime without such facts they mean nothing.
+	 * Facts specific to its runtime, in the order of its entry in meaning/; UNKNOWN, or 0 for a string or a
+	 * stack, where not known. Meaningless for a runtime without facts.
 	 */
 	int64_t facts[PAUSE_FACTS];
 	/*
-	 * What the above means, filled in once by the runtime's entry in meaning/: neither observed nor
-	 * stored.
+	 * Interpretation of the above, set once by the runtime's entry in meaning/; neither observed nor stored.
 	 */
 	const struct pause_class *class;
 	int8_t collects; /* whether it collected anything: 1, 0, or UNKNOWN */
-	bool at_exit;	 /* of the runtime: training is over */
+	bool at_exit;	 /* at the runtime's exit: training is over */
 };
 
-/* Whether the runtime collected in this pause: a stop need not hold a collection. */
+/* Whether the runtime collected in this pause: a stop need not include a collection. */
 static inline bool pause_collects(const struct pause *pause)
 {
 	return !(pause->flags & PAUSE_NO_COLLECTION);
@@ -84,7 +83,7 @@ static inline bool pause_is_open(const struct pause *pause)
 	return pause->flags & (PAUSE_UNFINISHED | PAUSE_BEGUN_BEFORE);
 }
 
-/* What a user wants to see in a list or a picture; totals are always over all pauses. */
+/* Which pauses to show in lists and pictures; totals always cover all of them. */
 struct pause_filter {
 	uint64_t min_duration_ns;
 	long min_generation;
@@ -106,7 +105,7 @@ struct process {
 	uint32_t cmdline_len;
 	uint64_t seen_ns, exit_ns; /* exit_ns 0: alive when the recording ended */
 	uint64_t
-		attached_ns; /* of the first of its runtimes; 0: recording_traced_from() looks for it among all */
+		attached_ns; /* when the first of its runtimes was attached; 0: recording_traced_from() searches all of them */
 };
 
 /* One managed runtime in one process: a file of it that the process maps, and how it was probed. */
@@ -120,7 +119,7 @@ struct runtime {
 	char *path;	    /* of the probed file; owned */
 	char *detail; /* what exactly was probed, for people: "gc_collect_main+4 (push)"; owned */
 	uint64_t
-		attached_ns; /* its pauses are known since; one that was under way may have begun before */
+		attached_ns; /* its pauses are known from then on; one under way then may have begun before */
 	uint64_t missed; /* collections the runtime's own counters hold that no probe saw */
 };
 
@@ -134,7 +133,7 @@ struct drop {
 
 #define DROP_SIZE_LIMIT "size-limit"
 
-/* Whether the drop only says that the recording ended early: nothing before its end was lost. */
+/* Whether the drop only means that the recording ended early: nothing before that was lost. */
 static inline bool drop_is_end(const struct drop *drop)
 {
 	return !strcmp(drop->cause, DROP_SIZE_LIMIT);
@@ -154,8 +153,8 @@ struct recording {
 		steps_until_ns; /* when calls that may mark steps had become too many to keep; 0: never */
 	bool complete;		/* closed clean and without drops */
 	bool cut_off;		/* the writer never closed it */
-	char damage[160];	/* what of the file could not be read; "" when all could */
-	uint64_t bytes;		/* of the file it was read from; 0: none */
+	char damage[160];     /* what part of the file could not be read; "": all of it was read */
+	uint64_t bytes;	      /* of the file it was read from; 0: none */
 	char step_asked[192]; /* what --step said when it was recorded; "" for nothing */
 	VEC(struct process) processes;
 	VEC(struct runtime) runtimes;
@@ -181,11 +180,13 @@ const struct series *recording_series(const struct recording *recording, uint32_
 /* NULL: its name is not known. */
 const struct thread *recording_thread(const struct recording *recording, uint32_t process,
 	uint32_t tid);
-/* CLOCK_REALTIME − CLOCK_MONOTONIC at @time_ns: it changes when the machine was suspended, or its clock set. */
+/*
+ * CLOCK_REALTIME − CLOCK_MONOTONIC at @time_ns: it changes when the machine is suspended or its clock is set.
+ */
 int64_t recording_offset(const struct recording *recording, uint64_t time_ns);
 /*
- * The wall clock at @time_ns: ns since 1970, or UNKNOWN. Always use this: it takes the difference of that
- * moment, not of the start, which is wrong once the machine was suspended.
+ * The wall clock at @time_ns: ns since 1970, or UNKNOWN. Always use this: it uses the clock difference at that
+ * moment; the one at the start is wrong once the machine has been suspended.
  */
 int64_t recording_wall_ns(const struct recording *recording, uint64_t time_ns);
 /* Notes the difference at @time_ns, which is not before those known, if it changed by more than 1 ms. */

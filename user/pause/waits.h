@@ -1,6 +1,6 @@
 /*
- * What a collector does beside pausing: stalls of single threads, concurrent phases. UNKNOWN (-1) and string id 0 mean
- * "not known".
+ * What a collector does besides pausing: stalls of single threads, concurrent phases. UNKNOWN (-1) and string id 0
+ * mean "not known".
  */
 #pragma once
 
@@ -18,7 +18,7 @@ enum stall_kind { /* stored: append only; what a runtime calls them: struct runt
 	STALL_ALLOCATION = 2, /* no memory until the collector has freed some */
 	STALL_PACING = 3,     /* slowed down, so that the collector keeps up */
 	STALL_LOCKER =
-		4, /* code that must not be moved about and the collector waited for each other */
+		4, /* the collector and code whose objects must not be moved waited for each other */
 };
 
 /* One thread waited for the collector. Not stop-the-world: never added to pauses. */
@@ -27,9 +27,9 @@ struct stall {
 	uint64_t start_ns, end_ns;
 	uint32_t runtime; /* struct runtime.id */
 	uint32_t tid;
-	uint32_t kind;	     /* enum stall_kind */
-	int64_t collections; /* EXPLICIT: that came within it, by the runtime's counters; UNKNOWN */
-	uint32_t stack;	     /* innermost frame; STACK_NONE if not taken */
+	uint32_t kind; /* enum stall_kind */
+	int64_t collections; /* STALL_EXPLICIT: collections within it by the runtime's counters, or UNKNOWN */
+	uint32_t stack; /* innermost frame; STACK_NONE if not taken */
 };
 
 /* The collector worked while the program ran. */
