@@ -35,7 +35,7 @@ def test_figures_at_the_top_are_the_data(show):
     assert page.find(".verdict").text.startswith(f"GC cost {share(track.overlap, track.time)} of training time")
     assert not page.all(".banner")
     assert page.texts(".track .lead")[0] == (
-        f"1,009 steps, told by torch:record Optimizer.step#Adam.step; period "
+        f"1,009 steps, marked by torch:record Optimizer.step#Adam.step; period "
         f"{duration(recordings.quantile(durations, 0.5))} ± 2.1 %, confidence 0.97; measured.")
     assert page.tiles() == {
         "GC cost": share(track.cost, track.time), "Pauses in steps": share(track.overlap,

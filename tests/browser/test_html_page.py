@@ -201,14 +201,14 @@ def test_without_a_pause(show):
 def test_one_step_and_no_step_and_nothing(show):
     recording = recordings.training(steps=1)
     page = show(recording)
-    assert page.texts(".track .lead")[0].startswith("1 step, told by")
+    assert page.texts(".track .lead")[0].startswith("1 step, marked by")
     page.focus()
     page.press(Keys.HOME, "+", Keys.END, Keys.ARROW_RIGHT, Keys.ENTER, "n", "p", Keys.ESCAPE,
                Keys.ESCAPE)
     assert page.readout().startswith("step 0 took ")
     assert page.span() == (0, 1)
     page = show(recordings.training(steps=0))
-    assert page.texts(".track .lead")[0].startswith("0 steps, told by")
+    assert page.texts(".track .lead")[0].startswith("0 steps, marked by")
     page = show(recordings.Recording())
     assert page.find(".verdict").text.startswith("BLIND")
     assert page.texts(".track .note") == ["There was no pause."] or page.find(".track").text

@@ -60,7 +60,7 @@ static void build(struct model *model, const struct budget_judgement *judgement)
 			*said ? model_text(said) : model_blank());
 	}
 	if (judgement->missing)
-		model_note(table, IN_TEXT, "No pass: %s.", judgement->missing);
+		model_note(table, IN_TEXT, "Not a pass: %s.", judgement->missing);
 }
 
 void budget_report_text(FILE *to, const struct budget_judgement *judgement)

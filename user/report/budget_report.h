@@ -10,8 +10,8 @@ struct budget_judgement {
 	const struct budget *budgets;
 	const struct budget_result *results; /* of the same index */
 	size_t count;
-	const char *missing; /* why the recording is no ground for a verdict; NULL: it is one */
-	int status;	     /* with which the command will exit */
+	const char *missing; /* why no verdict can rest on the recording; NULL: one can */
+	int status;	     /* that the command will exit with */
 };
 
 void budget_report_text(FILE *out, const struct budget_judgement *judgement);

@@ -1,4 +1,4 @@
-/* Pauses → distinct leaves by origin: one hash lookup a pause, none for one like the pause before. */
+/* Pauses → distinct leaves by origin: one hash lookup per pause, none for a pause like the one before. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -195,7 +195,7 @@ static int add_pause(struct collector *collector, const struct report_input *inp
 	return 0;
 }
 
-/* Which processes have several runtimes: one pass, however many there are. 0 or -ENOMEM. */
+/* Finds the processes that have several runtimes, in one pass. 0 or -ENOMEM. */
 static int find_shared(struct flame_leaves *leaves, const struct recording *recording)
 {
 	_cleanup_(u64map_release) struct u64map runtimes = {0};

@@ -14,7 +14,7 @@
 /* Classes by number: those of each runtime that was built in, one runtime after the other. */
 #define FLAME_CLASSES 256
 #define FLAME_CAUSES  16  /* a leaf's cause below it is an enum pause_cause */
-#define FLAME_WORDS   111 /* of runtimes, for why a pause was, that are told apart */
+#define FLAME_WORDS   111 /* of runtimes, for why a pause was, that are kept apart */
 
 struct flame_leaf {
 	uint64_t ns, pauses;
@@ -49,7 +49,7 @@ struct flame_leaves {
 };
 
 /*
- * Reads every pause of @input from the start. Pauses that differ only in their enum pause_cause are one leaf unless
+ * Reads every pause of @input from the start. Pauses that differ only in their enum pause_cause share a leaf unless
  * @causes, those that differ in their runtime's own words never. The caller releases. 0 or -errno with a sentence.
  */
 int flame_leaves_collect(const struct report_input *input, bool causes, struct flame_leaves *ret,

@@ -17,7 +17,7 @@
 /* Sizes in px of the picture as drawn; the script fits it to the window (MARGIN is known there too). */
 enum { WIDTH = 1200, MARGIN = 16, ROW = 18, HEAD = 92, WARNING = 22, FOOT = 34 };
 #define EDGED	 4 /* px from which a box has an edge; on narrower ones it would hide the colour */
-#define COLUMN	 7.3 /* of one character, a little more than most monospace fonts take at 12 px */
+#define COLUMN	 7.3 /* per character: a little more than most monospace fonts take at 12 px */
 #define TIP_MOST 240 /* characters of a name in its tooltip */
 
 /* A call narrower than 0.23 px of the picture is merged; 5000 calls draw at most about 5 MB. */
@@ -151,7 +151,7 @@ static void put_plain_name(struct flame_text *text, const struct drawing *d,
 	}
 }
 
-/* The line under the name in a tooltip: where a call is, or what a box stands for; may be nothing. */
+/* The line under the name in a tooltip: where a call is, or what a box stands for; may be empty. */
 static void put_note(struct flame_text *text, const struct drawing *d, const struct flame_box *box)
 {
 	const struct flame_origin *origin;

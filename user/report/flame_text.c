@@ -190,7 +190,7 @@ static bool wide(uint32_t point)
 	       point >= 0x1f000;
 }
 
-/* Bytes of @text that fit into @columns, leaving one for "…" where it does not fit whole. */
+/* How many bytes of @text fit into @columns; if not all of them do, one column is left for "…". */
 static size_t fitting(const struct flame_text *text, size_t columns)
 {
 	size_t at = 0, used = 0, cut = 0;

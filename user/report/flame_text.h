@@ -1,6 +1,6 @@
 /*
- * Names as folded stacks and flame graphs show them. In: bytes from other processes. Out: valid UTF-8 on one
- * line, with whatever cannot be shown replaced, and nothing that reorders or hides what stands beside it.
+ * Names as folded stacks and flame graphs show them. In: bytes from other processes. Out: valid UTF-8 on one line, in
+ * which whatever cannot be shown is replaced and nothing reorders or hides the text beside it.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "report.h"
 #include "vec.h"
 
-/* A line under construction; `failed` once memory ran out, and then the line is unusable. */
+/* A line under construction. Once memory has run out, `failed` is set and the line is unusable. */
 struct flame_text {
 	VEC(char) bytes; /* not terminated */
 	bool failed;
@@ -25,8 +25,8 @@ void flame_text_format(struct flame_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Adds @len bytes made showable, control characters as "\x1b"; beyond @most characters (0: no limit) it says
- * how many bytes were cut.
+ * Adds @len bytes made showable, control characters as "\x1b"; after @most characters (0: no limit) it says how many
+ * bytes were cut.
  */
 void flame_text_clean(struct flame_text *text, const char *bytes, size_t len, size_t most);
 

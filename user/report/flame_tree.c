@@ -1,6 +1,6 @@
 /*
- * Leaves → boxes in three passes: weigh every node, choose the wide ones, hang the leaves on what was
- * chosen. All state per node is one 64-bit cell.
+ * Leaves → boxes in three passes: weigh every node, choose the wide ones, attach the leaves to those chosen. The only
+ * state per node is one 64-bit cell.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct builder {
 	struct flame_leaves *leaves;
 	const struct stack_table *stacks;
 	const struct flame_limits *limits;
-	uint64_t *cells; /* by node; what it holds is said at each pass */
+	uint64_t *cells; /* by node; each pass says what they hold */
 	VEC(struct candidate) calls;
 	VEC(struct flame_box) boxes; /* parents first, in no other order */
 	struct u64map merged;	     /* parent box, kind, id → box */
@@ -142,8 +142,8 @@ static int weigh_by_walk(struct builder *b, uint32_t at, uint64_t least_ns)
 }
 
 /*
- * Weighs every node of an origin and appends those at least @least_ns wide to the candidates. Cells: the pause
- * time of a node's subtree; all 0 before and after. Walks cost only the nodes that the origin has.
+ * Weighs every node of an origin and appends those at least @least_ns wide to the candidates. Cells: the pause time of
+ * a node's subtree; all 0 before and after. Only nodes that the origin has are visited.
  */
 static int weigh_origin(struct builder *b, uint32_t at, uint64_t least_ns)
 {
@@ -151,7 +151,7 @@ static int weigh_origin(struct builder *b, uint32_t at, uint64_t least_ns)
 						       : weigh_by_walk(b, at, least_ns);
 }
 
-/* Widest first; of equals the outermost, so that whoever is kept has a caller that is kept. */
+/* Widest first, of equals the outermost, so that the caller of a node that is kept is kept, too. */
 static int by_width(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
@@ -214,8 +214,8 @@ static struct flame_box *merged_box(struct builder *b, uint32_t parent, uint32_t
 }
 
 /*
- * Cells of the hanging pass: the origin they speak of (others are stale) and the node's box, or if MERGED, the
- * outermost merged node on the way to it; that node's own cell is COUNTED once a leaf was found below.
+ * Cells of the last pass: the origin they are about (those of another are stale) and the node's box or, if MERGED, the
+ * outermost merged node on the way to it; that node's own cell is COUNTED once a leaf was found below it.
  */
 #define MERGED	(1ull << 63)
 #define COUNTED (1ull << 62)
@@ -230,7 +230,7 @@ static bool cell_is_of(uint64_t cell, uint32_t origin)
 	return (cell & ~(MERGED | COUNTED)) >> 32 == (uint64_t)origin + 1;
 }
 
-/* Fills the cells of all nodes that have no box, so that no leaf needs to walk. */
+/* Fills the cells of all nodes that have no box, so that no leaf needs a walk. */
 static void spread_cells(struct builder *b, uint32_t origin)
 {
 	for (uint32_t n = 1; n < b->stacks->node_count; n++) {
@@ -289,7 +289,7 @@ static int hang_leaf(struct builder *b, struct flame_box *owner, const struct fl
 	return 0;
 }
 
-/* Boxes for the chosen calls of one origin, from *next on, then its leaves upon them. */
+/* Makes boxes for the chosen calls of one origin, from *next on, then attaches its leaves to them. */
 static int build_origin(struct builder *b, uint32_t at, size_t *next)
 {
 	const struct flame_origin *origin = &b->leaves->origins.items[at];

@@ -1,6 +1,7 @@
 /*
- * The frames of a flame graph. In: leaves and the tree of their stacks. Out: boxes with exact pause time, no
- * more than a picture can show: frames too narrow are merged by caller, and every box's time is in its parent's.
+ * The frames of a flame graph. In: leaves and the tree of their stacks. Out: boxes with exact pause times, no more of
+ * them than a picture can show: frames that would be too narrow are merged by caller, and every box's time is part of
+ * its parent's.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ enum flame_kind {
 
 struct flame_box {
 	uint64_t ns, pauses;
-	uint64_t start_ns; /* of its left edge: pause time of all that stands left of it */
+	uint64_t start_ns; /* of its left edge: the pause time of all boxes to its left */
 	uint32_t parent;   /* index, smaller than its own; the first box is its own parent */
 	uint32_t depth;	   /* 0 at the bottom */
 	uint32_t kind, id;
@@ -36,9 +37,9 @@ struct flame_tree {
 };
 
 struct flame_limits {
-	uint32_t calls; /* the most FLAME_CALL boxes */
+	uint32_t calls; /* at most so many FLAME_CALL boxes */
 	uint32_t share; /* a call narrower than 1/share of everything is merged */
-	uint32_t depth; /* calls deeper than this are counted to their caller at it */
+	uint32_t depth; /* calls deeper than this count towards their caller at this depth */
 };
 
 /*
@@ -48,8 +49,8 @@ struct flame_limits {
 int flame_tree_build(struct flame_leaves *leaves, const struct stack_table *stacks,
 	const struct flame_limits *limits, struct flame_tree *ret, struct err *err);
 /*
- * The last step of building: fills the empty @tree with the boxes that stand on @root (0 or 1, and all of them do),
- * given parents first with ns, pauses, parent, kind and id. 0 or -ENOMEM.
+ * The last step of building: fills the empty @tree with the boxes above @root (0 or 1; every box is), given parents
+ * first, with ns, pauses, parent, kind and id. 0 or -ENOMEM.
  */
 int flame_tree_lay_out(struct flame_tree *tree, const struct flame_box *boxes, uint32_t count,
 	uint32_t root);

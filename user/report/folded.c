@@ -20,8 +20,8 @@ struct folder {
 		size_t offset, len; /* in names; len 0: not made yet */
 	} *name_of;		    /* by frame */
 	struct flame_text line;
-	VEC(uint32_t) path; /* frames of the stack at hand, innermost first */
-	bool truncated;	    /* it goes on beyond them */
+	VEC(uint32_t) path; /* frames of the current stack, innermost first */
+	bool truncated;	    /* it has more than these */
 	struct report_room room;
 	uint64_t total_ns, written_us;
 };
@@ -35,7 +35,7 @@ static void folder_release(struct folder *folder)
 	vec_free(&folder->path);
 }
 
-/* ";" parts frames, so within one it becomes ":", as stackcollapse tools do; nothing else is special. */
+/* ";" separates frames, so within one it becomes ":", as in the stackcollapse tools; nothing else is special. */
 static void no_separators(char *bytes, size_t len)
 {
 	for (char *at = bytes; at && (at = memchr(at, ';', len - (size_t)(at - bytes)));)
@@ -66,7 +66,7 @@ static void put_frame(struct folder *folder, uint32_t frame)
 	flame_text_put(&folder->line, ";");
 }
 
-/* Collects the frames of @stack for which there is room; -EBADMSG when the way to the root does not end. */
+/* Collects as many frames of @stack as there is room for; -EBADMSG when the way to the root does not end. */
 static int find_path(struct folder *folder, uint32_t stack, struct err *err)
 {
 	const struct stack_node *nodes = folder->input->stacks->nodes;

@@ -1,6 +1,6 @@
 /*
- * One self-contained HTML page. In: a report's input. Out: markup that answers without script, and a block of data from
- * which html_*.js draws the rest.
+ * One self-contained HTML page. In: a report's input. Out: markup that gives the answer without a script, and a block
+ * of data from which html_*.js draws the rest.
  */
 #pragma once
 

@@ -16,8 +16,8 @@
 #include "verdict.h"
 
 #define TRACKS_MOST 64
-#define BINS_MOST   110000 /* up to so many steps each is held by itself */
-#define BINS_COARSE 60000  /* else at most so many bins; each takes more room then */
+#define BINS_MOST   110000 /* up to so many steps, each has a bin of its own */
+#define BINS_COARSE 60000  /* beyond that, at most so many bins, as each takes more room */
 
 size_t html_tracks(const struct html_page *page)
 {
@@ -208,7 +208,7 @@ static void put_signal(struct html_page *page, const struct step_track *track)
 	html_bool(out, "measured", track->measured);
 }
 
-/* What is said of its steps, their durations, the worst of them. */
+/* Sentences about its steps, their durations, the worst of them. */
 static int put_track_tables(struct html_page *page, uint32_t index)
 {
 	_cleanup_(model_release) struct model model = {0};
@@ -240,7 +240,7 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 	return r;
 }
 
-/* The line by line costs: a table. */
+/* Costs by line: a table. */
 static int put_triggers(struct html_page *page)
 {
 	_cleanup_(model_release) struct model model = {0};

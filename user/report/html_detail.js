@@ -36,8 +36,8 @@ function makeStack(node, parent) {
 	const {parent: up, frame, trigger} = page.nodes, stands = trigger[node];
 	if (!node) {
 		make("p", "quiet",
-			"No stack in this page: it was not taken, as of short pauses " +
-			"(--stack-min), or was left out for want of room.", parent);
+			"No stack on this page: it was not taken, as for short pauses " +
+			"(--stack-min), or left out for lack of room.", parent);
 		return;
 	}
 	const list = make("ol", "stack", null, parent);

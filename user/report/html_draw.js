@@ -285,7 +285,7 @@ class StepPicture {
 		}
 		if (!(high >= low))
 			return;
-		if (high - low < high * 0.02) { /* do not make a mountain of a ripple */
+		if (high - low < high * 0.02) { /* a ripple is not to look like a mountain */
 			const middle = (high + low) / 2;
 			[low, high] = [middle - high * 0.01, middle + high * 0.01];
 		}

@@ -4,7 +4,7 @@
 
 #include "html_keep.h"
 
-/* Of two of one length the earlier is kept. */
+/* Of two equally long ones the earlier is kept. */
 static bool shorter(const struct html_pause *a, const struct html_pause *b)
 {
 	uint64_t a_ns = html_pause_ns(a), b_ns = html_pause_ns(b);
@@ -79,7 +79,7 @@ void html_keep_release(struct html_keep *keep)
 
 static int by_length(const void *one, const void *other)
 {
-	return shorter(one, other) ? 1 : -1; /* no two are alike: orders differ */
+	return shorter(one, other) ? 1 : -1; /* no two are equal: their orders differ */
 }
 
 static int by_track(const void *one, const void *other)

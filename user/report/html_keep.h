@@ -1,6 +1,6 @@
 /*
- * The pauses that the HTML page holds one by one. In: every pause of a recording. Out: all of them, or where they are
- * many the longest, with the sum of what was left out.
+ * The pauses that the HTML page holds one by one. In: every pause of a recording. Out: all of them or, where there are
+ * too many, the longest, with the sum of what was left out.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 struct html_pause {
 	uint64_t start_ns, end_ns, cost_ns;
 	int64_t collected, uncollectable, rss_start, rss_end; /* UNKNOWN if not known */
-	uint32_t order;					      /* in which the source gave it */
+	uint32_t order;					      /* its place in the source */
 	uint32_t process;				      /* struct process.id; 0: not known */
 	uint32_t track; /* that it belongs to, in a step or not; or ATTRIB_NONE */
 	uint32_t step;	/* or ATTRIB_NONE */
@@ -27,7 +27,7 @@ struct html_pause {
 };
 
 struct html_keep {
-	size_t most; /* of them that are kept */
+	size_t most; /* how many are kept */
 	/* While they are added, a heap with the shortest first. */
 	VEC(struct html_pause) pauses;
 	uint64_t dropped, dropped_ns, dropped_max_ns;

@@ -18,7 +18,7 @@ struct html_pack {
 	unsigned int waiting;
 };
 
-/* What a double holds exactly; larger numbers stick there. */
+/* The largest integer up to which a double holds all exactly; greater ones are clamped to it. */
 #define HTML_PACK_MOST ((1ull << 53) - 1)
 
 void html_pack_begin(struct html_pack *pack, FILE *out);
@@ -27,9 +27,9 @@ void html_pack_int(struct html_pack *pack, int64_t value); /* zigzag: small magn
 void html_pack_end(struct html_pack *pack);
 
 /*
- * A column of numbers: "name":{"plain":"…"}, or where that is shorter {"runs":"…"}: a number, how often it follows, and so
- * on. What a reader does with the numbers is said beside: "rising": each is the one before and so much more (@values
- * rise); "known": they are one more than what they stand for, and 0 stands for what is not known.
+ * A column of numbers: "name":{"plain":"…"}, or where that is shorter {"runs":"…"}: a number, how often it occurs in a
+ * row, and so on. Beside them stands how to read the numbers: "rising": each is the difference to the one before
+ * (@values rise); "known": each is one more than its value, and 0 means not known.
  */
 enum html_packing { HTML_PLAIN, HTML_RISING, HTML_KNOWN };
 void html_column(FILE *out, bool first, const char *name, enum html_packing packing,
@@ -45,7 +45,7 @@ static inline uint64_t html_us(uint64_t ns)
 void html_key(FILE *out, bool first, const char *name);
 void html_uint(FILE *out, const char *name, uint64_t value); /* ,"name":value */
 void html_known(FILE *out, const char *name, int64_t value); /* null when negative */
-void html_real(FILE *out, const char *name, double value);   /* null when it is no number */
+void html_real(FILE *out, const char *name, double value);   /* null when it is not finite */
 void html_bool(FILE *out, const char *name, bool value);
 
 /* A JSON string of @text, which flame_text_clean() and its like have made showable. */

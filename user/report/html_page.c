@@ -14,7 +14,7 @@
 #include "parse.h"
 #include "verdict.h"
 
-/* Fewer than in a picture that stands alone: the page holds much else. */
+/* Fewer than in a picture of its own: the page holds much else. */
 static const struct flame_limits flame_limits = {.calls = 1500, .share = 2000, .depth = 256};
 
 /* @len bytes from anywhere, as character data. */
@@ -35,7 +35,7 @@ static void put_head(struct html_page *page)
 	const char *title = page->input->title ? page->input->title : "";
 	FILE *out = page->out;
 
-	/* Only what stands here may run or style; nothing may be fetched or sent. */
+	/* Only scripts and styles named here may be used; nothing may be fetched or sent. */
 	fprintf(out,
 		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
@@ -174,7 +174,7 @@ static int put_advices(struct html_page *page)
 	if (!table->rows)
 		return 0;
 	fputs("<section id=\"advice\" aria-labelledby=\"advice-title\">\n"
-	      "<h2 id=\"advice-title\">What would help</h2>\n<p class=\"lead\">Computed on this very recording.</p>\n"
+	      "<h2 id=\"advice-title\">What would help</h2>\n<p class=\"lead\">Computed from this recording.</p>\n"
 	      "<div class=\"cards\">\n",
 		page->out);
 	for (size_t i = 0; i < table->rows; i++)
@@ -196,7 +196,7 @@ static void put_attribute(FILE *out, const char *text, size_t len)
 	}
 }
 
-/* The picture is a document of its own in a frame, so that neither its ids nor its style meet the page's. */
+/* The picture is a document of its own in a frame, so that its ids and its style do not clash with the page's. */
 static void put_flame(struct html_page *page)
 {
 	struct report_input input = *page->input;

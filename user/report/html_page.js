@@ -21,7 +21,7 @@ function addTiles(parent, track) {
 	if (track.base === "none")
 		addTile(tiles, "Pauses in steps", share(track.overlap_ns, track.time_ns),
 			duration(track.overlap_ns) +
-			"; what they cost cannot be told");
+			"; what they cost is not known");
 	else
 		addTile(tiles, "GC cost", share(track.cost_ns, track.time_ns), "95 % interval " +
 			percent(track.cost_low_ns).toFixed(digits) + "–" +
@@ -47,7 +47,7 @@ function addTiles(parent, track) {
 function addSignal(parent, track) {
 	const line = make("p", "lead", plural(track.count, "step"), parent);
 	if (track.measured) {
-		line.append(", told by ");
+		line.append(", marked by ");
 		make("code", "", track.signal, line);
 		if (track.per_step > 1)
 			line.append(", " + track.per_step + " marks a step");
@@ -147,7 +147,7 @@ function addOthers(parent) {
 	section.appendChild(detail.root);
 }
 
-/* Clipboards are not given to every page: where none is, the line is selected instead. */
+/* Not every page may use the clipboard: where this one may not, the line is selected instead. */
 function addCopying() {
 	for (const pre of document.querySelectorAll(".card pre")) {
 		const button = makeButton("Copy", "copy", null, () => {

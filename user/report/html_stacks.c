@@ -1,4 +1,4 @@
-/* A part of the stack table, renumbered: ids asked for one by one → the JSON of all that they need. */
+/* A part of the stack table, renumbered: ids asked for one by one → the JSON of everything they refer to. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 #include "html_stacks.h"
 
 #define NAME_MOST 240  /* characters of a function or a path */
-#define DEEPEST	  4096 /* frames; a longer chain of parents is damage */
-#define VAIN_MOST 100  /* times the limit of nodes: so many are walked for stacks that do not fit */
+#define DEEPEST	  4096 /* frames; a longer chain of parents means damage */
+#define VAIN_MOST 100  /* times the limit of nodes: visited at most for stacks that do not fit */
 
 void html_stacks_release(struct html_stacks *stacks)
 {

@@ -31,7 +31,7 @@ struct writer {
 	const struct step_track *track;
 	const struct track_cost *cost;
 	uint64_t origin_ns, per_bin;
-	int64_t end_us, rss_kib; /* of the bin before, as the reader knows them */
+	int64_t end_us, rss_kib; /* of the bin before, as the reader has them */
 };
 
 static uint64_t duration_of(const struct step *step)
@@ -44,7 +44,7 @@ static void split_charge(struct split *splits, const struct step_track *track,
 {
 	uint64_t left_ns = charge->overlap_ns;
 
-	if (charge->worker) { /* what its consumer waited need not lie where the pause does */
+	if (charge->worker) { /* its consumer need not have waited while the pause lasted */
 		splits[charge->step / per_bin].ns[colour] += left_ns;
 		return;
 	}
@@ -228,7 +228,8 @@ void html_distribution_write(FILE *out, const struct attribution *attribution, u
 	}
 	if (low_ns > high_ns)
 		low_ns = high_ns;
-	high_ns += high_ns / 1000 + 1; /* the longest lies in the last class, not on its edge */
+	high_ns += high_ns / 1000 +
+		   1; /* the longest is to lie within the last class, not on its edge */
 	low = log((double)low_ns);
 	width = (log((double)high_ns) - low) / CLASSES;
 	for (size_t i = 0; i < steps->steps.count; i++) {

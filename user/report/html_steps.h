@@ -1,6 +1,6 @@
 /*
  * The steps of one process as the HTML page holds them. In: an attribution. Out: JSON: bins of one or more consecutive
- * steps, their distribution, the worst of them exactly.
+ * steps, and their distribution.
  */
 #pragma once
 

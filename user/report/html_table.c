@@ -68,7 +68,7 @@ static void put_string(struct html_page *page, const char *text, size_t len, siz
 	html_string(page->out, &page->text);
 }
 
-/* Its number in the page's own table of stacks; why there is none as a string. */
+/* Its number in the page's own table of stacks; or a string: why there is none. */
 static int put_place(struct html_page *page, const struct model_column *column,
 	const struct model_cell *cell)
 {

@@ -1,7 +1,4 @@
-/*
- * The tables that are more than columns and rows: what was worst, with its way into the timeline, and what was
- * recorded.
- */
+/* The longest pauses, with their way into the timeline, and what was recorded. */
 
 /* Times in these columns are ns. */
 function timeColumn(title, name, help) {

@@ -1,6 +1,6 @@
 /*
  * A picture along one axis that is zoomed, panned and read out, by pointer and by keys alike. What
- * it shows is for its heirs: TimeLine in html_timeline.js, PauseLine in html_pauses.js.
+ * it shows is up to its subclasses: TimeLine in html_timeline.js, PauseLine in html_pauses.js.
  */
 
 const CLICK_PX = 4; /* a pointer that moved less than this has clicked */
@@ -8,7 +8,7 @@ const REPEAT = 1.6; /* one key or button press zooms by this */
 
 class View {
 	/*
-	 * Heirs have: domain() → [low, high], least() → the narrowest span, height(), draw(),
+	 * Subclasses have: domain() → [low, high], least() → the narrowest span, height(), draw(),
 	 * drawWhole(context, width, height), pick(px) → item or -1, place(item) → [from, to],
 	 * facts(item) → [[what, figure, generation], …], open(item), move(item, direction) → item,
 	 * ends() → [first item, last item], both < 0 if none; and .hint.
@@ -30,7 +30,7 @@ class View {
 		this.area = {left: 70, right: 8, width: 0};
 	}
 
-	/* To be called once by the heir when it can draw. */
+	/* To be called once by the subclass when it can draw. */
 	start() {
 		[this.low, this.high] = this.domain();
 		this.listenPointer();
@@ -320,7 +320,7 @@ class View {
 		event.preventDefault();
 	}
 
-	/* The next item worth a look; heirs may know better. */
+	/* The next item worth a look; subclasses may know better. */
 	slow(item, direction) {
 		return this.move(item, direction);
 	}
@@ -329,7 +329,7 @@ class View {
 		this.show(...this.domain());
 	}
 
-	/* The first device column of the area and how many there are: heirs draw one by one. */
+	/* The first device column of the area and how many there are: subclasses draw one by one. */
 	columns() {
 		const ratio = window.devicePixelRatio || 1;
 		return {ratio, count: Math.max(1, Math.floor(this.area.width * ratio))};

@@ -228,7 +228,7 @@ static void put_processes(FILE *out, const struct recording *recording, struct r
 	u64map_release(&traced);
 }
 
-/* Drops are in ascending time; those up to @time_ns go out now. Returns the next one's index. */
+/* Drops are in order of time; writes those up to @time_ns. Returns the index of the next. */
 static size_t put_drops(FILE *out, const struct recording *recording, size_t at, uint64_t time_ns)
 {
 	while (at < recording->drops.count && recording->drops.items[at].time_ns <= time_ns)

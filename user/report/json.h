@@ -9,7 +9,7 @@
 #include "room.h"
 #include "stack_table.h"
 
-/* Each writes one line. Writing failures are seen by ferror(@out). */
+/* Each writes one line. ferror(@out) says whether writing failed. */
 void json_recording(FILE *out, const struct recording *recording);
 /* A process record: of a process in which no runtime was found, or of one runtime in its process. */
 void json_process(FILE *out, const struct process *process, struct report_room *room);
@@ -25,8 +25,8 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 void json_drop(FILE *out, const struct drop *drop);
 
 /*
- * What comes after the records that were written as they happened, pauses, stalls and phases: steps, drops,
- * advice, summary. 0 or -errno.
+ * The rest, after the records of pauses, stalls and phases, which were written as they happened: steps, drops, advice,
+ * summary. 0 or -errno.
  */
 int json_tail(const struct report_input *input, FILE *out, struct err *err);
 

@@ -1,4 +1,4 @@
-/* What a runtime tells of its pauses and others do not, as JSON has it. */
+/* The facts of a pause that only its runtime has, as JSON. */
 #pragma once
 
 #include <stdio.h>

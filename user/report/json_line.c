@@ -96,7 +96,7 @@ static int is_plain(const char *text, size_t len)
 	return 1;
 }
 
-/* JSON lets DEL and the controls from U+0080 to U+009F stand as they are; a terminal obeys them. */
+/* JSON allows DEL and the controls U+0080 to U+009F as they are; a terminal would obey them. */
 static void put_escaped(FILE *out, const char *json)
 {
 	for (; *json; json++) {

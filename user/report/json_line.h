@@ -11,11 +11,10 @@ void line_end(FILE *out);
 
 void line_key(FILE *out, const char *key);
 void line_int(FILE *out, const char *key, int64_t value);
-void line_unsigned(FILE *out, const char *key,
-	uint64_t value);				    /* beyond INT64_MAX it sticks there */
-void line_known(FILE *out, const char *key, int64_t value); /* null when UNKNOWN */
-void line_real(FILE *out, const char *key, double value);   /* null when not finite */
-void line_bool(FILE *out, const char *key, int value);	    /* null when < 0 */
+void line_unsigned(FILE *out, const char *key, uint64_t value); /* at most INT64_MAX */
+void line_known(FILE *out, const char *key, int64_t value);	/* null when UNKNOWN */
+void line_real(FILE *out, const char *key, double value);	/* null when not finite */
+void line_bool(FILE *out, const char *key, int value);		/* null when < 0 */
 void line_null(FILE *out, const char *key);
 void line_text(FILE *out, const char *key, const char *text); /* null when NULL or empty */
 void line_field(FILE *out, const char *key, const char *field,

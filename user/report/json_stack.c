@@ -1,4 +1,4 @@
-/* Frames, stacks and a runtime's words in; JSON out, no longer than a reader of lines may expect. */
+/* Frames, stacks and a runtime's words in; JSON out, no longer than readers of lines can be expected to take. */
 #include "json_line.h"
 #include "json_stack.h"
 

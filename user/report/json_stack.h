@@ -14,5 +14,5 @@ void json_stack_value(FILE *out, const struct stack_table *stacks, uint32_t node
 	struct report_room *room);
 void json_frame_value(FILE *out, const struct stack_table *stacks, uint32_t frame);
 
-/* The key @key with string @id, the name of an operation, a cause or a phase: no longer than a real one. */
+/* The key @key with string @id, the name of an operation, a cause or a phase, cut beyond the length of real ones. */
 void json_word(FILE *out, const char *key, const struct stack_table *stacks, uint32_t id);

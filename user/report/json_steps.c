@@ -1,4 +1,4 @@
-/* Attribution in; step records, and the summary's word on steps, out. */
+/* Attribution in; step records, and the summary's keys about steps, out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static void put_step(FILE *out, const struct report_input *input, size_t at, siz
 	line_end(out);
 }
 
-/* The track whose next step ended first, at @time_ns at the latest; or the number of tracks. */
+/* The track whose next step ended first, not after @time_ns; or the number of tracks. */
 static size_t first_ended(const struct json_steps *steps, const struct report_input *input,
 	uint64_t time_ns)
 {

@@ -5,7 +5,7 @@
 
 #include "report.h"
 
-/* Hands out the step records of all processes by the time the steps ended. A zeroed one is ready. */
+/* Writes the step records of all processes in the order in which the steps ended. A zeroed one is ready. */
 struct json_steps {
 	VEC(size_t) next; /* of each track */
 };

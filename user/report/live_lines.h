@@ -10,13 +10,13 @@
 
 #include "pause.h"
 
-#define LIVE_MIN_NS   1000000ull /* shorter ones get no line, unless the user says otherwise */
-#define LIVE_LINES    20 /* in a second; further ones only if they are longer than all these */
-#define LIVE_EVERY_NS 1000000000ull /* at most so often comes the line of sums */
+#define LIVE_MIN_NS   1000000ull    /* shorter ones get no line, unless the user says otherwise */
+#define LIVE_LINES    20	    /* per second; further ones only if longer than all of these */
+#define LIVE_EVERY_NS 1000000000ull /* the shortest time between two lines of sums */
 
 struct live_lines {
 	uint64_t min_ns;
-	unsigned int most;		/* lines in a second; 0: no limit */
+	unsigned int most;		/* lines per second; 0: no limit */
 	uint64_t second_ns, longest_ns; /* when the second began, and the longest that it showed */
 	uint64_t
 		last_ns; /* when the last pause ended, shown or not: the time of the line of sums */
@@ -30,11 +30,11 @@ struct live_lines {
 
 /* True if a pause of @duration_ns that ended at @end_ns gets a line; else it is counted. */
 bool live_lines_take(struct live_lines *lines, uint64_t end_ns, uint64_t duration_ns);
-/* The same of a thread's stall. */
+/* The same for a thread's stall. */
 bool live_lines_take_stall(struct live_lines *lines, uint64_t end_ns, uint64_t duration_ns);
 
 /* Whether the line of sums is due at @now_ns. */
 bool live_lines_due(const struct live_lines *lines, uint64_t now_ns);
 
-/* Writes it, if there is anything to tell, and begins to count anew. */
+/* Writes it, if there is anything to say, and starts counting again. */
 void live_lines_tell(struct live_lines *lines, FILE *out, const struct recording *recording);

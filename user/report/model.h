@@ -16,20 +16,20 @@
 
 /* The renderers, as bits. */
 enum { IN_TEXT = 1, IN_JSON = 2, IN_PAGE = 4 };
-/* Beside them, of a note: what it says is to be seen. */
+/* Added to them, for a note: a warning. */
 #define NOTE_WARNS 8
 
 enum model_unit {
 	UNIT_COUNT,
-	UNIT_ID, /* a number that names something: a pid */
+	UNIT_ID, /* a number that identifies something: a pid */
 	UNIT_NS,
 	UNIT_BYTES,
 	UNIT_SHARE, /* a part of a whole; derived from other columns, so JSON never has it */
-	UNIT_TIMES, /* thousandths: "2.3 ×" */
+	UNIT_TIMES, /* in thousandths: "2.3 ×" */
 	UNIT_STEP, /* the number of a step of the track that the table is about: a link in the page */
 	UNIT_MOMENT, /* ns from the recording's start on */
 	UNIT_REAL,   /* model_real(), with the column's digits */
-	UNIT_PART,   /* model_real(), of 1: shown in percent, with the column's digits */
+	UNIT_PART,   /* model_real(), a part of 1: shown in percent, with the column's digits */
 	UNIT_BOOL,
 	UNIT_TEXT,
 	UNIT_FRAME, /* of the stack table: a function and its line */
@@ -49,8 +49,9 @@ struct model_column {
 	uint8_t gap;
 	uint8_t digits;	  /* after the point */
 	uint16_t most;	  /* characters of a text that nothing follows; 0: 160, in the page 240 */
-	bool below;	  /* text has it in a line of its own below the row, after ->heading */
-	bool wide, spare; /* page: takes the room that is left; goes first where there is little */
+	bool below;	  /* text has it on a line of its own below the row, after ->heading */
+	bool wide;	  /* page: takes the room that is left */
+	bool spare;	  /* page: the first to go where there is little room */
 	const char *help; /* page: says more about the title */
 	const char *none; /* stands for what is not known; NULL: "-" */
 	const char *none_in_page; /* of a frame, if the page says it in other words */
@@ -81,9 +82,9 @@ struct model_layout {
 	bool flush;	    /* text: the headings begin at the margin, as there is no title */
 	bool margin;	    /* text: so do rows and notes */
 	uint16_t text_rows; /* at most; the others are counted */
-	bool first_rows;    /* text: these stand for all, and the others are not counted */
+	bool first_rows;    /* text: shows only these and does not count the others */
 	const char *more;   /* "… and 3 more lines": what one is called; NULL: nothing */
-	uint8_t page_rows; /* that the page shows before it is asked for more; 0: as many as usual */
+	uint8_t page_rows; /* that the page shows until it is asked for more; 0: as many as usual */
 	const char *sort;  /* page: the column it is sorted by, greatest first unless ->ascending */
 	bool ascending;
 };
@@ -101,7 +102,7 @@ struct model_cell {
 	 */
 	const char *text;
 	enum { CELL_UNKNOWN, CELL_KNOWN, CELL_BLANK } state;
-	uint8_t unknown_in; /* renderers that take it for not known */
+	uint8_t unknown_in; /* renderers to which it is not known */
 };
 
 struct model_note {
@@ -123,11 +124,11 @@ struct model_table {
 	VEC(struct model_note) notes;		/* below the table */
 };
 
-/* A zeroed one is empty and ready. ->failed: memory ran out, and what was added since is lacking. */
+/* A zeroed one is empty and ready. ->failed: memory ran out, and what was added since is missing. */
 struct model {
 	VEC(struct model_table *) tables; /* in the order of text and page */
 	VEC(char *) texts;		  /* that it owns */
-	struct model_table spare;	  /* takes what no memory was had for */
+	struct model_table spare;	  /* takes what there was no memory for */
 	bool failed;
 	uint64_t traced_ns; /* what shares of time relate to, for those who build tables */
 };
@@ -168,7 +169,7 @@ const char *model_shown(struct model *model, const char *text, size_t size, size
 
 /* The indices of the columns in the renderer's view (one of IN_…), in its order. Returns how many; 0: left out. */
 size_t model_view(const struct model_table *table, int in, uint8_t ret[MODEL_COLUMNS]);
-/* The cell as renderer @in is to take it. */
+/* The cell as renderer @in is to show it. */
 struct model_cell model_cell_at(const struct model_table *table, size_t row, size_t column, int in);
 /* The cell of the column @key, which the table has. */
 const struct model_cell *model_named(const struct model_table *table, size_t row, const char *key);

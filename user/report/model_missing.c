@@ -70,7 +70,7 @@ static void add_losses(struct model_table *table, const struct recording *record
 		add_drop(table, &recording->drops.items[i]);
 	if (more)
 		add_reason(table,
-			model_format(table->model, "events were lost for %zu cause%s more.", more,
+			model_format(table->model, "events were lost for %zu more cause%s.", more,
 				more == 1 ? "" : "s"));
 	for (size_t i = 0; i < recording->runtimes.count && listed < LISTED; i++)
 		if (recording->runtimes.items[i].missed) {
@@ -87,8 +87,8 @@ void model_missing(struct model *model, const struct recording *recording,
 	if (recording->cut_off)
 		add_reason(table,
 			model_format(model,
-				"the recording was cut off, after %s at the earliest: gctrace "
-				"was killed, or could not write on.",
+				"the recording was cut off after at least %s: gctrace was killed, or could "
+				"no longer write.",
 				FORMAT_DURATION(verdict_span_ns(recording, summary))));
 	if (*recording->damage)
 		add_reason(table,

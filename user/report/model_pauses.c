@@ -98,7 +98,7 @@ static void add_causes(struct model *model, const struct summary *summary, uint6
 			(unsigned long long)summary->slept);
 	if (summary->open)
 		model_note(table, IN_TEXT,
-			"%llu of them had begun before the recording or had not ended with it: at least so long (≥).",
+			"%llu of them began before the recording did, or had not ended when it ended: they lasted at least as long as shown (≥).",
 			(unsigned long long)summary->open);
 }
 

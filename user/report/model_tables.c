@@ -1,4 +1,4 @@
-/* A report's figures in; its tables in the order in which text and page show them out. */
+/* A report's figures in; its tables out, in the order in which text and page show them. */
 #include <errno.h>
 
 #include "model_tables.h"

@@ -1,6 +1,6 @@
 /*
- * How much text that records share a report may repeat. In: the recording's size. Out: a yes or no for each stack or
- * command line that is to be written once more.
+ * How much a report may repeat text that the recording holds once. In: the recording's size. Out: for each stack or
+ * command line that is to be written again, how long it may be.
  */
 #pragma once
 
@@ -11,14 +11,15 @@
 #include "pause.h"
 
 /*
- * A recording holds each stack once and 33 to 60 bytes for a pause that names it; JSON writes it out for every pause.
- * Real ones (CPython 3.11, kernel 6.18, 20,000 pauses each, 51 bytes a pause): 56 times their size with 24 frames, 220
- * times with 120 frames of the 127 that are taken. Made by hand, a file could be a thousandfold. So shared text has
- * 256 bytes for each one recorded, beyond what no one minds; when that is spent, each stack keeps its innermost frames.
+ * A recording holds each stack once, and 33 to 60 bytes for each pause that refers to it; JSON writes it out for every
+ * pause. The JSON of real ones (CPython 3.11, kernel 6.18, 20,000 pauses each, 51 bytes a pause) was 56 times their
+ * size with 24 frames, 220 times with 120 of the 127 frames that are taken; that of a crafted file could be a thousand
+ * times its size. So shared text gets 256 bytes for each byte recorded, on top of an amount that hurts nobody; once
+ * that is spent, each stack keeps its innermost frames.
  */
 #define ROOM_BYTES    (16u << 20)
 #define ROOM_PER_BYTE 256u
-#define ROOM_SPENT    512u /* bytes that a stack or command line has even then */
+#define ROOM_SPENT    512u /* bytes that a stack or command line gets even then */
 
 struct report_room {
 	uint64_t left;
@@ -34,7 +35,7 @@ static inline struct report_room report_room_of(const struct recording *recordin
 	return (struct report_room){.left = ROOM_BYTES + bytes};
 }
 
-/* How long the next text may be. @room NULL: of a live session, where each event is written as it comes; no bound. */
+/* How long the next text may be. @room NULL: of a live session, where each event is written as it comes: no limit. */
 static inline size_t report_room_left(const struct report_room *room)
 {
 	uint64_t left = !room ? SIZE_MAX : room->left > ROOM_SPENT ? room->left : ROOM_SPENT;
@@ -42,7 +43,7 @@ static inline size_t report_room_left(const struct report_room *room)
 	return left < SIZE_MAX ? (size_t)left : SIZE_MAX;
 }
 
-/* It was so long. */
+/* Notes how long it was. */
 static inline void report_room_take(struct report_room *room, size_t bytes)
 {
 	if (room)

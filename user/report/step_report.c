@@ -1,4 +1,4 @@
-/* What may mark steps, best first: for a user who wonders, or wants to choose. */
+/* Candidates for the signal that marks steps, best first, for users who wonder, or want to choose. */
 #include "cleanup.h"
 #include "json_table.h"
 #include "model_signals.h"

@@ -19,7 +19,7 @@ void summary_release(struct summary *summary)
 
 static int generation_add(struct summary *summary, const struct pause *pause, uint64_t duration_ns)
 {
-	uint32_t generation = (uint32_t)pause->generation; /* UNKNOWN becomes the greatest */
+	uint32_t generation = (uint32_t)pause->generation; /* UNKNOWN becomes the greatest value */
 	uint32_t cause = pause->cause < SUMMARY_CAUSES ? pause->cause : CAUSE_UNKNOWN;
 	struct sums *class;
 	struct summary_yield *yield;

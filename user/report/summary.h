@@ -28,11 +28,11 @@ struct summary {
 		causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
 	struct summary_kinds kinds;	/* and of those with classes of their own */
 	uint64_t histogram[SUMMARY_BUCKETS];
-	uint64_t slept; /* pauses in which the thread did */
-	uint64_t open;	/* of which no begin or no end was seen: their lengths are lower bounds */
+	uint64_t slept; /* pauses in which the thread slept */
+	uint64_t open;	/* whose beginning or end was not seen: their lengths are lower bounds */
 	struct pause worst[SUMMARY_WORST]; /* longest first */
 	uint32_t worst_count;
-	VEC(struct summary_sum) stacks; /* by stack node, as far as the greatest that occurred */
+	VEC(struct summary_sum) stacks; /* by stack node, up to the greatest that occurred */
 	VEC(struct summary_runtime {
 		uint32_t runtime;
 		struct summary_sum sum;

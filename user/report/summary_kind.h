@@ -13,8 +13,8 @@
 /* Facts in ns, by their places; the others stay zero. */
 struct summary_facts {
 	const struct runtime_meaning *meaning; /* NULL: no pause yet */
-	struct summary_sum sums[PAUSE_FACTS];  /* over the pauses of which they are known */
-	uint64_t unsplit_ns;		       /* of the pauses, in no known part of them */
+	struct summary_sum sums[PAUSE_FACTS];  /* over the pauses for which they are known */
+	uint64_t unsplit_ns;		       /* of pause time, in no known part */
 };
 
 struct summary_operation {

@@ -8,8 +8,8 @@
 #include "terminal.h"
 
 #define NARROWEST  40
-#define ROW_INDENT 6  /* of what follows a row on a line of its own */
-#define KEPT_TAIL  12 /* columns that the end of a path is given at least */
+#define ROW_INDENT 6  /* of what follows a row on lines of its own */
+#define KEPT_TAIL  12 /* columns that the end of a path gets at least */
 
 /* The one terminal that is written to. */
 static struct {
@@ -67,7 +67,7 @@ static void emit(size_t indent, const char *text, size_t len, const char *mark, 
 		(int)indent, "", (int)len, text, mark, (int)end_len, end, styled ? "\033[0m" : "");
 }
 
-/* Where the last column of a table's row begins; 0 for prose. A path makes two columns a row. */
+/* Where the last column of a table's row begins; 0 for prose. Two columns are a row if one is a path. */
 static size_t last_column(const char *text, size_t len)
 {
 	size_t columns = 0, last = 0, i = strspn(text, " ");
@@ -102,8 +102,8 @@ static size_t without_blanks(const char *text, size_t len)
 }
 
 /*
- * @text, whose column at @path is a path: of that the end says most, and blanks before it nothing. False if
- * it would be left no room.
+ * Writes @text, which has a path at @path: the path is cut at its beginning, as its end says most, and the blanks
+ * before it are dropped. False if that leaves it too little room.
  */
 static bool put_path(size_t indent, const char *text, size_t len, size_t path, size_t width)
 {
@@ -180,7 +180,7 @@ static void put_row(const char *text, size_t len, size_t last, size_t width)
 		put_path(ROW_INDENT, text + last, len - last, 0, width);
 }
 
-/* Takes the line that has been gathered. */
+/* Writes the line that has been gathered. */
 static void put_line(void)
 {
 	size_t width = width_of(), len = terminal.used, last, indent;

@@ -66,7 +66,7 @@ void text_frame(FILE *out, const struct stack_table *stacks, uint32_t index, int
 		fprintf(out, ":%u", frame->line);
 }
 
-/* Without its packages: what stands before the last dot but one. */
+/* Without its packages: everything before the last dot but one. */
 static size_t after_packages(const char *name, size_t len)
 {
 	size_t dots = 0;

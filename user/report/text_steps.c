@@ -7,7 +7,7 @@
 
 #define TRACKS_SHOWN 8
 
-/* Returns quietly when memory is out: the report is whole but for it. */
+/* Returns quietly when memory runs out: the report is whole except for it. */
 static void put_track(FILE *out, const struct report_input *input, size_t index)
 {
 	_cleanup_(model_release) struct model model = {0};

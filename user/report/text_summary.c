@@ -1,7 +1,4 @@
-/*
- * A recording and its summary in; the report for a tired engineer out: the answer first, then the
- * tables.
- */
+/* A recording and its summary in; the report out, for a tired engineer: the answer first, then the tables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +60,7 @@ static void put_missing(FILE *out, const struct recording *recording, const stru
 
 	model_missing(&model, recording, summary, NULL);
 	text_bodies(out, NULL, &model);
-	if (model.failed) /* what is missing is never kept silent */
+	if (model.failed) /* what is missing is never passed over */
 		fputs("INCOMPLETE: memory ran out while listing the reasons.\n", out);
 }
 

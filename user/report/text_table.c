@@ -50,7 +50,7 @@ static int width_of(const struct model_column *column)
 	return column->width ? column->width : widths[column->unit];
 }
 
-/* Capitals of ASCII letters only: that is what titles are written in. */
+/* Only ASCII letters are capitalised: titles have no others. */
 static const char *heading_of(const struct model_column *column, char text[HEADING_BYTES])
 {
 	const char *from = column->heading ? column->heading : column->title;
@@ -177,7 +177,7 @@ static void put_cell(const struct view *view, const struct model_column *column,
 	put_bytes(view, column, text, len, width_of(column), last);
 }
 
-/* The columns that have a line of their own, as far as there is something to say. */
+/* The columns that have a line of their own, where they are known. */
 static void put_below(const struct view *view, const struct model_cell *cells)
 {
 	for (size_t i = 0; i < view->count; i++) {
@@ -193,7 +193,7 @@ static void put_below(const struct view *view, const struct model_cell *cells)
 	}
 }
 
-/* @cells: of all columns. What is blank at the end is left away. */
+/* @cells: of all columns. Blank ones at the end are left out. */
 static void put_row(const struct view *view, const struct model_cell *cells)
 {
 	size_t beside = view->beside;
@@ -213,7 +213,7 @@ static void put_row(const struct view *view, const struct model_cell *cells)
 	put_below(view, cells);
 }
 
-/* At the margin the first heading takes the two blanks before the rows, too. */
+/* At the margin, the first heading also takes up the two blanks before the rows. */
 static void put_headings(const struct view *view)
 {
 	const struct model_column *columns = view->table->columns;
@@ -239,7 +239,7 @@ static void put_headings(const struct view *view)
 	fputc('\n', view->out);
 }
 
-/* Columns below the row come after those beside each other. */
+/* In a view, columns below the row come last. */
 static struct view view_of(FILE *out, const struct stack_table *stacks,
 	const struct model_table *table)
 {

@@ -56,7 +56,7 @@ static void put_facts(FILE *out, const struct pause *pause)
 		fputc('\n', out);
 }
 
-/* The end of a pause's line: when and where, and what else there is to say of it. */
+/* The end of a pause's line: when and where, and anything else to say about it. */
 static void put_end(FILE *out, const struct recording *recording, const struct pause *pause)
 {
 	fputs("  ", out);

@@ -54,7 +54,7 @@ struct traced {
 	uint64_t total_ns;
 };
 
-/* The processes that have a runtime, each once however many it has. */
+/* The processes that have a runtime, each counted once however many it has. */
 static struct traced find_traced(const struct recording *recording, const struct summary *summary)
 {
 	struct traced traced = {0};
@@ -294,7 +294,7 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 	if (!summary->count)
 		return no_pause(recording, who, FORMAT_DURATION(span_ns), stalls, text, size);
 	if (traced.count == 1 &&
-		traced_ns) /* as for the share: it may have begun later, ended sooner */
+		traced_ns) /* as for the share: it may have begun later or ended sooner */
 		span_ns = traced_ns;
 	if (traced_ns)
 		snprintf(share, sizeof(share), " (%s%s)",

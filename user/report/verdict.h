@@ -10,7 +10,7 @@
 #include "report.h"
 #include "summary.h"
 
-/* When the recording ended; if it was cut off, the last moment known of. */
+/* When the recording ended; if it was cut off, the last moment known. */
 uint64_t verdict_end_ns(const struct recording *recording, const struct summary *summary);
 /* From the start to verdict_end_ns(). */
 uint64_t verdict_span_ns(const struct recording *recording, const struct summary *summary);
@@ -20,7 +20,7 @@ uint64_t verdict_process_span_ns(const struct recording *recording, const struct
 /* The sum of the above over the processes with a runtime: what shares of time relate to. */
 uint64_t verdict_traced_ns(const struct recording *recording, const struct summary *summary);
 
-/* Nothing that was to be recorded is missing. */
+/* Whether nothing that was to be recorded is missing. */
 bool verdict_complete(const struct recording *recording);
 
 /*

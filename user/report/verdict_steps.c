@@ -9,7 +9,7 @@
 #include "utf8.h"
 #include "verdict.h"
 
-/* Text that grows, and ends in what fits. */
+/* Text that grows, and is cut where it no longer fits. */
 struct paragraph {
 	char *text;
 	size_t size, used;
@@ -77,7 +77,7 @@ static const char *name_of(const struct report_input *input, const struct step_t
 }
 #define NAME_OF(input, track) name_of((input), (track), (char[96]){0}, 96)
 
-/* The track that pays the largest share. */
+/* The track that loses the largest share. */
 static size_t dearest(const struct attribution *attribution)
 {
 	size_t best = 0;
@@ -109,7 +109,7 @@ static void say_cost(struct paragraph *paragraph, const struct track_cost *cost)
 	if (cost->base == BASE_NONE)
 		return;
 	if (cost->overlap_ns && cost->cost.low_ns >= cost->overlap_ns) {
-		/* An interval that has met its bound on both sides says no more than the bound. */
+		/* An interval both of whose ends are the upper bound says no more than the bound. */
 		say(paragraph, " (counterfactual the same: the steps paid all of it)");
 		return;
 	}
