@@ -38,7 +38,7 @@ function makePause(row, parent) {
 		makeFacts(row.facts, parent);
 	makeStack(row.stack, parent);
 	if (row.late_stack) {
-		const late = row.facts.find(({name}) => name === "Late");
+		const late = row.facts.filter(({unit}) => unit === "thread").pop();
 		make("p", "quiet", "Where " + factText(late) + " was:", parent);
 		makeStack(row.late_stack, parent);
 	}
