@@ -174,11 +174,12 @@ int on_julia_stopped(struct pt_regs *ctx)
 	if (is_innermost(thread, PT_REGS_SP(ctx)))
 		return 0;
 	record = begin(ctx, thread, now, thread->entered_ns ? 0 : GC_JULIA_BEGUN);
+	thread->entered_ns = 0; /* it is this one's call */
 	if (!record)
 		return 0;
 	read_books(ctx, record->before, &record->live_before, &record->flags);
 	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
-	if (calls)
+	if (calls && !(record->flags & GC_JULIA_BEGUN))
 		__sync_fetch_and_add(&calls->collected, 1);
 	return 0;
 }

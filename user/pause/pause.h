@@ -120,7 +120,8 @@ struct runtime {
 	char *detail; /* what exactly was probed, for people: "gc_collect_main+4 (push)"; owned */
 	uint64_t
 		attached_ns; /* its pauses are known from then on; one under way then may have begun before */
-	uint64_t missed; /* collections the runtime's own counters hold that no probe saw */
+	uint64_t missed;    /* collections the runtime's own counters hold that no probe saw */
+	int64_t idle_calls; /* of its collector, that collected nothing; UNKNOWN: not counted */
 };
 
 /* Events lost, by cause; a recording with drops is incomplete. */

@@ -98,6 +98,8 @@ static void put_process(FILE *out, const struct process *process, const struct r
 	line_known(out, "attached_ns", runtime ? (int64_t)runtime->attached_ns : UNKNOWN);
 	line_known(out, "exit_ns", process->exit_ns ? (int64_t)process->exit_ns : UNKNOWN);
 	line_known(out, "missed", runtime ? (int64_t)runtime->missed : UNKNOWN);
+	if (runtime && runtime->idle_calls >= 0)
+		line_known(out, "idle_calls", runtime->idle_calls);
 	line_end(out);
 }
 

@@ -190,6 +190,19 @@ static void add_runtime(struct model_table *table, const struct row *row, uint64
 		model_text(runtime->path));
 }
 
+/* Only where there are any: no column for one runtime among others. */
+static void note_idle_calls(struct model_table *table, const struct row *row)
+{
+	const struct runtime *runtime = row->runtime;
+
+	if (runtime && runtime->idle_calls > 0)
+		model_note(table, IN_TEXT | IN_PAGE,
+			"%lld call%s of the collector of process %d collected nothing: it was disabled, or "
+			"another thread's collection was under way.",
+			(long long)runtime->idle_calls, runtime->idle_calls == 1 ? "" : "s",
+			(int)row->process->pid);
+}
+
 void model_processes(struct model *model, const struct report_input *input,
 	const struct summary *summary)
 {
@@ -208,5 +221,6 @@ void model_processes(struct model *model, const struct report_input *input,
 				verdict_process_span_ns(recording, summary, rows[i].process));
 		else
 			add_without_runtime(table, &rows[i]);
+		note_idle_calls(table, &rows[i]);
 	}
 }

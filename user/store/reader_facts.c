@@ -169,6 +169,7 @@ static int read_runtime(struct store_reader *reader, sqlite3_stmt *row)
 	runtime->process = (uint32_t)process;
 	runtime->attached_ns = attached_ns;
 	runtime->missed = missed;
+	runtime->idle_calls = reader_known(row, 10, INT64_MAX);
 	note_attached(recording, runtime);
 	read_field(row, 2, runtime->kind, sizeof(runtime->kind));
 	read_field(row, 3, runtime->version, sizeof(runtime->version));
@@ -275,8 +276,8 @@ static int read_thread(struct store_reader *reader, sqlite3_stmt *row)
 	return 0;
 }
 
-#define RUNTIME_SQL(collector)                                                                     \
-	"SELECT id, process, kind, version, tier, path, detail, attached_ns, missed, " collector   \
+#define RUNTIME_SQL(later)                                                                         \
+	"SELECT id, process, kind, version, tier, path, detail, attached_ns, missed, " later       \
 	" FROM runtime ORDER BY id"
 
 int reader_read_facts(struct store_reader *reader, struct err *err)
@@ -294,9 +295,11 @@ int reader_read_facts(struct store_reader *reader, struct err *err)
 			"FROM process ORDER BY id",
 			read_process},
 		{"runtime",
-			reader_has(reader, "runtime", "collector")
-				? RUNTIME_SQL("collector")
-				: RUNTIME_SQL("NULL"), /* an older recording */
+			reader_has(reader, "runtime", "idle_calls")
+				? RUNTIME_SQL("collector, idle_calls")
+			: reader_has(reader, "runtime", "collector") /* an older recording */
+				? RUNTIME_SQL("collector, NULL")
+				: RUNTIME_SQL("NULL, NULL"),
 			read_runtime},
 		{"drops", "SELECT cause, remedy, count, time_ns FROM drops ORDER BY time_ns, cause",
 			read_drop},

@@ -45,7 +45,8 @@ CREATE TABLE runtime (
 	detail      TEXT,                  -- what exactly was probed, for people
 	attached_ns INTEGER NOT NULL,
 	missed      INTEGER NOT NULL,      -- collections (HotSpot: safepoints) in the runtime's own books that no probe saw
-	collector   TEXT                   -- HotSpot: 'G1', 'Parallel', 'Serial', 'ZGC', 'Shenandoah', …
+	collector   TEXT,                  -- HotSpot: 'G1', 'Parallel', 'Serial', 'ZGC', 'Shenandoah', …
+	idle_calls  INTEGER                -- of the collector, that collected nothing; NULL: not counted
 ) STRICT;
 
 -- One row a pause.

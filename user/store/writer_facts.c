@@ -98,6 +98,7 @@ int store_put_runtime(struct store_writer *writer, const struct runtime *runtime
 		bind_field(put, 10, runtime->collector);
 	else
 		sqlite3_bind_null(put, 10);
+	bind_known(put, 11, runtime->idle_calls);
 	return writer_step(writer, put);
 }
 

@@ -62,6 +62,7 @@ struct runtime *runtimes_get(struct runtimes *runtimes, uint32_t process, uint32
 	memcpy(runtime->tier, plan->tier, sizeof(runtime->tier));
 	runtime->path = strdup(plan->shown_path);
 	runtime->detail = strdup(plan->detail);
+	runtime->idle_calls = UNKNOWN;
 	runtime->attached_ns = known_since(runtimes, process, image);
 	if (u64map_put(&runtimes->rows, key_of(process, image), runtime->id))
 		return NULL;

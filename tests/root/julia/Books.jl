@@ -9,6 +9,8 @@
 #   slow N MS        N times thread 1 collects, and thread 2 reaches no safepoint for MS from then on
 #   exit_in_finalizer
 #   quit
+const FINALIZER_NS = 30_000_000 # of the first object's
+
 mutable struct Held
     x::Int
 end
@@ -30,6 +32,7 @@ function finalize_many(n, d)
         h = Held(i)
         finalizer(h) do x
             ran[] += 1
+            x.x == 1 && spin_for(FINALIZER_NS)
             d > 0 && x.x % d == 0 && ccall(:jl_gc_collect, Cvoid, (Cint,), 2)
         end
     end
@@ -51,10 +54,14 @@ end
 function spin(go, i, ns)
     while go[] != -i
     end
+    spin_for(ns)
+    time_ns()
+end
+
+function spin_for(ns)
     s = time_ns()
     while time_ns() - s < ns
     end
-    time_ns()
 end
 
 safepoint() = ccall(:jl_gc_safepoint, Cvoid, ())

@@ -126,11 +126,18 @@ static void allocate(struct job *job)
 	*get_pgcstack() = roots.previous;
 }
 
+/*
+ * A thread that is being made one of Julia's keeps the collector disabled: one that was about to collect has stopped all
+ * threads by then, which total_time_to_safepoint counts, and collects nothing. So all are made before any allocates.
+ */
+static pthread_barrier_t adopted;
+
 static void *thread(void *arg)
 {
 	int8_t state;
 
 	adopt();
+	pthread_barrier_wait(&adopted);
 	state = unsafe_enter();
 	allocate(arg);
 	unsafe_leave(state);
@@ -144,16 +151,21 @@ static void work(unsigned int threads, unsigned int mib, unsigned int live)
 	int8_t state;
 
 	threads = threads > THREADS_MAX ? THREADS_MAX : threads;
+	pthread_barrier_init(&adopted, NULL, threads);
 	for (unsigned int i = 0; i < threads; i++) {
 		jobs[i] = (struct job){mib, live, 0};
 		if (i && pthread_create(&ids[i], NULL, thread, &jobs[i]))
 			exit(1);
 	}
+	state = safe_enter();
+	pthread_barrier_wait(&adopted);
+	safe_leave(state);
 	allocate(&jobs[0]);
 	state = safe_enter();
 	for (unsigned int i = 1; i < threads; i++)
 		pthread_join(ids[i], NULL);
 	safe_leave(state);
+	pthread_barrier_destroy(&adopted);
 	printf("\"tids\": [");
 	for (unsigned int i = 0; i < threads; i++)
 		printf("%s%d", i ? ", " : "", jobs[i].tid);

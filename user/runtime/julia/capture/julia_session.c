@@ -20,6 +20,7 @@ const char *const julia_counters[] = {"collections", NULL};
 
 struct line {
 	pid_t pid;
+	bool seen; /* a record of it */
 	uint32_t process, image;
 	uint32_t count;
 	uint64_t early[EARLY_MOST];
@@ -75,15 +76,11 @@ static struct line *line_of(struct session *session, pid_t pid, uint32_t process
 	return line;
 }
 
-/* A pause after which @process had counted @pauses. */
-static void count(struct session *session, pid_t pid, uint32_t process, uint32_t image,
-	uint64_t pauses)
+/* A pause after which the process had counted @pauses. */
+static void count(struct session *session, struct line *line, uint64_t pauses)
 {
-	struct line *line = line_of(session, pid, process, image);
 	uint32_t at;
 
-	if (!line)
-		return;
 	if (line->count == EARLY_MOST)
 		settle_lowest(session, line);
 	for (at = line->count++; at && line->early[at - 1] > pauses; at--)
@@ -230,11 +227,12 @@ static bool makes_sense(const struct gc_julia_pause *wire, size_t size)
 
 /* In the time that it did not wait for other threads' collections, which are pauses of their own. */
 static struct pause read_pause(struct session *session, const struct gc_julia_pause *wire,
-	const struct account *account, const struct runtime *runtime)
+	const struct account *account, const struct runtime *runtime, bool is_first)
 {
 	const bool begun = wire->flags & GC_JULIA_BEGUN;
-	const uint64_t since_ns =
-		runtime->attached_ns < wire->stopped_ns ? runtime->attached_ns : wire->stopped_ns;
+	const uint64_t since_ns = is_first && runtime->attached_ns < wire->stopped_ns
+					  ? runtime->attached_ns
+					  : wire->stopped_ns;
 	struct pause pause = trace_unknown_pause(runtime->id, begun ? since_ns : wire->start_ns,
 		wire->header.time_ns - wire->waited_ns);
 
@@ -256,6 +254,7 @@ static int on_record(void *state, const void *bytes, size_t size)
 	struct account account;
 	struct runtime *runtime;
 	struct pause pause;
+	struct line *line;
 	uint32_t process;
 
 	if (!makes_sense(wire, size))
@@ -269,19 +268,46 @@ static int on_record(void *state, const void *bytes, size_t size)
 		return -EBADMSG;
 	account = read_account(session, wire, julia_plan(plan)->books);
 	trace_saw_pause(trace, process, wire->image, BOOKS_PROCESS, wire->start_ns);
-	if (account.counted)
-		count(session, (pid_t)wire->header.pid, process, wire->image, account.after.pauses);
 	trace_thread(trace, process, (pid_t)wire->header.pid, wire->header.tid);
-	pause = read_pause(session, wire, &account, runtime);
+	line = line_of(session, (pid_t)wire->header.pid, process, wire->image);
+	if (!line)
+		return -ENOMEM;
+	if (account.counted)
+		count(session, line, account.after.pauses);
+	pause = read_pause(session, wire, &account, runtime, !line->seen);
+	line->seen = true;
 	trace_put_pause(trace, &pause);
 	return 0;
+}
+
+/* Those that lost to another thread's, or found the collector disabled. */
+static void count_idle_calls(struct session *session, const struct line *line)
+{
+	struct runtime *runtime = trace_runtime(session->trace, line->process, line->image);
+	const uint32_t key = (uint32_t)line->pid;
+	struct gc_julia_calls calls = {};
+
+	if (!runtime)
+		return;
+	bpf_map__lookup_elem(trace_map(session->trace, "julia_calls"), &key, sizeof(key), &calls,
+		sizeof(calls), 0);
+	if (calls.entered >= calls.collected)
+		runtime->idle_calls = (int64_t)(calls.entered - calls.collected);
+	trace_tell_runtime(session->trace, runtime);
 }
 
 static void end_line(struct session *session, size_t index)
 {
 	while (session->lines.items[index].count)
 		settle_lowest(session, &session->lines.items[index]);
+	count_idle_calls(session, &session->lines.items[index]);
 	session->lines.items[index] = session->lines.items[--session->lines.count];
+}
+
+static int found(void *state, pid_t pid, uint32_t process, uint32_t image,
+	const struct proc_map *map, struct err *err)
+{
+	return line_of(state, pid, process, image) ? 0 : -ENOMEM;
 }
 
 static void look(void *state)
@@ -374,6 +400,7 @@ const struct capture_ops julia_capture = {
 	.close = session_close,
 	.image = tell_programs,
 	.record = on_record,
+	.found = found,
 	.over = over,
 	.look = look,
 	.finish = finish,
