@@ -10,9 +10,10 @@
 #include "elf_code.h"
 #include "julia_code.h"
 
-#define CALLS_MAX   512 /* of one function */
-#define LEAST_BYTES 64	/* of the collector: the trampoline of the same name has 16 */
-#define MARK_LOOPS  3	/* calls of it in a collection of 1.5 to 1.8 */
+#define CALLS_MAX   512	 /* of one function */
+#define LEAST_BYTES 64	 /* of the collector: the trampoline of the same name has 16 */
+#define LARGE_BYTES 2048 /* of what collects: 4.5 KB in 1.5, 9.5 KB in 1.13 */
+#define MARK_LOOPS  3	 /* calls of it in a collection of 1.5 to 1.8 */
 
 /* 1.8 renamed all that is exported; up to 1.7 the old name is the collector's (JuliaLang/julia#42151). */
 static int find_exported(const struct elf_file *file, const char *name, struct elf_symbol *ret)
@@ -84,14 +85,16 @@ static uint64_t largest(const struct elf_file *file, const struct elf_call *call
 	return best;
 }
 
-/* It asks the time as it begins and as it ends. Where it does so through a PLT nothing is known. */
+/* It asks the time as it begins and as it ends; where it does so through a PLT only its size says what it is. */
 static bool may_collect(const struct elf_file *file, uint64_t function)
 {
 	struct elf_call calls[CALLS_MAX];
 	struct elf_symbol clock;
+	size_t asks = 0;
 
-	return find_exported(file, "jl_hrtime", &clock) ||
-	       count_calls(calls, list_calls(file, function, calls), clock.vaddr) != 1;
+	if (!find_exported(file, "jl_hrtime", &clock))
+		asks = count_calls(calls, list_calls(file, function, calls), clock.vaddr);
+	return asks ? asks > 1 : size_of(file, function) >= LARGE_BYTES;
 }
 
 static int find_runs(const struct elf_file *file, struct julia_code *code, struct err *err)
