@@ -65,7 +65,8 @@ static void check_sites(const struct elf_file *file, const struct probe_plan *pl
 		print_message("# %s %s\n", wanted->place, site->program);
 		assert_int_equal(julia_plan(plan)->told.site_address[i],
 			address_of(file, wanted->place));
-		assert_int_equal(elf_file_offset(file, address_of(file, wanted->place), &offset), 0);
+		assert_int_equal(elf_file_offset(file, address_of(file, wanted->place), &offset),
+			0);
 		assert_int_equal(site->offset, offset);
 		assert_string_equal(site->program, wanted->program);
 		assert_int_equal(site->cookie, GC_COOKIE_OF(wanted->when));
@@ -213,7 +214,8 @@ static void layouts(void **state)
 		assert_int_equal(books.allocated_bytes, 11);
 		assert_int_equal(books.ttsp_ns, minors[i] < 9 ? -1 : 0);
 		assert_int_equal(books.mark_ns, minors[i] < 9 ? -1 : 0);
-		assert_false(julia_books_fit(layout, bytes, 1000)); /* more than it can have lasted */
+		assert_false(julia_books_fit(layout, bytes,
+			1000)); /* more than it can have lasted */
 		put(bytes, layout->full_sweep, 17, 4);
 		assert_false(julia_books_fit(layout, bytes, 2003));
 		put(bytes, layout->full_sweep, 3, 4);

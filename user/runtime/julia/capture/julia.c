@@ -96,16 +96,19 @@ static int add_call(const struct elf_file *file, const struct julia_code *code,
 	return add_site(plan, file, SITE_CALL, place, err);
 }
 
-static int add_ends(const struct elf_file *file, const struct julia_code *code,
+/* What comes after @from, where all threads stand still. */
+static int add_ends(const struct elf_file *file, uint64_t from, struct julia_code *code,
 	struct probe_plan *plan, struct err *err)
 {
-	int r = 0;
+	int r = julia_code_ends(file, from, code, err);
 
 	for (size_t i = 0; !r && i < code->end_count; i++) {
 		r = add_site(plan, file, SITE_OVER, code->ends[i].vaddr, err);
 		if (!r)
 			plan->sites[plan->site_count - 1].cookie = GC_COOKIE_OF(code->ends[i].when);
 	}
+	if (!r && code->finalize)
+		r = add_site(plan, file, SITE_FINALIZE, code->finalize, err);
 	return r;
 }
 
@@ -120,44 +123,52 @@ static int add_places(const struct elf_file *file, enum julia_site kind, const u
 }
 
 /* The moments around the collection, by where it is called from. */
-static int add_runs(const struct elf_file *file, const struct julia_code *code,
+static int plan_symbol(const struct elf_file *file, struct julia_code *code,
 	struct probe_plan *plan, struct err *err)
 {
-	int r = add_places(file, SITE_COLLECTED, code->collected, code->run_count, plan, err);
+	int r = julia_code_runs(file, code, err);
 	uint64_t marked;
 
+	if (!r)
+		r = add_ends(file, code->runs[0], code, plan, err);
+	if (!r)
+		r = add_places(file, SITE_COLLECTED, code->collected, code->run_count, plan, err);
 	if (!r && (!julia_plan(plan)->books || !julia_plan(plan)->books->total_mark) &&
 		!julia_code_marked(file, code->collector, &marked))
 		r = add_site(plan, file, SITE_MARKED, marked, err);
 	return r ? r : add_places(file, SITE_STOPPED, code->runs, code->run_count, plan, err);
 }
 
-/* The same by its USDT probes, which only builds WITH_DTRACE have. */
-static int add_usdt(const struct elf_file *file, struct probe_plan *plan, struct err *err)
+static int add_notes(const struct elf_file *file, enum julia_site kind,
+	const struct elf_usdt *notes, size_t count, struct probe_plan *plan, struct err *err)
 {
-	static const struct {
-		const char *name;
-		enum julia_site kind;
-	} probes[] = {{"gc__end", SITE_COLLECTED}, {"gc__stop_the_world", SITE_STOPPED}};
+	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(probes); i++) {
-		struct elf_usdt found[JULIA_RUNS];
-		size_t count = elf_usdt_find(file, "julia", probes[i].name, found, JULIA_RUNS);
-
-		if (!count || count > JULIA_RUNS)
-			return err_set(err, ENOENT, "no USDT probe julia:%s", probes[i].name);
-		for (size_t j = 0; j < count; j++) {
-			int r = add_site(plan, file, probes[i].kind, found[j].vaddr, err);
-			uint64_t semaphore = 0;
-
-			if (!r && found[j].semaphore)
-				r = elf_file_offset(file, found[j].semaphore, &semaphore);
-			if (r)
-				return r;
-			plan->sites[plan->site_count - 1].semaphore = semaphore;
-		}
+	for (size_t i = 0; !r && i < count; i++) {
+		r = add_site(plan, file, kind, notes[i].vaddr, err);
+		if (!r && notes[i].semaphore)
+			r = elf_file_offset(file, notes[i].semaphore,
+				&plan->sites[plan->site_count - 1].semaphore);
 	}
-	return 0;
+	return r;
+}
+
+/* The same by its USDT probes, which only builds WITH_DTRACE have. */
+static int plan_usdt(const struct elf_file *file, struct julia_code *code, struct probe_plan *plan,
+	struct err *err)
+{
+	struct elf_usdt stopped[JULIA_RUNS], collected[JULIA_RUNS];
+	size_t stops = elf_usdt_find(file, "julia", "gc__stop_the_world", stopped, JULIA_RUNS);
+	size_t ends = elf_usdt_find(file, "julia", "gc__end", collected, JULIA_RUNS);
+	int r;
+
+	if (!stops || stops > JULIA_RUNS || !ends || ends > JULIA_RUNS)
+		return err_set(err, ENOENT,
+			"no USDT probes julia:gc__stop_the_world and julia:gc__end");
+	r = add_ends(file, stopped[0].vaddr, code, plan, err);
+	if (!r)
+		r = add_notes(file, SITE_COLLECTED, collected, ends, plan, err);
+	return r ? r : add_notes(file, SITE_STOPPED, stopped, stops, plan, err);
 }
 
 /* What the code says of the two variables, and by the version what lies where in them. */
@@ -210,7 +221,6 @@ static void check_books(pid_t pid, const struct probe_image *image, struct probe
 static int plan(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 	const char *tier, struct probe_plan *ret, struct err *err)
 {
-	const bool usdt = !strcmp(tier, "usdt");
 	struct julia_version version = {};
 	struct julia_code code = {};
 	int r;
@@ -224,13 +234,10 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 		snprintf(ret->version, sizeof(ret->version), "%d.%d.%d", version.major,
 			version.minor, version.patch);
 	find_books(file, &version, ret);
-	r = julia_code_read(file, &code, err);
-	if (!r)
-		r = add_ends(file, &code, ret, err);
-	if (!r && code.finalize)
-		r = add_site(ret, file, SITE_FINALIZE, code.finalize, err);
-	if (!r)
-		r = usdt ? add_usdt(file, ret, err) : add_runs(file, &code, ret, err);
+	if (!julia_code_entry(file, &code))
+		return err_set(err, ENOENT, "no function jl_gc_collect or ijl_gc_collect");
+	r = strcmp(tier, "usdt") ? plan_symbol(file, &code, ret, err)
+				 : plan_usdt(file, &code, ret, err);
 	if (!r)
 		r = add_call(file, &code, ret, err);
 	if (!r)

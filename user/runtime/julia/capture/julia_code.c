@@ -97,7 +97,7 @@ static bool may_collect(const struct elf_file *file, uint64_t function)
 	return asks ? asks > 1 : size_of(file, function) >= LARGE_BYTES;
 }
 
-static int find_runs(const struct elf_file *file, struct julia_code *code, struct err *err)
+int julia_code_runs(const struct elf_file *file, struct julia_code *code, struct err *err)
 {
 	static const char whose[] = "the function that collects";
 	struct elf_call calls[CALLS_MAX];
@@ -120,24 +120,19 @@ static int find_runs(const struct elf_file *file, struct julia_code *code, struc
 	return 0;
 }
 
-int julia_code_read(const struct elf_file *file, struct julia_code *ret, struct err *err)
+int julia_code_ends(const struct elf_file *file, uint64_t from, struct julia_code *code,
+	struct err *err)
 {
-	int r;
+	int r = julia_flow_ends(file, from, code->ends, JULIA_ENDS, err);
 
-	if (!julia_code_entry(file, ret))
-		return err_set(err, ENOENT, "no function jl_gc_collect or ijl_gc_collect");
-	r = find_runs(file, ret, err);
-	if (r)
-		return r;
-	/* Once it has collected, it calls callbacks by their addresses, and before that finalizers as the last by name. */
-	if (julia_flow_last_call(file, ret->runs[0], &ret->finalize))
-		ret->finalize = 0;
-	r = julia_flow_ends(file, ret->runs[0], ret->ends, JULIA_ENDS, err);
 	if (r < 0) {
-		err_prefix(err, "%s", ret->name);
+		err_prefix(err, "%s", code->name);
 		return -ENOENT;
 	}
-	ret->end_count = (size_t)r;
+	code->end_count = (size_t)r;
+	/* Callbacks are called by their addresses, and before them finalizers as the last by name. */
+	if (julia_flow_last_call(file, from, &code->finalize))
+		code->finalize = 0;
 	return 0;
 }
 

@@ -27,8 +27,12 @@ struct julia_code {
 /* Its entry point; false: the file does not hold the collector, but at the most jumps to another that does. */
 bool julia_code_entry(const struct elf_file *file, struct julia_code *ret);
 
-/* All of it. 0, or -ENOENT with a sentence. */
-int julia_code_read(const struct elf_file *file, struct julia_code *ret, struct err *err);
+/* Where it calls what collects: @code->collector, runs, collected. 0, or -ENOENT with a sentence. */
+int julia_code_runs(const struct elf_file *file, struct julia_code *code, struct err *err);
+
+/* What comes once it has been at @from, where all threads stand still: @code->finalize, ends. Likewise. */
+int julia_code_ends(const struct elf_file *file, uint64_t from, struct julia_code *code,
+	struct err *err);
 
 /*
  * The place in @collector that is passed as all is marked, for versions whose gc_num does not say how long that took. 0 or
