@@ -276,9 +276,19 @@ static int read_thread(struct store_reader *reader, sqlite3_stmt *row)
 	return 0;
 }
 
-#define RUNTIME_SQL(later)                                                                         \
-	"SELECT id, process, kind, version, tier, path, detail, attached_ns, missed, " later       \
-	" FROM runtime ORDER BY id"
+/* An older recording lacks what came later. */
+static const char *runtime_sql(struct store_reader *reader)
+{
+#define RUNTIME_SQL(collector, idle_calls)                                                         \
+	"SELECT id, process, kind, version, tier, path, detail, attached_ns, missed, " collector   \
+	", " idle_calls " FROM runtime ORDER BY id"
+	const bool collector = reader_has(reader, "runtime", "collector");
+
+	if (reader_has(reader, "runtime", "idle_calls"))
+		return collector ? RUNTIME_SQL("collector", "idle_calls")
+				 : RUNTIME_SQL("NULL", "idle_calls");
+	return collector ? RUNTIME_SQL("collector", "NULL") : RUNTIME_SQL("NULL", "NULL");
+}
 
 int reader_read_facts(struct store_reader *reader, struct err *err)
 {
@@ -294,13 +304,7 @@ int reader_read_facts(struct store_reader *reader, struct err *err)
 			"SELECT id, pid, ns_pid, ppid, comm, cmdline, seen_ns, exit_ns "
 			"FROM process ORDER BY id",
 			read_process},
-		{"runtime",
-			reader_has(reader, "runtime", "idle_calls")
-				? RUNTIME_SQL("collector, idle_calls")
-			: reader_has(reader, "runtime", "collector") /* an older recording */
-				? RUNTIME_SQL("collector, NULL")
-				: RUNTIME_SQL("NULL, NULL"),
-			read_runtime},
+		{"runtime", runtime_sql(reader), read_runtime},
 		{"drops", "SELECT cause, remedy, count, time_ns FROM drops ORDER BY time_ns, cause",
 			read_drop},
 		{"step_signal",
