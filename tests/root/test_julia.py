@@ -40,6 +40,7 @@ class Watched:
         assert records.recording["complete"] is True
         process = records.process(self.oracle.pid)
         assert (process["runtime"], process["missed"]) == ("julia", 0)
+        assert process["runtime_path"] == os.path.realpath(self.julia.root + self.julia.elf)
         self.idle_calls = process["idle_calls"]
         pauses = sorted(records.of_pid(self.oracle.pid), key=lambda p: p["start_ns"])
         julia_harness.check_apart(pauses)

@@ -6,7 +6,8 @@
  *   work THREADS MIB LIVE  so many threads allocate MIB each, and keep lists of LIVE nodes meanwhile
  *   collect KIND N         N calls of jl_gc_collect(): 0 auto, 1 full, 2 incremental
  *   enable 0|1             GC.enable()
- *   clock N                N calls of jl_hrtime(), with .ns: how long all of them took
+ *   cost KIND N            as collect, with .ns: the median of the CPU times of the calls
+ *   clock N                N calls of jl_hrtime(), with .ns: CPU time of one
  *   quit
  */
 #include <dlfcn.h>
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define THREADS_MAX 64
@@ -172,6 +174,38 @@ static void work(unsigned int threads, unsigned int mib, unsigned int live)
 	printf("], ");
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+#define COSTS_MAX 10000
+
+static void put_cost(int kind, unsigned int calls)
+{
+	static uint64_t costs[COSTS_MAX];
+
+	calls = calls > COSTS_MAX ? COSTS_MAX : calls ? calls : 1;
+	for (unsigned int i = 0; i < calls; i++) {
+		uint64_t start = cpu_ns();
+
+		gc_collect(kind);
+		costs[i] = cpu_ns() - start;
+	}
+	qsort(costs, calls, sizeof(*costs), ascending);
+	printf("\"ns\": %" PRIu64 ", ", costs[calls / 2]);
+}
+
 static void put_books(void)
 {
 	const struct books books = gc_num();
@@ -207,10 +241,12 @@ static void run(const char *line)
 	} else if (sscanf(line, "enable %u", &a) == 1) {
 		gc_enable((int)a);
 	} else if (sscanf(line, "clock %u", &a) == 1) {
-		start = hrtime();
+		start = cpu_ns();
 		for (b = 0; b < a; b++)
 			hrtime();
-		printf("\"ns\": %" PRIu64 ", ", hrtime() - start);
+		printf("\"ns\": %.2f, ", (double)(cpu_ns() - start) / (a ? a : 1));
+	} else if (sscanf(line, "cost %u %u", &a, &b) == 2) {
+		put_cost((int)a, b);
 	}
 	put_books();
 }
