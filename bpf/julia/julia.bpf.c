@@ -19,8 +19,10 @@ static __always_inline struct gc_julia_calls *calls_of(__u32 tgid)
 /* A thread of a target; NULL for any other. */
 static __always_inline struct julia_thread *target_thread(__u32 tgid)
 {
-	struct julia_thread *thread;
+	struct julia_thread *thread = julia_thread(0);
 
+	if (thread)
+		return thread;
 	if (!bpf_map_lookup_elem(&targets, &tgid))
 		return NULL;
 	thread = julia_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -69,10 +71,9 @@ int on_julia_call(struct pt_regs *ctx)
 }
 
 /* The thread that came to the safepoint last, if any had to after this collection was called for. */
-static __always_inline void tell_late(struct gc_julia_pause *record, __u32 tgid, __u32 tid)
+static __always_inline void tell_late(struct gc_julia_pause *record,
+	const struct gc_julia_calls *calls, __u32 tid)
 {
-	const struct gc_julia_calls *calls = bpf_map_lookup_elem(&julia_calls, &tgid);
-
 	record->late_ns = 0;
 	record->late_tid = 0;
 	if (!calls || calls->late_tid == tid || calls->late_ns <= record->start_ns)
@@ -128,7 +129,8 @@ static __always_inline struct gc_julia_pause *begin(struct pt_regs *ctx,
 {
 	struct gc_julia_pause *record = &thread->record;
 	__u64 ids = current_ids();
-	__u32 depth = thread->depth;
+	__u32 depth = thread->depth, tgid = ids >> 32;
+	struct gc_julia_calls *calls;
 
 	if (depth >= GC_JULIA_DEPTH)
 		return NULL; /* the books will miss it */
@@ -151,7 +153,10 @@ static __always_inline struct gc_julia_pause *begin(struct pt_regs *ctx,
 	record->post_ns = 0;
 	thread->own_waited_ns = 0;
 	record->frame_count = 0;
-	tell_late(record, ids >> 32, (__u32)ids);
+	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
+	tell_late(record, calls, (__u32)ids);
+	if (calls && !(flags & GC_JULIA_BEGUN))
+		__sync_fetch_and_add(&calls->collected, 1);
 	show(record, ids);
 	return record;
 }
@@ -164,7 +169,6 @@ int on_julia_stopped(struct pt_regs *ctx)
 	__u32 tgid = current_tgid();
 	struct julia_thread *thread;
 	struct gc_julia_pause *record;
-	struct gc_julia_calls *calls;
 
 	OWN_STACK(ctx, no_programs);
 	thread = target_thread(tgid);
@@ -178,9 +182,6 @@ int on_julia_stopped(struct pt_regs *ctx)
 	if (!record)
 		return 0;
 	read_books(ctx, record->before, &record->live_before, &record->flags);
-	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
-	if (calls && !(record->flags & GC_JULIA_BEGUN))
-		__sync_fetch_and_add(&calls->collected, 1);
 	return 0;
 }
 

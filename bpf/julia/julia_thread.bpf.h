@@ -27,7 +27,7 @@ struct {
 } julia_threads __weak SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_ARRAY); /* a lookup that is no call */
 	__uint(max_entries, GC_MAX_IMAGES);
 	__type(key, __u32);
 	__type(value, struct gc_julia_layout);
