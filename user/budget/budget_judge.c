@@ -221,7 +221,7 @@ int budget_judge(const struct budget *budget, const struct attribution *attribut
 	r = measure(budget, attribution, &found, &track);
 	if (r)
 		return r;
-	if (found.missing) {
+	if (*found.missing) {
 		snprintf(result.why, sizeof(result.why), "%s needs %s%s", budget->metric->name,
 			found.missing,
 			found.some ? ", and this recording does not have them all" : "");

@@ -1,5 +1,6 @@
 /* An attribution in; the values that can be budgeted out. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,17 +95,32 @@ static bool has_stalls(const struct runtime_meaning *meaning, const char *key)
 	return meaning->wait_count;
 }
 
-/* What must have run for there to be such figures at all; NULL: such a runtime did run. */
-static const char *missing_runtime(const struct recording *recording,
-	bool (*fits)(const struct runtime_meaning *meaning, const char *key), const char *key)
+/* Adds @name to the list in @ret: "a", "a or b", "a, b or c", of which @last says that nothing follows. */
+static void add_name(char *ret, size_t size, const char *name, bool last)
 {
+	size_t used = strlen(ret);
+
+	snprintf(ret + used, size - used, "%s%s", !used ? "" : last ? " or " : ", ", name);
+}
+
+/* Sets ->missing to what must have run for there to be such figures at all, unless such a runtime did run. */
+static void find_missing(const struct recording *recording,
+	bool (*fits)(const struct runtime_meaning *meaning, const char *key), const char *key,
+	struct budget_measure *ret)
+{
+	size_t left = 0;
+
 	for (size_t i = 0; i < recording->runtimes.count; i++)
 		if (fits(meaning_of(recording->runtimes.items[i].kind), key))
-			return NULL;
+			return;
+	for (const struct runtime_meaning *const *at = runtime_meanings; *at; at++)
+		left += fits(*at, key);
+	if (!left)
+		add_name(ret->missing, sizeof(ret->missing),
+			"a runtime that this gctrace was built without", true);
 	for (const struct runtime_meaning *const *at = runtime_meanings; *at; at++)
 		if (fits(*at, key))
-			return (*at)->process;
-	return "a runtime that this gctrace was built without";
+			add_name(ret->missing, sizeof(ret->missing), (*at)->process, !--left);
 }
 
 int budget_fact(const struct attribution *attribution, size_t track,
@@ -112,11 +128,11 @@ int budget_fact(const struct attribution *attribution, size_t track,
 {
 	const struct fact_figures *fact = attrib_fact(attribution, metric->fact);
 
-	ret->missing = missing_runtime(attribution->recording, has_fact, metric->fact);
+	find_missing(attribution->recording, has_fact, metric->fact, ret);
 	if (!fact)
 		return 0;
-	if (!ret->missing && (double)fact->values.count < KNOWN * (double)fact->pauses) {
-		ret->missing = metric->values;
+	if (!*ret->missing && (double)fact->values.count < KNOWN * (double)fact->pauses) {
+		snprintf(ret->missing, sizeof(ret->missing), "%s", metric->values);
 		ret->some = true;
 	}
 	ret->value = (double)sums_quantile(&fact->values, metric->q);
@@ -130,7 +146,7 @@ static int stalls(const struct attribution *attribution, size_t track,
 	const struct recording *recording = attribution->recording;
 	uint64_t total_ns = 0;
 
-	ret->missing = missing_runtime(recording, has_stalls, NULL);
+	find_missing(recording, has_stalls, NULL, ret);
 	for (size_t i = 0; i < recording->stalls.count; i++) {
 		const struct stall *stall = &recording->stalls.items[i];
 

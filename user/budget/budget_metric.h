@@ -12,8 +12,8 @@ struct budget_measure {
 	uint32_t step;		   /* that caused it, or ATTRIB_NONE */
 	uint32_t process;	   /* the process it belongs to, or 0 */
 	const struct stall *stall; /* that caused it, or NULL */
-	const char *missing; /* why it cannot be known, as the end of "NAME needs …"; NULL: it is */
-	bool some;	     /* what is missing is known for some pauses, but not for all */
+	char missing[96]; /* why it cannot be known, as the end of "NAME needs …"; "": it is */
+	bool some;	  /* what is missing is known for some pauses, but not for all */
 };
 
 struct budget_metric {
