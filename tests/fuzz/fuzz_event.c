@@ -65,7 +65,7 @@ static void take(const void *record, size_t length, struct python_codes *codes,
 	if (cpython.type == EVENT_PAUSE)
 		python_stack(codes, &cpython, stacks);
 	else
-		python_codes_add(codes, &cpython, (int)(cpython.pid % 8) + 8);
+		python_codes_add(codes, &cpython, (int)(cpython.head.pid % 8) + 8);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
