@@ -14,6 +14,7 @@
 #include <libelf.h>
 
 #include "gctrace.skel.h"
+#include "trace_runtime.h"
 
 /*
  * The last of each in include/uapi/linux/bpf.h of Linux 5.15: 5.16 has bpf_get_branch_snapshot()
@@ -227,22 +228,40 @@ static bool has_tail_call(const struct bpf_program *program)
 	return false;
 }
 
-/* OWN_STACK(): without it runs of one program share a stack from Linux 6.13 on, of which it dies. */
+/* OWN_STACK(): without it runs of one program share a stack from Linux 6.13 on, of which it dies. 1: a uprobe's. */
+static size_t check_stack(const struct gctrace_bpf *bpf, const char *name)
+{
+	const struct bpf_program *program = bpf_object__find_program_by_name(bpf->obj, name);
+
+	assert_non_null(program);
+	if (bpf_program__type(program) != BPF_PROG_TYPE_KPROBE)
+		return 0;
+	if (!has_tail_call(program))
+		fail_msg("program %s lacks OWN_STACK()", name);
+	return 1;
+}
+
+/* Those of no runtime and those that this build's runtimes list are all there are. */
 static void each_uprobe_keeps_its_stack(void **state)
 {
 	struct gctrace_bpf *bpf = gctrace_bpf__open();
 	struct bpf_program *program;
-	size_t count = 0;
+	size_t uprobes = 0, checked;
 
 	assert_non_null(bpf);
-	bpf_object__for_each_program(program, bpf->obj) {
-		if (bpf_program__type(program) != BPF_PROG_TYPE_KPROBE)
-			continue;
-		if (!has_tail_call(program))
-			fail_msg("program %s lacks OWN_STACK()", bpf_program__name(program));
-		count++;
+	checked = check_stack(bpf, "on_step") + check_stack(bpf, "on_maps_changed");
+	assert_int_equal(checked, 2);
+	for (size_t i = 0; probe_runtimes[i]; i++) {
+		const struct capture_program *own = probe_runtimes[i]->capture->programs;
+		size_t before = checked;
+
+		for (; own->name; own++)
+			checked += check_stack(bpf, own->name);
+		assert_true(checked > before); /* no runtime is traced without one */
 	}
-	assert_true(count > 0);
+	bpf_object__for_each_program(program, bpf->obj)
+		uprobes += bpf_program__type(program) == BPF_PROG_TYPE_KPROBE;
+	assert_int_equal(checked, uprobes);
 	gctrace_bpf__destroy(bpf);
 }
 
