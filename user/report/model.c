@@ -172,6 +172,15 @@ static size_t find_column(const struct model_table *table, const char *key, size
 	return i;
 }
 
+static bool is_shown(const struct model_table *table, size_t column, int in)
+{
+	bool shown = in == IN_JSON || !table->columns[column].if_known;
+
+	for (size_t row = 0; !shown && row < table->rows; row++)
+		shown = model_cell_at(table, row, column, in).state == CELL_KNOWN;
+	return shown;
+}
+
 size_t model_view(const struct model_table *table, int in, uint8_t ret[MODEL_COLUMNS])
 {
 	const struct model_layout *layout = table->layout;
@@ -181,13 +190,14 @@ size_t model_view(const struct model_table *table, int in, uint8_t ret[MODEL_COL
 	size_t count = 0;
 
 	for (size_t i = 0; !keys && i < table->column_count; i++)
-		if (in != IN_JSON || table->columns[i].unit != UNIT_SHARE)
+		if ((in != IN_JSON || table->columns[i].unit != UNIT_SHARE) &&
+			is_shown(table, i, in))
 			ret[count++] = (uint8_t)i;
 	while (keys && *keys && count < MODEL_COLUMNS) {
 		size_t len = strcspn(keys, " "), at = find_column(table, keys, len);
 
 		assert(table->model->failed || at < table->column_count);
-		if (at < table->column_count)
+		if (at < table->column_count && is_shown(table, at, in))
 			ret[count++] = (uint8_t)at;
 		keys += len + (keys[len] == ' ');
 	}

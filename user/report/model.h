@@ -52,6 +52,7 @@ struct model_column {
 	bool below;	  /* text has it on a line of its own below the row, after ->heading */
 	bool wide;	  /* page: takes the room that is left */
 	bool spare;	  /* page: the first to go where there is little room */
+	bool if_known;	  /* text and page leave it out where no row knows it */
 	const char *help; /* page: says more about the title */
 	const char *none; /* stands for what is not known; NULL: "-" */
 	const char *none_in_page; /* of a frame, if the page says it in other words */

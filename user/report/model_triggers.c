@@ -11,7 +11,8 @@ static const struct model_column cost_columns[] = {
 	{"share", "of training", UNIT_SHARE},
 	{"pause_ns", "Paused", UNIT_NS},
 	{"pauses", "Pauses", UNIT_COUNT, .width = 10, .spare = true},
-	{"collected", "Collected", UNIT_COUNT, .width = 11, .spare = true, .help = "Objects freed"},
+	{"collected", "Collected", UNIT_COUNT, .width = 11, .spare = true, .if_known = true,
+		.help = "Objects freed"},
 	{"frame", "Line", UNIT_FRAME, .width = -36, .wide = true,
 		.none_in_page = "no stack taken: the pauses were short"},
 };
