@@ -345,7 +345,7 @@ static void incomplete(const struct recording *recording, struct flame_text *lin
 /* "GC pause time", or the same with the runtime's word for its pauses. */
 static void put_heading(struct flame_text *text, const struct runtime_meaning *sole)
 {
-	if (!sole || !sole->not_once)
+	if (!sole || !strcmp(sole->pause, "pause"))
 		flame_text_put(text, "GC pause time");
 	else
 		flame_text_format(text, "%c%s time", toupper((unsigned char)*sole->pause),
@@ -399,6 +399,17 @@ static void draw_frames(struct drawing *d)
 	fputs("</metadata>\n", d->out);
 }
 
+/* The document's, which a browser shows in its tab. */
+static void draw_title(struct drawing *d)
+{
+	flame_text_clear(&d->line);
+	put_heading(&d->line, words_sole(d->input->recording));
+	flame_text_put(&d->line, " by stack (gctrace)");
+	fputs("<title>", d->out);
+	flame_text_xml(d->out, &d->line, 0);
+	fputs("</title>\n", d->out);
+}
+
 static void draw(struct drawing *d)
 {
 	int height;
@@ -409,10 +420,13 @@ static void draw(struct drawing *d)
 	fprintf(d->out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-		"viewBox=\"0 0 %d %d\">\n<title>GC pause time by stack (gctrace)</title>\n"
+		"viewBox=\"0 0 %d %d\">\n",
+		WIDTH, height, WIDTH, height);
+	draw_title(d);
+	fprintf(d->out,
 		"<style><![CDATA[\n%s]]></style>\n"
 		"<rect class=\"back\" width=\"100%%\" height=\"100%%\"/>\n",
-		WIDTH, height, WIDTH, height, flame_style);
+		flame_style);
 	if (d->tree.boxes.count)
 		draw_frames(d);
 	else
