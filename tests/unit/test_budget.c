@@ -180,6 +180,35 @@ static void test_exits_are_no_training(void **state)
 	world_release(&world);
 }
 
+/* A pause at exit has its runtime's words, and where several had some, words for any. */
+static void test_exits_by_runtime(void **state)
+{
+	NEEDS("cpython");
+	NEEDS("hotspot");
+	struct attribution got = {};
+	struct world world;
+
+	train(&world, 1, 53, 10 * MS);
+	snprintf(world.recording.runtimes.items[0].kind,
+		sizeof(world.recording.runtimes.items[0].kind), "hotspot");
+	world_pause(&world, 4000 * MS, 900 * MS)->cause = CAUSE_SHUTDOWN;
+	world_build(&world, &got);
+	JUDGE(&got, {"pause.count<3", BUDGET_BROKEN, "1 at a JVM's exit not counted"});
+	attrib_release(&got);
+	world_release(&world);
+
+	train(&world, 2, 53, 10 * MS);
+	snprintf(world.recording.runtimes.items[1].kind,
+		sizeof(world.recording.runtimes.items[1].kind), "hotspot");
+	world_pause(&world, 4000 * MS, 900 * MS)->cause = CAUSE_SHUTDOWN;
+	world_pause(&world, 4000 * MS, 800 * MS)->cause = CAUSE_SHUTDOWN;
+	world.pauses.items[world.pauses.count - 1].runtime = 2;
+	world_build(&world, &got);
+	JUDGE(&got, {"pause.count<3", BUDGET_BROKEN, "2 at a runtime's exit not counted"});
+	attrib_release(&got);
+	world_release(&world);
+}
+
 /* What cannot be judged never passes; pauses can be judged without steps. */
 static void test_refusals(void **state)
 {
@@ -440,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_jvm_metrics),
 		cmocka_unit_test(test_no_pause_keeps_every_limit),
 		cmocka_unit_test(test_exits_are_no_training),
+		cmocka_unit_test(test_exits_by_runtime),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_the_worst_of_several_processes_decides),
 		cmocka_unit_test(test_words_for_what_is_not_understood),

@@ -94,8 +94,8 @@ struct track_cost {
 	uint64_t pauses, pause_ns; /* of the process itself, in steps or not */
 	uint64_t overlap_ns;	   /* within steps: an upper bound of the cost */
 	/*
-	 * Pauses outside any step, whole or in part; at the interpreter's exit; of an interpreter
-	 * with a GIL of its own.
+	 * Pauses outside any step, whole or in part; at the runtime's exit; of an interpreter that
+	 * stops no other.
 	 */
 	uint64_t outside, outside_ns;
 	uint64_t unseen, unseen_ns; /* of these, before track.seen_ns: there may have been a step */
@@ -143,8 +143,9 @@ struct pause_figures {
 	struct sums durations;
 	uint64_t full, full_ns; /* pauses of a class that is full */
 	struct pause longest, longest_full;
-	VEC(struct fact_figures) facts; /* those with .figures, in no particular order */
-	uint64_t exits;			/* those left out */
+	VEC(struct fact_figures) facts;		/* those with .figures, in no particular order */
+	uint64_t exits;				/* those left out */
+	const struct runtime_meaning *exits_of; /* theirs; NULL: none, or of several runtimes */
 	VEC(struct process_pauses) processes;
 };
 

@@ -133,6 +133,9 @@ static int add_figures(struct charging_pass *pass, const struct pause *pause, lo
 	uint64_t duration_ns = pause_duration(pause);
 
 	if (pause->at_exit) {
+		figures->exits_of = !figures->exits || figures->exits_of == pause->class->of
+					    ? pause->class->of
+					    : NULL;
 		figures->exits++;
 		return 0;
 	}

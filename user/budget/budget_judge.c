@@ -184,8 +184,9 @@ static void say_broken(const struct budget *budget, const struct attribution *at
 	else if (strcmp(metric->name, "step.count"))
 		say_costliest_line(attribution, ret);
 	if (!metric->steps && attribution->figures.exits)
-		APPEND(ret, " (%llu at an interpreter's exit not counted)",
-			(unsigned long long)attribution->figures.exits);
+		APPEND(ret, " (%llu at %s not counted)",
+			(unsigned long long)attribution->figures.exits,
+			meaning_exit(attribution->figures.exits_of)->any);
 }
 
 /* Whose share it is, and what the figure leaves out although the report's totals include it. */
@@ -196,8 +197,9 @@ static void say_basis(const struct budget *budget, const struct attribution *att
 	char left_out[64] = "";
 
 	if (exits && !budget->metric->steps)
-		snprintf(left_out, sizeof(left_out), "%llu at an interpreter's exit not counted",
-			(unsigned long long)exits);
+		snprintf(left_out, sizeof(left_out), "%llu at %s not counted",
+			(unsigned long long)exits,
+			meaning_exit(attribution->figures.exits_of)->any);
 	if (found->process)
 		snprintf(ret->basis, sizeof(ret->basis), "of the time %s was traced%s%s",
 			DESCRIBE_PROCESS(attribution->recording, found->process),

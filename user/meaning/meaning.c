@@ -76,6 +76,14 @@ const struct runtime_meaning *meaning_of_process(const struct recording *recordi
 	return found ? found : &unknown;
 }
 
+const struct exit_words *meaning_exit(const struct runtime_meaning *meaning)
+{
+	static const struct exit_words any = {
+		"pause", "pauses", "the runtime's exit", "a runtime's exit"};
+
+	return meaning && meaning->exit ? meaning->exit : &any;
+}
+
 int meaning_fact(const struct runtime_meaning *meaning, const char *key)
 {
 	for (int i = 0; i < meaning->fact_count; i++)

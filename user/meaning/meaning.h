@@ -71,6 +71,12 @@ struct pause_fact {
 #define FACT_LATE	 "late_tid"   /* the thread that was last to stop */
 #define FACT_LATE_STACK	 "late_stack" /* where it was */
 
+/* How to speak of pauses at a runtime's exit, which figures leave out. */
+struct exit_words {
+	const char *one, *several; /* "collection", "collections" */
+	const char *the, *any;	   /* "the interpreter's exit", "an interpreter's exit" */
+};
+
 /* The entry of one runtime. */
 struct runtime_meaning {
 	const char *kind;	    /* struct runtime.kind, for good: "toy" */
@@ -83,6 +89,7 @@ struct runtime_meaning {
 	const char *begun;	    /* how a line of code caused one: "triggered the collection" */
 	const char *no_stack;	    /* why it may have no stack: "short pauses, or …" */
 	const char *not_once;	    /* that there was none, up to the process: "GC did not pause" */
+	const struct exit_words *exit; /* NULL: words that fit any runtime */
 	bool asked; /* struct pause.tid is the thread that requested it, not the one that did it */
 	bool apart; /* some collect nothing: reports count those separately, --gc-only omits them */
 	bool collectors; /* it has several, of which struct runtime.collector names one */
@@ -153,6 +160,9 @@ const struct runtime_meaning *meaning_of_process(const struct recording *recordi
 /* Sets @pause's class, collects and at_exit: done once, by who makes or reads it. */
 void meaning_judge(const struct recording *recording, const struct strtab *strings,
 	struct pause *pause);
+
+/* Words for the pauses at exit of @meaning, or of several runtimes if it is NULL. */
+const struct exit_words *meaning_exit(const struct runtime_meaning *meaning);
 
 /* The place of the fact called @key; -1: this runtime has none. */
 int meaning_fact(const struct runtime_meaning *meaning, const char *key);

@@ -214,20 +214,21 @@ static void say_beside(struct paragraph *paragraph, const struct report_input *i
 static void say_pause_share(struct paragraph *paragraph, const struct attribution *attribution,
 	const struct summary *summary)
 {
+	const struct exit_words *words = meaning_exit(attribution->figures.exits_of);
 	uint64_t exits = attribution->figures.exits;
 	char name[96], share[32];
 	uint32_t process;
 
 	describe_share(attrib_pause_share(attribution, &process), share, sizeof(share));
 	if (attribution->recording->runtimes.count > 1 && process)
-		say(paragraph, " Of its own time %s paused most: %s (pause.share%s).",
+		say(paragraph, " Of its own time %s paused most: %s (pause.share%s%s%s%s).",
 			verdict_process_name(recording_process(attribution->recording, process),
 				name, sizeof(name)),
-			share,
-			exits ? ", which leaves out collections at an interpreter's exit" : "");
+			share, exits ? ", which leaves out " : "", exits ? words->several : "",
+			exits ? " at " : "", exits ? words->any : "");
 	else if (exits && summary->count)
-		say(paragraph, " Without the %s at the interpreter's exit: %s (pause.share).",
-			exits == 1 ? "collection" : "collections", share);
+		say(paragraph, " Without the %s at %s: %s (pause.share).",
+			exits == 1 ? words->one : words->several, words->the, share);
 }
 
 /* As a sentence of its own. */

@@ -64,6 +64,9 @@ static const struct budget_metric metrics[] = {
 	{"gen2.total", "the same as full.total", BUDGET_TIME, false, 0, budget_full_total},
 };
 
+static const struct exit_words exit_words = {
+	"collection", "collections", "the interpreter's exit", "an interpreter's exit"};
+
 const struct runtime_meaning meaning_cpython = {
 	.kind = "cpython",
 	.label = "CPython",
@@ -74,6 +77,7 @@ const struct runtime_meaning meaning_cpython = {
 	.verb = "paused",
 	.process = "CPython",
 	.no_stack = "no Python stack: short pauses, or the interpreter was exiting",
+	.exit = &exit_words,
 	.lang = LANG_PYTHON,
 	.classes = classes,
 	.class_count = GENERATIONS,

@@ -137,6 +137,9 @@ static const char *const waits[] = {
 
 _Static_assert(HOTSPOT_FACTS <= PAUSE_FACTS, "struct pause has room for them");
 
+static const struct exit_words exit_words = {
+	"safepoint", "safepoints", "the JVM's exit", "a JVM's exit"};
+
 const struct runtime_meaning meaning_hotspot = {
 	.kind = "hotspot",
 	.label = "HotSpot",
@@ -149,6 +152,7 @@ const struct runtime_meaning meaning_hotspot = {
 	.begun = "asked for the safepoint",
 	.no_stack = "no Java stack: short safepoints, or asked for by a thread of the JVM itself",
 	.not_once = "No safepoint stopped",
+	.exit = &exit_words,
 	.asked = true,
 	.apart = true,
 	.collectors = true,
