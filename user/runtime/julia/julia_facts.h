@@ -8,7 +8,8 @@ enum julia_fact {
 	JULIA_MARK_NS, /* of the core */
 	JULIA_SWEEP_NS,
 	JULIA_FREED_BYTES,
-	JULIA_LIVE_BYTES, /* after it, as jl_gc_live_bytes() counts */
+	JULIA_HEAP_BEFORE, /* bytes, as jl_gc_live_bytes() counts, and what was allocated since */
+	JULIA_HEAP_AFTER,  /* as it counts */
 	JULIA_ASKED,	  /* string: "auto", "full", "incremental": the argument of the collector */
 	JULIA_LATE_TID,	  /* the thread that came to the safepoint last */
 	JULIA_LATE_STACK, /* where it was */

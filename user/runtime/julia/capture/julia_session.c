@@ -156,12 +156,16 @@ static void tell_heap(const struct gc_julia_pause *wire, const struct account *a
 
 	if (!(wire->flags & GC_JULIA_LIVE) || !(wire->flags & GC_JULIA_COLLECTED))
 		return;
-	facts[JULIA_LIVE_BYTES] =
+	facts[JULIA_HEAP_AFTER] =
 		(int64_t)wire->live_after < 0 ? UNKNOWN : (int64_t)wire->live_after;
 	/* It adds to live_bytes what was allocated since the last one, and takes away what it frees. */
-	if (account->known && allocated >= 0)
-		facts[JULIA_FREED_BYTES] =
-			(int64_t)(wire->live_before + (uint64_t)allocated - wire->live_after);
+	if (!account->known || allocated < 0)
+		return;
+	facts[JULIA_HEAP_BEFORE] = (int64_t)(wire->live_before + (uint64_t)allocated);
+	facts[JULIA_FREED_BYTES] =
+		(int64_t)(wire->live_before + (uint64_t)allocated - wire->live_after);
+	if (facts[JULIA_HEAP_BEFORE] < 0)
+		facts[JULIA_HEAP_BEFORE] = UNKNOWN;
 	if (facts[JULIA_FREED_BYTES] < 0)
 		facts[JULIA_FREED_BYTES] = UNKNOWN;
 }

@@ -13,12 +13,14 @@ enum { INCREMENTAL, ASKED_INCREMENTAL, FULL, ASKED_FULL, NEITHER, CLASSES };
 
 static const struct pause_class classes[CLASSES] = {
 	[INCREMENTAL] = {&meaning_julia, "incremental", "incr", "incremental",
-		"incremental collections", INCREMENTAL, 0, 0},
+		"incremental collections", INCREMENTAL, 0, 0, 1, .leaves_live = true},
 	[ASKED_INCREMENTAL] = {&meaning_julia, "asked incremental", "incr!", "asked incremental",
-		"incremental collections that were asked for", ASKED_INCREMENTAL, 1, 0},
-	[FULL] = {&meaning_julia, "full", "full", "full", "full collections", FULL, 2, 1},
+		"incremental collections that were asked for", ASKED_INCREMENTAL, 1, 0, 2,
+		.leaves_live = true},
+	[FULL] = {&meaning_julia, "full", "full", "full", "full collections", FULL, 2, 1, 3,
+		.leaves_live = true},
 	[ASKED_FULL] = {&meaning_julia, "asked full", "full!", "asked full",
-		"full collections that were asked for", ASKED_FULL, 2, 1},
+		"full collections that were asked for", ASKED_FULL, 2, 1, 4, .leaves_live = true},
 	[NEITHER] = {&meaning_julia, "unknown", "?", "unknown", "collections", NEITHER, 3, UNKNOWN},
 };
 
@@ -29,10 +31,13 @@ static const struct pause_fact facts[JULIA_FACTS] = {
 	[JULIA_MARK_NS] = {"mark_ns", NULL, "marking", FACT_NS, false, true},
 	[JULIA_SWEEP_NS] = {"sweep_ns", NULL, "sweeping", FACT_NS, false, true},
 	[JULIA_FREED_BYTES] = {"freed_bytes", NULL, "freed", FACT_BYTES, false, false},
-	[JULIA_LIVE_BYTES] = {"live_bytes", NULL, "live after it", FACT_BYTES, false, false},
+	[JULIA_HEAP_BEFORE] = {FACT_HEAP_BEFORE, "heap_before_bytes", "heap before", FACT_BYTES,
+		false, false},
+	[JULIA_HEAP_AFTER] = {FACT_HEAP_AFTER, "live_bytes", "heap after", FACT_BYTES, false,
+		false},
 	[JULIA_ASKED] = {"asked", NULL, "asked for", FACT_STRING, false, false},
-	[JULIA_LATE_TID] = {"late_tid", NULL, "late thread", FACT_THREAD, false, false},
-	[JULIA_LATE_STACK] = {"late_stack", NULL, "where it was", FACT_STACK, false, false},
+	[JULIA_LATE_TID] = {FACT_LATE, NULL, "late", FACT_THREAD, false, false},
+	[JULIA_LATE_STACK] = {FACT_LATE_STACK, NULL, "where it was", FACT_STACK, false, false},
 	[JULIA_FULL_SWEEPS] = {"full_sweeps", NULL, "full sweeps", FACT_COUNT, false, false},
 };
 
