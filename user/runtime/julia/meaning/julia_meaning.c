@@ -3,7 +3,7 @@
 
 #include "budget_metric.h"
 #include "cleanup.h"
-#include "julia_facts.h"
+#include "julia_advice.h"
 #include "meaning.h"
 
 extern const struct runtime_meaning meaning_julia;
@@ -98,6 +98,7 @@ const struct runtime_meaning meaning_julia = {
 	.fact_count = JULIA_FACTS,
 	.judge = judge,
 	.asked_for = asked_for,
+	.advice = &julia_adviser,
 	.metrics = metrics,
 	.metric_count = ARRAY_SIZE(metrics),
 };
