@@ -18,8 +18,8 @@
 
 /*
  * gc_header.type. Those below are every runtime's. A runtime has a range of its own, which its header and its
- * struct capture_ops (user/trace/trace_runtime.h) name: 1 to 3 and 11 to 31 are taken, a new runtime takes the
- * next 32, from 32 on.
+ * struct capture_ops (user/trace/trace_runtime.h) name: 1 to 3 and 11 to 63 are taken, a new runtime takes the
+ * next 32, from 64 on.
  */
 #define GC_EVENT_FORK	    4
 #define GC_EVENT_EXEC	    5

@@ -82,23 +82,28 @@ static __always_inline void tell_late(struct gc_julia_pause *record,
 	record->late_tid = calls->late_tid;
 }
 
-/* @to: before[] or after[] of a record. */
-static __always_inline bool read_books(struct pt_regs *ctx, __u8 *to, __u64 *live, __u32 *flags)
+/* @to: before[] or after[] of the thread's record. */
+static __always_inline void read_books(struct pt_regs *ctx, struct julia_thread *thread, __u64 *to,
+	__u64 *live)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx), bias;
 	__u32 image = GC_COOKIE_IMAGE(cookie);
 	const struct gc_julia_layout *layout = bpf_map_lookup_elem(&julia_layouts, &image);
+	__u32 *flags = &thread->record.flags;
 
 	if (!layout)
-		return false;
+		return;
 	bias = PT_REGS_IP(ctx) - layout->site_address[GC_COOKIE_SITE(cookie)];
-	if (!layout->gc_num ||
-		bpf_probe_read_user(to, GC_JULIA_NUM, (void *)(bias + layout->gc_num)))
-		*flags &= ~GC_JULIA_BOOKS;
 	if (!layout->live_bytes ||
 		bpf_probe_read_user(live, sizeof(*live), (void *)(bias + layout->live_bytes)))
 		*flags &= ~GC_JULIA_LIVE;
-	return true;
+	if (!layout->gc_num || bpf_probe_read_user(thread->gc_num, GC_JULIA_NUM,
+				       (void *)(bias + layout->gc_num))) {
+		*flags &= ~GC_JULIA_BOOKS;
+		return;
+	}
+	for (int i = 0; i < GC_JULIA_FIELDS; i++)
+		to[i] = *(__u64 *)(thread->gc_num + (layout->fields[i] & 0xf8));
 }
 
 static __always_inline void show(const struct gc_julia_pause *record, __u64 ids)
@@ -181,7 +186,7 @@ int on_julia_stopped(struct pt_regs *ctx)
 	thread->entered_ns = 0; /* it is this one's call */
 	if (!record)
 		return 0;
-	read_books(ctx, record->before, &record->live_before, &record->flags);
+	read_books(ctx, thread, record->before, &record->live_before);
 	return 0;
 }
 
@@ -221,7 +226,7 @@ int on_julia_collected(struct pt_regs *ctx)
 		return 0;
 	record->collected_ns = now;
 	record->flags |= GC_JULIA_COLLECTED;
-	read_books(ctx, record->after, &record->live_after, &record->flags);
+	read_books(ctx, thread, record->after, &record->live_after);
 	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
 	thread->own_ns = now;
 	if (!calls)

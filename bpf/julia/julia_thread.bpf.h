@@ -16,6 +16,7 @@ struct julia_thread {
 		[GC_JULIA_DEPTH]; /* stack pointers of the calls that collect, the outermost first */
 	__u32 asked, sent;
 	__u32 depth, pad;
+	__u8 gc_num[256]; /* GC_JULIA_NUM of them are read */
 	struct gc_julia_pause record;
 };
 

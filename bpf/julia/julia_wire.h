@@ -11,6 +11,15 @@
 #define GC_EVENT_JULIA_PAUSE 32
 #define GC_EVENT_JULIA_LAST  63
 
+/* Fields of gc_num, of 8 bytes each. What a version lacks has offset 0, and means nothing. */
+#define GC_JULIA_TOTAL_TIME   0
+#define GC_JULIA_TOTAL_ALLOCD 1
+#define GC_JULIA_COUNTS	      2 /* pause; full_sweep in the upper half */
+#define GC_JULIA_TTSP	      3
+#define GC_JULIA_TOTAL_SWEEP  4
+#define GC_JULIA_TOTAL_MARK   5
+#define GC_JULIA_FIELDS	      6
+
 /* gc_julia_pause.flags */
 #define GC_JULIA_BOOKS 1 /* before[] and after[] were read */
 #define GC_JULIA_LIVE  2 /* live_before and live_after were read */
@@ -34,8 +43,8 @@ struct gc_julia_pause {
 	__u64 waited_ns; /* of the time after that: for collections of other threads to be over */
 	__u64 post_ns;	 /* the rest of it, of finalizers and callbacks */
 	__u64 late_ns;	 /* when the last thread came to the safepoint; 0: none had to */
-	__u64 live_before, live_after;			/* live_bytes, around the collection */
-	__u8 before[GC_JULIA_NUM], after[GC_JULIA_NUM]; /* gc_num, at the same moments */
+	__u64 live_before, live_after; /* live_bytes, around the collection */
+	__u64 before[GC_JULIA_FIELDS], after[GC_JULIA_FIELDS]; /* of gc_num, at the same moments */
 	__u32 image, asked, flags;
 	__u32 late_tid;
 	__u32 pad, frame_count;
@@ -55,6 +64,7 @@ struct gc_julia_pause {
 struct gc_julia_layout {
 	__u64 site_address[GC_MAX_SITES];
 	__u64 gc_num, live_bytes;
+	__u8 fields[GC_JULIA_FIELDS + 2]; /* their offsets in gc_num, multiples of 8 */
 };
 
 /* One process's calls of the collector. */
@@ -74,7 +84,7 @@ struct gc_julia_calls {
 #define GC_JULIA_UNLESS(condition) (0x20 | (condition))
 
 _Static_assert(sizeof(struct gc_julia_pause) ==
-		       24 + 72 + 2 * GC_JULIA_NUM + 24 + 8 * GC_JULIA_FRAMES,
+		       24 + 72 + 16 * GC_JULIA_FIELDS + 24 + 8 * GC_JULIA_FRAMES,
 	"wire ABI");
-_Static_assert(sizeof(struct gc_julia_layout) == 8 * GC_MAX_SITES + 16, "wire ABI");
+_Static_assert(sizeof(struct gc_julia_layout) == 8 * GC_MAX_SITES + 24, "wire ABI");
 _Static_assert(sizeof(struct gc_julia_calls) == 40, "wire ABI");

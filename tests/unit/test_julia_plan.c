@@ -201,13 +201,13 @@ static void layouts(void **state)
 
 		assert_non_null(layout);
 		assert_true(julia_books_fit(layout, bytes, 1));
-		put(bytes, layout->total_time, 1009, 8);
+		put(bytes, layout->fields[GC_JULIA_TOTAL_TIME], 1009, 8);
 		assert_false(julia_books_fit(layout, bytes, 2003)); /* time without a pause */
-		put(bytes, layout->pause, 7, 4);
-		put(bytes, layout->full_sweep, 3, 4);
-		put(bytes, layout->total_allocd, 11, 8);
+		put(bytes, layout->fields[GC_JULIA_COUNTS], 7, 4);
+		put(bytes, layout->fields[GC_JULIA_COUNTS] + 4, 3, 4);
+		put(bytes, layout->fields[GC_JULIA_TOTAL_ALLOCD], 11, 8);
 		assert_true(julia_books_fit(layout, bytes, 2003));
-		julia_books_read(layout, bytes, &books);
+		julia_books_of(layout, bytes, &books);
 		assert_int_equal(books.pauses, 7);
 		assert_int_equal(books.full_sweeps, 3);
 		assert_int_equal(books.total_ns, 1009);
@@ -216,16 +216,16 @@ static void layouts(void **state)
 		assert_int_equal(books.mark_ns, minors[i] < 9 ? -1 : 0);
 		assert_false(julia_books_fit(layout, bytes,
 			1000)); /* more than it can have lasted */
-		put(bytes, layout->full_sweep, 17, 4);
+		put(bytes, layout->fields[GC_JULIA_COUNTS] + 4, 17, 4);
 		assert_false(julia_books_fit(layout, bytes, 2003));
-		put(bytes, layout->full_sweep, 3, 4);
-		if (!layout->ttsp)
+		put(bytes, layout->fields[GC_JULIA_COUNTS] + 4, 3, 4);
+		if (!layout->max_ttsp)
 			continue;
-		put(bytes, layout->ttsp, 19, 8);
+		put(bytes, layout->fields[GC_JULIA_TTSP], 19, 8);
 		assert_false(julia_books_fit(layout, bytes, 2003)); /* longer than the longest */
 		put(bytes, layout->max_ttsp, 23, 8);
 		assert_true(julia_books_fit(layout, bytes, 2003));
-		put(bytes, layout->total_mark, UINT64_MAX, 8);
+		put(bytes, layout->fields[GC_JULIA_TOTAL_MARK], UINT64_MAX, 8);
 		assert_false(julia_books_fit(layout, bytes, 2003));
 	}
 	assert_null(julia_layout(&(struct julia_version){1, 4, 2}));

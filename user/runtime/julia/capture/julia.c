@@ -133,7 +133,9 @@ static int plan_symbol(const struct elf_file *file, struct julia_code *code,
 		r = add_ends(file, code->runs[0], code, plan, err);
 	if (!r)
 		r = add_places(file, SITE_COLLECTED, code->collected, code->run_count, plan, err);
-	if (!r && (!julia_plan(plan)->books || !julia_plan(plan)->books->total_mark) &&
+	if (!r &&
+		(!julia_plan(plan)->books ||
+			!julia_plan(plan)->books->fields[GC_JULIA_TOTAL_MARK]) &&
 		!julia_code_marked(file, code->collector, &marked))
 		r = add_site(plan, file, SITE_MARKED, marked, err);
 	return r ? r : add_places(file, SITE_STOPPED, code->runs, code->run_count, plan, err);
@@ -180,9 +182,11 @@ static void find_books(const struct elf_file *file, const struct julia_version *
 
 	own->books = julia_layout(version);
 	if (own->books && !julia_code_variable(file, "jl_gc_total_hrtime", false, &total_time))
-		own->told.gc_num = total_time - GC_NUM_TOTAL_TIME;
+		own->told.gc_num = total_time - own->books->fields[GC_JULIA_TOTAL_TIME];
 	else
 		own->books = NULL;
+	if (own->books)
+		memcpy(own->told.fields, own->books->fields, sizeof(own->books->fields));
 	if (!julia_code_variable(file, "jl_gc_live_bytes", false, &live_bytes))
 		own->told.live_bytes = live_bytes;
 }
@@ -199,7 +203,7 @@ int julia_read_books(pid_t pid, uint64_t bias, const struct probe_plan *plan,
 		return r;
 	if (!julia_books_fit(own->books, bytes, now_ns()))
 		return -EPROTO;
-	julia_books_read(own->books, bytes, ret);
+	julia_books_of(own->books, bytes, ret);
 	return 0;
 }
 

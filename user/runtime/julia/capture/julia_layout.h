@@ -13,9 +13,8 @@ struct julia_version {
 /* Offsets in gc_num (base/timing.jl: struct GC_Num; src/gc.h, src/gc-interface.h: jl_gc_num_t); 0: it has none. */
 struct julia_layout {
 	int first, last; /* minor versions of Julia 1 */
-	uint8_t total_time, total_allocd, pause, full_sweep;
-	uint8_t ttsp, max_ttsp; /* of the last collection, of the longest */
-	uint8_t total_sweep, total_mark;
+	uint8_t fields[GC_JULIA_FIELDS];
+	uint8_t max_ttsp;
 };
 
 /* NULL: a version before the first that is known. A later one than the last has the last's. */
@@ -27,7 +26,11 @@ struct julia_books {
 	uint64_t pauses, full_sweeps;
 };
 
-void julia_books_read(const struct julia_layout *layout, const uint8_t bytes[GC_JULIA_NUM],
+/* @fields: as a record has them. */
+void julia_books_read(const struct julia_layout *layout, const __u64 fields[GC_JULIA_FIELDS],
+	struct julia_books *ret);
+/* @bytes: of gc_num itself. */
+void julia_books_of(const struct julia_layout *layout, const uint8_t bytes[GC_JULIA_NUM],
 	struct julia_books *ret);
 
 /* Whether @bytes can be the gc_num of a program that was started less than @age_ns ago, by @layout. */
