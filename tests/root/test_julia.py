@@ -217,3 +217,50 @@ def test_from_the_first_collection(bench, julia):
     (process,) = [p for p in records.processes if p["runtime"] == "julia"]
     assert process["missed"] == 0
     assert told["pauses"] <= len(records.of_pid(process["pid"])) <= told["pauses"] + 1
+
+
+@full_julias
+def test_training(bench, julia):
+    """Each step that its own books call slow has the pauses that made it so, and no other step has one."""
+    program = julia.place_program(bench, "Train.jl")
+    oracle = bench.keep(harness.Oracle(julia.argv([program, 401, 300_007])))
+    tracer = bench.record(oracle)
+    told = oracle.ask("go")
+    assert tracer.interrupt() == 0
+    records = bench.report()
+    assert records.drops == [] and records.process(oracle.pid)["missed"] == 0
+    pauses = records.of_pid(oracle.pid)
+    assert len(told["steps"]) == 401
+    for begin, end, collections, full, total_ns in told["steps"]:
+        inside = [p for p in pauses if begin <= p["start_ns"] < end]
+        assert len(inside) == collections
+        assert sum(p["full_sweeps"] for p in inside) == full
+        assert sum(p["core_ns"] for p in inside) == total_ns
+        assert all(p["end_ns"] <= end for p in inside)
+    assert 3 <= sum(bool(step[2]) for step in told["steps"]) < 200
+
+
+@julias
+@pytest.mark.parametrize("refused", ["session", "session,multi"])
+def test_ways(bench, julia, refused, monkeypatch):
+    monkeypatch.setenv("GCTRACE_REFUSE", refused)
+    test_asked_for(bench, julia)
+
+
+@embedded_julias
+def test_lost_states(bench, julia, monkeypatch):
+    """A kernel that does not always find a thread's state: what is lost for it is missed, by number."""
+    oracle = julia.books(bench)
+    before = oracle.ask("state")
+    monkeypatch.setenv("GCTRACE_REFUSE", "task-storage")
+    tracer = bench.record(oracle)
+    oracle.ask("collect 2 1009")
+    counted = julia_harness.difference(oracle.ask("state"), before)
+    assert tracer.interrupt() == 0
+    records = bench.report()
+    assert records.recording["complete"] is False
+    pauses = [p for p in records.of_pid(oracle.pid) if p["core_ns"] is not None or p["begun_before"]]
+    missed = records.process(oracle.pid)["missed"]
+    assert counted["pauses"] == 1009
+    assert len(pauses) < 1009 and len(pauses) + missed == 1009
+    julia_harness.check_apart(pauses)
