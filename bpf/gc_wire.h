@@ -73,11 +73,11 @@ struct gc_label {
 };
 
 /* Where a mark's key and number come from. */
-#define GC_KEY_NONE   0 /* which of the signal's functions was called */
-#define GC_KEY_TEXT   1 /* a std::string {char *, size_t} at argument + offset: the label */
-#define GC_KEY_NUMBER 2 /* the argument itself: number; no label */
-#define GC_KEY_DIMS   3 /* three 32-bit arguments from this one on: number, see GC_DIMS(); no label */
-#define GC_KEY_HINT   4 /* as TEXT, of a function further out: none once the inner one was called */
+#define GC_KEY_NONE    0 /* which of the signal's functions was called */
+#define GC_KEY_TEXT    1 /* a std::string {char *, size_t} at argument + offset: the label */
+#define GC_KEY_NUMBER  2 /* the argument itself: number; no label */
+#define GC_KEY_DIMS    3 /* three 32-bit arguments from this one on: number, see GC_DIMS(); no label */
+#define GC_KEY_HINT    4 /* as TEXT, of a function further out: none once the inner one was called */
 
 /* Three dimensions below 2^21 as one number; larger ones are hashed, and GC_DIMS_HASHED is set. */
 #define GC_DIMS(m, n, k) ((__u64)(m) << 42 | (__u64)(n) << 21 | (__u64)(k))
@@ -114,6 +114,19 @@ struct gc_signals {
 	__u64 labels[GC_LABEL_SLOTS]; /* keys of labels already sent; losing one costs a resend */
 	__u64 any_thinned; /* a thinned signal was hit: other marks check whether they end a row */
 };
+
+/* An instruction of a process whose execution marks steps, and what is known of it. */
+struct gc_watched_place {
+	__u32 pid, pad;
+	__u64 address;
+};
+
+struct gc_watched_step {
+	__u64 cookie;  /* GC_STEP_COOKIE */
+	__u64 last_ns; /* when it was executed last; 0: never yet */
+};
+
+#define GC_WATCHED_STEPS 256 /* of all processes */
 
 #define GC_SIGNAL_BURST 20000 /* hits that are tolerated at once */
 #define GC_ROW_SHARE	16 /* of the calls in a row, at most one in so many waits for a later mark */
@@ -167,5 +180,7 @@ _Static_assert(sizeof(struct gc_open) == 24, "wire ABI");
 _Static_assert(sizeof(struct gc_mark) == 64, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
 _Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");
+_Static_assert(sizeof(struct gc_watched_place) == 16, "wire ABI");
+_Static_assert(sizeof(struct gc_watched_step) == 16, "wire ABI");
 _Static_assert(sizeof(struct gc_signals) <= 4096, "one page");
 _Static_assert(sizeof(struct gc_shared) == 32 + 24 * GC_OPEN_SLOTS, "wire ABI");

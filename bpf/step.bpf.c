@@ -33,6 +33,13 @@ struct {
 	__type(value, struct rows);
 } thread_rows SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GC_WATCHED_STEPS);
+	__type(key, struct gc_watched_place);
+	__type(value, struct gc_watched_step);
+} watched_steps SEC(".maps");
+
 /* The verifier takes no computed offset into the registers: each load stays where it is written. */
 #define LOADED(value)                                                                              \
 	({                                                                                         \
@@ -261,6 +268,35 @@ int on_step(struct pt_regs *ctx)
 	__sync_fetch_and_add(&signal->hits, 1);
 	if (!signal->muted && (signal->kept || pour(signal, now)))
 		mark(ctx, all, signal, cookie, now);
+	return 0;
+}
+
+/*
+ * The same where no uprobe can be: code in memory that no file holds. A debug register stops there. Which place it is,
+ * is asked by its address: the event of a thread that came later is a copy, and the kernel copies no cookie.
+ */
+SEC("perf_event")
+int on_step_watch(struct bpf_perf_event_data *ctx)
+{
+	struct gc_watched_place place = {.pid = current_tgid(), .address = PT_REGS_IP(&ctx->regs)};
+	__u64 now = bpf_ktime_get_ns();
+	struct gc_watched_step *step;
+	struct gc_signals *all;
+	struct gc_signal *signal;
+	__u32 zero = 0, index;
+
+	if (!bpf_map_lookup_elem(&targets, &place.pid))
+		return 0;
+	step = bpf_map_lookup_elem(&watched_steps, &place);
+	all = bpf_map_lookup_elem(&signals, &zero);
+	if (!step || !all)
+		return 0;
+	step->last_ns = now;
+	index = GC_STEP_SIGNAL(step->cookie);
+	signal = &all->signals[index];
+	__sync_fetch_and_add(&signal->hits, 1);
+	end_rows(all);
+	send_mark(signal, index, GC_STEP_VARIANT(step->cookie), 0, 0, now);
 	return 0;
 }
 

@@ -15,7 +15,7 @@ DEFINE_CLEANUP(struct gctrace_bpf *, gctrace_bpf__destroy);
 
 /* Those of no runtime. */
 static const char *const general[] = {
-	"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step"};
+	"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step", "on_step_watch"};
 
 static const struct capture_program *find_program(const struct capture_program *list,
 	const char *name)
@@ -54,6 +54,8 @@ static bool is_used(const struct capture_program *program, const char *name,
 {
 	if (!strcmp(name, "on_step"))
 		return settings->steps;
+	if (!strcmp(name, "on_step_watch"))
+		return settings->step_watches;
 	if (program->use == USE_SESSION)
 		return way == UPROBE_SESSION;
 	return program->use != USE_PAIR || way != UPROBE_SESSION;

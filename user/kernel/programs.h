@@ -36,6 +36,7 @@ struct program_settings {
 	uint64_t buffer_bytes; /* of the ring buffer; rounded up to a power of two */
 	bool children;	       /* forked ones are followed */
 	bool steps;	       /* the program of step signals is needed */
+	bool step_watches;     /* that for places that no uprobe can be at, too */
 };
 
 /* Further programs of a runtime, with the maps of the first. */

@@ -1,6 +1,7 @@
 /* The registered runtimes → their parts of a session, asked one by one. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "captures.h"
 
@@ -115,4 +116,19 @@ void captures_finish(const struct captures *captures)
 void captures_drops(const struct captures *captures)
 {
 	ASK(captures, drops);
+}
+
+const struct runtime_ops *captures_asked(const struct signal_wish *wish)
+{
+	for (size_t i = 0; wish && !wish->usdt && probe_runtimes[i]; i++)
+		if (probe_runtimes[i]->capture->find_step &&
+			!strcmp(probe_runtimes[i]->kind, wish->library))
+			return probe_runtimes[i];
+	return NULL;
+}
+
+void captures_find_step(const struct captures *captures, const struct runtime_ops *asked, pid_t pid,
+	const char *name)
+{
+	asked->capture->find_step(captures_of(captures, asked->capture)->state, pid, name);
 }

@@ -37,3 +37,9 @@ void captures_move_strings(const struct captures *captures, const struct strtab 
 void captures_look(const struct captures *captures);
 void captures_finish(const struct captures *captures);
 void captures_drops(const struct captures *captures);
+
+/* The runtime whose functions @wish (or NULL) is about; NULL: it is about files'. */
+const struct runtime_ops *captures_asked(const struct signal_wish *wish);
+/* Asks it for functions called @name in @pid. */
+void captures_find_step(const struct captures *captures, const struct runtime_ops *asked, pid_t pid,
+	const char *name);

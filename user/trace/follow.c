@@ -22,6 +22,7 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 	ledger_early_settle(&trace->ledger, id, time_ns);
 	trace_forget_looks(trace, pid);
 	images_disown(&trace->images, pid);
+	steps_over(&trace->steps, pid);
 	captures_over(&trace->captures, pid, time_ns);
 	in_vain_settle(&trace->in_vain, pid);
 	processes_bury(&trace->processes, pid);
@@ -84,6 +85,7 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64
 	runtimes_forget_inherited(&trace->runtimes, id);
 	runtimes_leave(&trace->runtimes, id);
 	images_forget(&trace->images, pid);
+	steps_over(&trace->steps, pid);
 	trace_forget_looks(trace, pid);
 	trace_look_again(trace, pid);
 	if (!u64map_get(&trace->looks.next, (uint64_t)pid) && !targets_have(&trace->targets, pid))

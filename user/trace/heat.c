@@ -71,9 +71,12 @@ static void warn_if_hot(struct step_watch *steps, size_t index, uint64_t now)
 	} else if (grown - most > GC_SIGNAL_BURST && !watch->warned) {
 		watch->warned = true;
 		log_warning("%s is called %llu times a second: each call now costs the workload "
-			    "about a microsecond, and the recording a row",
+			    "%s, and the recording a row",
 			signal->name,
-			(unsigned long long)(grown * 1000000000ull / (now - watch->level_ns + 1)));
+			(unsigned long long)(grown * 1000000000ull / (now - watch->level_ns + 1)),
+			steps->watched.count
+				? "a debug exception, ten microseconds on some machines"
+				: "about a microsecond");
 	}
 }
 
@@ -148,6 +151,7 @@ static void end_marks(struct step_watch *steps)
 	steps->ended = true;
 	for (size_t i = 0; i < ARRAY_SIZE(steps->signals); i++)
 		step_detach(&steps->signals[i]);
+	steps_over(steps, 0);
 	log_warning(
 		"%llu calls that may mark steps are recorded, and no more are: later steps will not be known",
 		(unsigned long long)steps->marks_most);

@@ -120,6 +120,24 @@ void trace_looks_turn(struct trace *trace)
 	}
 }
 
+void trace_find_steps(struct trace *trace, pid_t pid)
+{
+	const struct runtime_ops *asked = captures_asked(trace->options.step_wish);
+	struct proc_pids list = {};
+
+	if (!trace->steps.on || !asked)
+		return;
+	if (pid) {
+		captures_find_step(&trace->captures, asked, pid, trace->steps.wish.symbol);
+		return;
+	}
+	processes_list(&trace->processes, &list);
+	for (size_t i = 0; i < list.pids.count; i++)
+		captures_find_step(&trace->captures, asked, list.pids.items[i],
+			trace->steps.wish.symbol);
+	vec_free(&list.pids);
+}
+
 int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 {
 	uint32_t process = processes_get(&trace->processes, pid);
@@ -135,8 +153,10 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 		return kernel_explain_maps(pid, r, err);
 	r = look_at(trace, pid, process, &maps, add, err);
 	/* After the collectors' probes: what a step is can wait, a collection cannot. */
-	if (r != -ESRCH)
+	if (r != -ESRCH) {
 		steps_look(&trace->steps, pid, &maps);
+		trace_find_steps(trace, pid);
+	}
 	proc_maps_release(&maps);
 	if (r != -ESRCH)
 		note_look(trace, pid, r, start_ns);

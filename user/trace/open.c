@@ -37,6 +37,7 @@ static int load_programs(struct programs *programs, const struct capture_program
 		.buffer_bytes = options->buffer_bytes,
 		.children = options->children,
 		.steps = options->steps || options->step_wish,
+		.step_watches = captures_asked(options->step_wish),
 	};
 
 	return programs_load(programs, &settings, err);
@@ -89,6 +90,7 @@ static void connect_parts(struct trace *trace)
 
 static int start(struct trace *trace, struct err *err)
 {
+	const struct runtime_ops *asked = captures_asked(trace->options.step_wish);
 	int r = load_programs(&trace->programs, trace->lists, &trace->options, err);
 
 	if (!r)
@@ -96,7 +98,7 @@ static int start(struct trace *trace, struct err *err)
 	if (!r)
 		r = map_shared(trace, err);
 	if (!r)
-		r = steps_open(&trace->steps, &trace->options, err);
+		r = steps_open(&trace->steps, &trace->options, asked ? asked->label : NULL, err);
 	if (!r)
 		r = open_ring(trace, err);
 	if (!r)

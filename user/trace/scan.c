@@ -130,8 +130,6 @@ static void note_searched(struct step_watch *steps, const struct proc_map *map)
 
 	char stem[128];
 
-	if (!steps->wish.name[0])
-		return;
 	snprintf(stem, sizeof(stem), "%.*s", (int)strcspn(base, "."), base);
 	if (!signal_wish_likely(map->path, &steps->wish))
 		signal_near_note(&steps->near_files, steps->wish.library, stem);
@@ -141,7 +139,8 @@ static void note_searched(struct step_watch *steps, const struct proc_map *map)
 
 void steps_look(struct step_watch *steps, pid_t pid, const struct proc_maps *maps)
 {
-	const struct signal_wish *wish = steps->wish.name[0] ? &steps->wish : NULL;
+	/* A runtime is asked for its own functions; they are no symbols that people know. */
+	const struct signal_wish *wish = steps->wish.name[0] && !steps->of ? &steps->wish : NULL;
 	struct step_scan *scan, **slot;
 
 	if (!steps->on)
@@ -153,7 +152,8 @@ void steps_look(struct step_watch *steps, pid_t pid, const struct proc_maps *map
 	}
 	scan->pid = pid;
 	scan->wake = steps->called;
-	scan->wish = steps->wish;
+	if (wish)
+		scan->wish = *wish;
 	for (size_t i = 0; i < maps->maps.count; i++) {
 		const struct proc_map *map = &maps->maps.items[i];
 		uint64_t key = file_key(map);
@@ -161,7 +161,8 @@ void steps_look(struct step_watch *steps, pid_t pid, const struct proc_maps *map
 		if (!map->exec || u64map_get(&steps->files, key) ||
 			u64map_put(&steps->files, key, 1))
 			continue;
-		note_searched(steps, map);
+		if (wish)
+			note_searched(steps, map);
 		if ((steps->known_signals ? signal_likely(map->path, wish)
 					  : signal_wish_likely(map->path, wish)))
 			steps->unprobed += !add_file(scan, map);

@@ -104,3 +104,13 @@ void trace_note_unprobed(struct trace *trace)
 {
 	trace->looks.unprobed++;
 }
+
+void trace_step_at(struct trace *trace, pid_t pid, const struct step_at *at)
+{
+	steps_probe_at(&trace->steps, pid, at);
+}
+
+void trace_step_near(struct trace *trace, const char *name)
+{
+	steps_near(&trace->steps, name);
+}

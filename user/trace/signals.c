@@ -37,8 +37,7 @@ void step_set_rate(struct step_watch *steps, size_t index)
 	state->rate_ns = (uint32_t)(price * (state->thinned ? COST_THINNED : COST));
 }
 
-/* The signal of that name, a new one if need be. Its index or -errno. */
-static int get_signal(struct step_watch *steps, const struct signal_plan *plan)
+int step_get_signal(struct step_watch *steps, const struct signal_plan *plan)
 {
 	size_t index = steps->feed->recording.signals.count;
 	int known = step_find_signal(steps, plan->name), other;
@@ -98,9 +97,20 @@ static void describe(struct signal *signal, const char *detail)
 	signal->probe = text;
 }
 
+void step_describe(struct step_watch *steps, size_t index, const char *detail)
+{
+	struct signal *signal = &steps->feed->recording.signals.items[index];
+
+	if (detail && !signal->attached_ns)
+		signal->attached_ns = now_ns();
+	if (detail)
+		describe(signal, detail);
+	step_tell(steps, index);
+}
+
 void step_attach(struct step_watch *steps, int fd, const struct signal_plan *plan)
 {
-	int index = get_signal(steps, plan), r = 0;
+	int index = step_get_signal(steps, plan), r = 0;
 	struct step_signal *watch;
 	struct signal *signal;
 

@@ -11,7 +11,8 @@
 #include "gctrace.skel.h"
 #include "steps_priv.h"
 
-int steps_open(struct step_watch *steps, const struct trace_options *options, struct err *err)
+int steps_open(struct step_watch *steps, const struct trace_options *options, const char *of,
+	struct err *err)
 {
 	void *page;
 
@@ -21,6 +22,7 @@ int steps_open(struct step_watch *steps, const struct trace_options *options, st
 	steps->marks_most = options->marks_most;
 	if (options->step_wish)
 		steps->wish = *options->step_wish;
+	steps->of = of;
 	steps->texts = strtab_new();
 	if (!steps->texts)
 		return err_set(err, ENOMEM, "out of memory");
@@ -37,6 +39,8 @@ int steps_open(struct step_watch *steps, const struct trace_options *options, st
 void steps_close(struct step_watch *steps)
 {
 	step_close_scans(steps);
+	if (steps->on)
+		steps_over(steps, 0);
 	uprobe_detach(&steps->price_probe);
 	for (size_t i = 0; i < ARRAY_SIZE(steps->signals); i++) {
 		step_detach(&steps->signals[i]);
@@ -48,6 +52,7 @@ void steps_close(struct step_watch *steps)
 	if (steps->page)
 		munmap(steps->page, sizeof(*steps->page));
 	u64map_release(&steps->files);
+	u64map_release(&steps->told);
 	u64map_release(&steps->labels);
 	u64map_release(&steps->series);
 	strtab_free(steps->texts);
@@ -97,6 +102,13 @@ int steps_check_wish(const struct step_watch *steps, struct err *err)
 
 	if (!wish->name[0] || step_find_signal(steps, wish->name) >= 0)
 		return 0;
+	list_near(&steps->near, near, sizeof(near));
+	if (steps->of)
+		return err_set(err, ENOENT,
+			"no function %s of %s has been compiled in the process%s (what is inlined into "
+			"all its callers has no code of its own; if it will be compiled later, add "
+			"--wait)",
+			wish->symbol, steps->of, near);
 	if (wish->usdt)
 		return err_set(err, ENOENT,
 			"no file that the process has mapped holds the USDT probe %s:%s (readelf -n "
@@ -109,7 +121,6 @@ int steps_check_wish(const struct step_watch *steps, struct err *err)
 			"will be loaded later, add --wait)",
 			wish->library, near);
 	}
-	list_near(&steps->near, near, sizeof(near));
 	return err_set(err, ENOENT,
 		"%s has no function %s%s (if it will be loaded later, add --wait)", steps->searched,
 		wish->symbol, near);

@@ -33,6 +33,13 @@ struct step_signal {
 	size_t series;
 };
 
+/* An instruction in memory that no file holds, which marks steps. */
+struct watched_place {
+	pid_t pid;
+	uint64_t address;
+	VEC(struct uprobe) probes; /* of threads; none: it made room for another */
+};
+
 struct step_scan; /* scan.c */
 
 struct step_watch {
@@ -47,6 +54,10 @@ struct step_watch {
 	bool ended;		 /* the probes are gone: there were too many marks */
 	uint64_t unprobed;	 /* places of signals, or files of them, that could not be probed */
 	struct signal_wish wish; /* "" for none */
+	const char *of; /* the runtime whose function it is: "HotSpot"; NULL: it is in files */
+	VEC(struct watched_place) watched;
+	bool crowded;	    /* there were more than debug registers */
+	struct u64map told; /* hash of a file and an offset: probed for a runtime's function */
 	struct gc_signals *page;
 	struct step_signal signals[GC_MAX_SIGNALS];
 	struct u64map files; /* hash of device and inode: looked through, or being so */
@@ -62,8 +73,9 @@ struct step_watch {
 	struct signal_near near, near_files;
 };
 
-/* steps.c: with what @options asks for. 0 or -errno with a sentence. */
-int steps_open(struct step_watch *steps, const struct trace_options *options, struct err *err);
+/* steps.c: with what @options asks for; @of: as in struct step_watch. 0 or -errno with a sentence. */
+int steps_open(struct step_watch *steps, const struct trace_options *options, const char *of,
+	struct err *err);
 void steps_close(struct step_watch *steps);
 /* What is due: scans that ended, signals that ran hot, or may be tried again. */
 void steps_turn(struct step_watch *steps);
@@ -90,3 +102,10 @@ int steps_on_label(struct step_watch *steps, const struct event *event);
 void steps_forget_texts(struct step_watch *steps);
 /* Series of processes that the recording has no more are forgotten. */
 void steps_sift_series(struct step_watch *steps);
+
+/* step_places.c: see trace_step_at(). */
+struct step_at;
+void steps_probe_at(struct step_watch *steps, pid_t pid, const struct step_at *at);
+void steps_near(struct step_watch *steps, const char *name);
+/* Lets go of those in memory of @pid, whose program has ended; 0: of all processes. */
+void steps_over(struct step_watch *steps, pid_t pid);

@@ -5,6 +5,10 @@
 
 /* signals.c: index of the signal called @name, or -ENOENT. */
 int step_find_signal(const struct step_watch *steps, const char *name);
+/* That of @plan's name, new if need be, without its places. Its index or -errno. */
+int step_get_signal(struct step_watch *steps, const struct signal_plan *plan);
+/* Notes what was probed for it; NULL: it could not be. */
+void step_describe(struct step_watch *steps, size_t index, const char *detail);
 /* Probes @plan in the file open as @fd. */
 void step_attach(struct step_watch *steps, int fd, const struct signal_plan *plan);
 /* Puts the probe at @place, unless there are as many marks as are kept. 0 or -errno, which is a drop. */

@@ -141,6 +141,7 @@ static int take_turn(struct trace *trace, int r)
 	runtimes_inherited_turn(&trace->runtimes, now_ns() - INHERITED_NS);
 	images_check_turn(&trace->images);
 	captures_turn(&trace->captures);
+	trace_find_steps(trace, 0);
 	steps_turn(&trace->steps);
 	trace_count_drops(trace);
 	look_at_clocks(trace);

@@ -26,6 +26,7 @@ struct trace_options {
 	uint64_t marks_most;	/* calls that may mark steps, kept in a session */
 	const char *step_asked; /* --step as typed, for the recording; or NULL */
 	uint64_t late_ns;	/* a longer time to safepoint names the late thread */
+	bool variants; /* frames tell apart what a function was compiled to for different arguments */
 };
 
 #define TRACE_DEFAULT_STACK_NS	   50000

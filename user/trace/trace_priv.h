@@ -76,6 +76,9 @@ void trace_forget_looks(struct trace *trace, pid_t pid);
  */
 int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err);
 
+/* Asks the runtime that --step names for its function in @pid; 0: in all that live. */
+void trace_find_steps(struct trace *trace, pid_t pid);
+
 /* follow.c: processes as they come and go. @comm: what the new program is called. */
 void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64_t time_ns);
 void trace_process_fork(struct trace *trace, pid_t parent, pid_t child, uint64_t time_ns);

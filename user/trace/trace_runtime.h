@@ -51,6 +51,12 @@ struct capture_ops {
 	void (*retire)(void *state);
 	/* Something may be due. */
 	void (*turn)(void *state);
+	/*
+	 * A function called @name, as its programs call it, marks steps: trace_step_at() for each place in @pid where
+	 * one begins. Asked at each look at a process and each turn, as there may be more by then; a place may be told
+	 * of again. trace_step_near() for names that resemble it.
+	 */
+	void (*find_step)(void *state, pid_t pid, const char *name);
 	/* Its books in @pid, where ops->books cannot tell; counts that do not exist are 0. 0 or -errno. */
 	int (*books)(void *state, pid_t pid, struct probe_books *ret);
 	/* The ids of strings in @from lose their meaning: what is kept of them is moved to @to. */
@@ -115,6 +121,17 @@ void trace_put_phase(struct trace *trace, struct phase *phase);
 /* Pauses that a probe saw begin and that have been running for @least_ns. Returns how many, at most @max. */
 size_t trace_open_slots(const struct trace *trace, uint64_t least_ns, struct trace_open_pause *ret,
 	size_t max);
+
+/* Where a function begins that marks steps: in a file that is mapped, or in memory that no file holds. */
+struct step_at {
+	const struct proc_map *map; /* with its path; NULL: it is in memory */
+	uint64_t offset;	    /* in the file */
+	uint64_t address;	    /* in the process */
+	const char *symbol;	    /* for people */
+};
+
+void trace_step_at(struct trace *trace, pid_t pid, const struct step_at *at);
+void trace_step_near(struct trace *trace, const char *name);
 
 /* So much has been lost by @cause so far; 0 is nothing. */
 void trace_note_drop(struct trace *trace, const char *cause, uint64_t count, const char *remedy);
