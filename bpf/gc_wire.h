@@ -77,6 +77,7 @@ struct gc_label {
 #define GC_KEY_TEXT    1 /* a std::string {char *, size_t} at argument + offset: the label */
 #define GC_KEY_NUMBER  2 /* the argument itself: number; no label */
 #define GC_KEY_DIMS    3 /* three 32-bit arguments from this one on: number, see GC_DIMS(); no label */
+#define GC_KEY_DIMS_AT 5 /* as DIMS, of arguments that are addresses of the numbers: Fortran's */
 #define GC_KEY_HINT    4 /* as TEXT, of a function further out: none once the inner one was called */
 
 /* Three dimensions below 2^21 as one number; larger ones are hashed, and GC_DIMS_HASHED is set. */

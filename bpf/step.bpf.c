@@ -130,10 +130,24 @@ static __always_inline bool read_label(struct pt_regs *ctx, struct gc_signals *a
 	return true;
 }
 
-static __always_inline __u64 read_dims(struct pt_regs *ctx, __u32 first)
+static __always_inline __u32 read_u32(__u64 address)
+{
+	__u32 value = 0;
+
+	bpf_probe_read_user(&value, sizeof(value), (void *)address);
+	return value;
+}
+
+/* Three arguments from @first on; @at: they are addresses, of numbers of 32 bits or of 64. */
+static __always_inline __u64 read_dims(struct pt_regs *ctx, __u32 first, bool at)
 {
 	__u32 m = argument(ctx, first), n = argument(ctx, first + 1), k = argument(ctx, first + 2);
 
+	if (at) {
+		m = read_u32(argument(ctx, first));
+		n = read_u32(argument(ctx, first + 1));
+		k = read_u32(argument(ctx, first + 2));
+	}
 	if (m > GC_DIMS_MOST || n > GC_DIMS_MOST || k > GC_DIMS_MOST)
 		return mix(mix((__u64)m << 32 | n) ^ k) | GC_DIMS_HASHED;
 	return GC_DIMS(m, n, k);
@@ -238,7 +252,9 @@ static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 		key = mix(number ^ mix(cookie));
 		break;
 	case GC_KEY_DIMS:
-		number = read_dims(ctx, GC_STEP_ARGUMENT(cookie));
+	case GC_KEY_DIMS_AT:
+		number = read_dims(ctx, GC_STEP_ARGUMENT(cookie),
+			GC_STEP_KEY(cookie) == GC_KEY_DIMS_AT);
 		key = mix(number ^ mix(cookie));
 		break;
 	}

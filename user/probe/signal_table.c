@@ -85,6 +85,12 @@ const struct signal_entry signal_table[] = {
 			{"cblas_dgemm64_", NULL}, {"scipy_cblas_sgemm", NULL},
 			{"scipy_cblas_dgemm", NULL}, {"scipy_cblas_sgemm64_", NULL},
 			{"scipy_cblas_dgemm64_", NULL}}},
+	/*
+	 * The same by Fortran's convention: (transposed, transposed, m, n, k, …), all by address. Julia 1.5 calls
+	 * OpenBLAS like this for each product of matrices.
+	 */
+	{"blas:gemm", "libopenblas", NULL, 0, GC_KEY_DIMS_AT, 3, 0,
+		{{"sgemm_64_", NULL}, {"dgemm_64_", NULL}}},
 };
 
 const size_t signal_table_count = ARRAY_SIZE(signal_table);

@@ -66,6 +66,7 @@ static char *make_label(const struct step_watch *steps, const struct step_signal
 		variant = variant_label(watch, event->mark.key);
 		return variant ? strdup(variant) : NULL;
 	case GC_KEY_DIMS:
+	case GC_KEY_DIMS_AT:
 		if (dims & GC_DIMS_HASHED ||
 			asprintf(&text, "%" PRIu64 "x%" PRIu64 "x%" PRIu64, dims >> 42,
 				dims >> 21 & GC_DIMS_MOST, dims & GC_DIMS_MOST) < 0)
@@ -93,7 +94,8 @@ static struct series *add_series(struct step_watch *steps, uint32_t process,
 	series->process = process;
 	series->tid = event->head.tid;
 	series->number = UNKNOWN;
-	if (!others && (key_kind(watch) == GC_KEY_NUMBER || key_kind(watch) == GC_KEY_DIMS))
+	if (!others && (key_kind(watch) == GC_KEY_NUMBER || key_kind(watch) == GC_KEY_DIMS ||
+			       key_kind(watch) == GC_KEY_DIMS_AT))
 		series->number = (int64_t)(event->mark.number & INT64_MAX);
 	if (!others)
 		series->label = make_label(steps, watch, event);
