@@ -3,6 +3,7 @@
  * Julia's collector, jl_gc_collect(): its call, the moments when all threads stand still, when nothing is left to mark
  * and when it has collected, its end → one gc_julia_pause record at the end.
  */
+#include "julia_stack.bpf.h"
 #include "julia_thread.bpf.h"
 
 static __always_inline struct gc_julia_calls *calls_of(__u32 tgid)
@@ -157,7 +158,6 @@ static __always_inline struct gc_julia_pause *begin(struct pt_regs *ctx,
 	record->waited_ns = 0;
 	record->post_ns = 0;
 	thread->own_waited_ns = 0;
-	record->frame_count = 0;
 	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
 	tell_late(record, calls, (__u32)ids);
 	if (calls && !(flags & GC_JULIA_BEGUN))
@@ -296,15 +296,6 @@ static __always_inline bool is_over(const struct pt_regs *ctx, __u32 kind)
 	return holds != (kind & 1) != !!(kind & 0x20);
 }
 
-static __always_inline void walk(struct pt_regs *ctx, struct gc_julia_pause *record)
-{
-	/* One less than there is room for, so that the count is always below the power of two. */
-	long bytes = bpf_get_stack(ctx, record->frames, (GC_JULIA_FRAMES - 1) * sizeof(__u64),
-		BPF_F_USER_STACK);
-
-	record->frame_count = bytes > 0 ? (__u32)bytes / sizeof(__u64) : 0;
-}
-
 /* Finalizers and callbacks are done, unless those of the collection in whose finalizers this was go on. */
 SEC("uprobe")
 int on_julia_over(struct pt_regs *ctx)
@@ -321,7 +312,7 @@ int on_julia_over(struct pt_regs *ctx)
 	settle_wait(thread, current_tgid());
 	close_slot((__u32)current_ids());
 	if (now - thread->record.start_ns >= min_stack_ns)
-		walk(ctx, &thread->record);
+		send_stack(ctx);
 	send_julia(thread, now, 0);
 	return 0;
 }

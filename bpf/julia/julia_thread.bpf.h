@@ -78,12 +78,11 @@ static __always_inline void hold(struct julia_thread *thread, __u32 tgid, __u64 
 static __always_inline void send_julia(struct julia_thread *thread, __u64 end_ns, __u32 flags)
 {
 	struct gc_julia_pause *record = &thread->record;
-	__u64 size = GC_JULIA_SIZE(record->frame_count & (GC_JULIA_FRAMES - 1));
 
 	record->flags |= flags;
 	if (record->flags & GC_JULIA_COLLECTED)
 		record->post_ns =
 			end_ns - thread->own_ns - (record->waited_ns - thread->own_waited_ns);
-	fill_header(&record->header, GC_EVENT_JULIA_PAUSE, size, end_ns);
-	send_record(record, size, &thread->sent);
+	fill_header(&record->header, GC_EVENT_JULIA_PAUSE, sizeof(*record), end_ns);
+	send_record(record, sizeof(*record), &thread->sent);
 }

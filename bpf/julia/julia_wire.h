@@ -3,12 +3,13 @@
 
 #include "gc_wire.h"
 
-#define GC_JULIA_FRAMES 128 /* of a stack that are kept; a power of two */
-#define GC_JULIA_NUM	200 /* bytes of gc_num that hold all that is asked of it, in every version */
-#define GC_JULIA_DEPTH	8   /* collections within each other's finalizers that are followed */
+#define GC_JULIA_STACK_PAGES 4 /* of a stack that are copied, behind the one that it is in */
+#define GC_JULIA_NUM	     200 /* bytes of gc_num that hold all that is asked of it, in every version */
+#define GC_JULIA_DEPTH	     8 /* collections within each other's finalizers that are followed */
 
 /* gc_header.type */
 #define GC_EVENT_JULIA_PAUSE 32
+#define GC_EVENT_JULIA_STACK 33
 #define GC_EVENT_JULIA_LAST  63
 
 /* Fields of gc_num, of 8 bytes each. What a version lacks has offset 0, and means nothing. */
@@ -47,12 +48,15 @@ struct gc_julia_pause {
 	__u64 before[GC_JULIA_FIELDS], after[GC_JULIA_FIELDS]; /* of gc_num, at the same moments */
 	__u32 image, asked, flags;
 	__u32 late_tid;
-	__u32 pad, frame_count;
-	__u64 frames[GC_JULIA_FRAMES]; /* addresses, innermost first */
 };
 
-#define GC_JULIA_SIZE(frames)                                                                      \
-	(sizeof(struct gc_julia_pause) - (GC_JULIA_FRAMES - (frames)) * sizeof(__u64))
+/* Where the thread of the next gc_julia_pause was: registers, and what is on its stack. */
+struct gc_julia_stack {
+	struct gc_header header;
+	__u64 ip, sp, bp, bx, r[4]; /* r12 … r15 */
+	__u32 size, pad;	    /* how many of the bytes, from sp on */
+	__u8 bytes[4096 * (1 + GC_JULIA_STACK_PAGES)];
+};
 
 /* The argument of the collector: enum jl_gc_collection_t. */
 #define GC_JULIA_AUTO	     0
@@ -83,8 +87,8 @@ struct gc_julia_calls {
 #define GC_JULIA_IF(condition)	   (0x10 | (condition))
 #define GC_JULIA_UNLESS(condition) (0x20 | (condition))
 
-_Static_assert(sizeof(struct gc_julia_pause) ==
-		       24 + 72 + 16 * GC_JULIA_FIELDS + 24 + 8 * GC_JULIA_FRAMES,
+_Static_assert(sizeof(struct gc_julia_pause) == 24 + 72 + 16 * GC_JULIA_FIELDS + 16, "wire ABI");
+_Static_assert(sizeof(struct gc_julia_stack) == 24 + 72 + 4096 * (1 + GC_JULIA_STACK_PAGES),
 	"wire ABI");
 _Static_assert(sizeof(struct gc_julia_layout) == 8 * GC_MAX_SITES + 24, "wire ABI");
 _Static_assert(sizeof(struct gc_julia_calls) == 40, "wire ABI");

@@ -44,6 +44,26 @@ def elf(folder):
     subprocess.run(["strip", "--strip-all", os.path.join(folder, "stripped.so")], check=True)
 
 
+def jit_object(folder):
+    """tests/unit/jit_fixture.c as a JIT keeps it: loaded at an address; with debug information of each version."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "unit", "jit_fixture.c")
+    for version in ("0", "-gdwarf-4", "-gdwarf-5"):
+        path = os.path.join(folder, "object" + version)
+        debug = ["-g", version] if version != "0" else []
+        subprocess.run(["cc", "-c", "-O1", "-fno-pic", *debug, "-o", path, source], check=True)
+        with open(path, "rb") as file:
+            data = bytearray(file.read().replace(b"stepB_", b"step!_"))
+        table, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
+        address = 0x7F0000001000
+        for at in range(table, table + 64 * count, 64):
+            flags, _, _, size = struct.unpack_from("<4Q", data, at + 8)
+            if flags & 2 and size:  # SHF_ALLOC
+                struct.pack_into("<Q", data, at + 16, address)
+                address += (size + 15) & ~15
+        with open(path, "wb") as file:
+            file.write(data)
+
+
 def record(kind, body):
     data = struct.pack("<IIIIQ", kind, 24 + len(body), 11, 13, 5000) + body
     return struct.pack("<H", len(data)) + data
@@ -227,12 +247,13 @@ def vmstructs(folder):
 
 def main():
     folder, schema, golden = sys.argv[1:]
-    for name in ("budget", "elf", "event", "java_code", "perfdata", "step", "store", "vmstructs"):
+    for name in ("budget", "elf", "event", "java_code", "jit_object", "perfdata", "step", "store", "vmstructs"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
     budget(os.path.join(folder, "budget"))
     perfdata(os.path.join(folder, "perfdata"))
     vmstructs(os.path.join(folder, "vmstructs"))
     elf(os.path.join(folder, "elf"))
+    jit_object(os.path.join(folder, "jit_object"))
     event(os.path.join(folder, "event"))
     step(os.path.join(folder, "step"))
     store(os.path.join(folder, "store"), schema, golden)

@@ -50,6 +50,7 @@ const struct command cmd_live = {
 		"      --late-min TIME       name the thread that held up a pause for this long (1ms)\n"
 		"      --max-size SIZE       end the recording at this size (1G; 0: as large as the disk allows)\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0: a stack for each)\n"
+		"      --variants            tell apart what a function is compiled to: train_step!#40\n"
 		"      --buffer SIZE         size of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                print this help\n",

@@ -21,7 +21,8 @@ enum {
 	OPT_LATE_MIN,
 	OPT_BUDGET,
 	OPT_JUNIT,
-	OPT_MAX_SIZE
+	OPT_MAX_SIZE,
+	OPT_VARIANTS
 };
 
 static const struct option long_options[] = {
@@ -43,6 +44,7 @@ static const struct option long_options[] = {
 	{"budget", required_argument, NULL, OPT_BUDGET},
 	{"junit", required_argument, NULL, OPT_JUNIT},
 	{"max-size", required_argument, NULL, OPT_MAX_SIZE},
+	{"variants", no_argument, NULL, OPT_VARIANTS},
 	{},
 };
 
@@ -110,6 +112,9 @@ static int take_option(int option, const char *value, struct capture_options *op
 		return parse_size(value, &options->trace.buffer_bytes, err);
 	case OPT_STACK_MIN:
 		return parse_duration(value, &options->trace.min_stack_ns, err);
+	case OPT_VARIANTS:
+		options->trace.variants = true;
+		return 0;
 	case OPT_WAIT:
 		options->wait = true;
 		return 0;

@@ -5,8 +5,10 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "jit_code.h"
 #include "julia_facts.h"
 #include "julia_plan.h"
+#include "julia_process.h"
 #include "julia_session.h"
 #include "vec.h"
 
@@ -30,6 +32,7 @@ struct line {
 struct session {
 	struct trace *trace;
 	VEC(struct line) lines;
+	struct julia_processes processes;
 	struct trace_open_pause open[GC_OPEN_SLOTS]; /* as the recording was about to end */
 	size_t open_count;
 	uint64_t unsound; /* collections of which gc_num does not say that they were one */
@@ -39,8 +42,10 @@ static void *session_open(struct trace *trace)
 {
 	struct session *session = calloc(1, sizeof(*session));
 
-	if (session)
-		session->trace = trace;
+	if (!session)
+		return NULL;
+	session->trace = trace;
+	session->processes.numbered = trace_options(trace)->variants;
 	return session;
 }
 
@@ -49,6 +54,7 @@ static void session_close(void *state)
 	struct session *session = state;
 
 	vec_free(&session->lines);
+	julia_processes_release(&session->processes);
 	free(session);
 }
 
@@ -98,6 +104,13 @@ static int tell_programs(void *state, uint32_t image, const struct probe_plan *p
 	return r ? err_set(err, -r, "the map of Julia's layouts cannot be written: %s",
 			   strerror(-r))
 		 : 0;
+}
+
+static void find_step(void *state, pid_t pid, const char *name)
+{
+	struct session *session = state;
+
+	julia_process_find(&session->processes, session->trace, pid, name);
 }
 
 static int64_t grown(int64_t before, int64_t after)
@@ -214,10 +227,8 @@ static void tell_facts(struct session *session, const struct gc_julia_pause *wir
 
 static bool makes_sense(const struct gc_julia_pause *wire, size_t size)
 {
-	if (size < GC_JULIA_SIZE(0) || wire->frame_count >= GC_JULIA_FRAMES ||
-		size < GC_JULIA_SIZE(wire->frame_count))
-		return false;
-	if (wire->header.type != GC_EVENT_JULIA_PAUSE || wire->asked > GC_JULIA_UNKNOWN)
+	if (size < sizeof(*wire) || wire->header.type != GC_EVENT_JULIA_PAUSE ||
+		wire->asked > GC_JULIA_UNKNOWN)
 		return false;
 	if (wire->start_ns > wire->stopped_ns || wire->stopped_ns > wire->header.time_ns)
 		return false;
@@ -261,6 +272,9 @@ static int on_record(void *state, const void *bytes, size_t size)
 	struct line *line;
 	uint32_t process;
 
+	if (size >= sizeof(wire->header) && wire->header.type == GC_EVENT_JULIA_STACK)
+		return julia_process_stack(&session->processes, bytes, size,
+			trace_stack_table(trace));
 	if (!makes_sense(wire, size))
 		return -EBADMSG;
 	plan = trace_plan(trace, wire->image);
@@ -280,6 +294,8 @@ static int on_record(void *state, const void *bytes, size_t size)
 		count(session, line, account.after.pauses);
 	pause = read_pause(session, wire, &account, runtime, !line->seen);
 	line->seen = true;
+	pause.stack =
+		julia_process_take(&session->processes, &wire->header, trace_stack_table(trace));
 	trace_put_pause(trace, &pause);
 	return 0;
 }
@@ -311,7 +327,14 @@ static void end_line(struct session *session, size_t index)
 static int found(void *state, pid_t pid, uint32_t process, uint32_t image,
 	const struct proc_map *map, struct err *err)
 {
-	return line_of(state, pid, process, image) ? 0 : -ENOMEM;
+	struct session *session = state;
+	struct julia_process *known = julia_process(&session->processes, pid);
+
+	if (!known || !line_of(session, pid, process, image))
+		return err_set(err, ENOMEM, "out of memory");
+	/* Before it is a target: the first search takes longest. */
+	jit_code_look(julia_stacks_jit(known->stacks), now_ns());
+	return 0;
 }
 
 static void look(void *state)
@@ -373,6 +396,7 @@ static void over(void *state, pid_t pid, uint64_t time_ns)
 		if (session->lines.items[i].pid == pid)
 			end_line(session, i);
 	bpf_map__delete_elem(trace_map(session->trace, "julia_calls"), &key, sizeof(key), 0);
+	julia_process_over(&session->processes, pid);
 }
 
 static void drops(void *state)
@@ -405,6 +429,7 @@ const struct capture_ops julia_capture = {
 	.image = tell_programs,
 	.record = on_record,
 	.found = found,
+	.find_step = find_step,
 	.over = over,
 	.look = look,
 	.finish = finish,

@@ -82,6 +82,24 @@ static bool asked_for(const struct strtab *strings, const struct pause *pause)
 	return was_asked(pause);
 }
 
+/*
+ * By the file: Base's are named by where they lie in Julia's own tree, the standard library's and packages' by where
+ * they were when they were compiled. What is typed has no file: "REPL[1]", "none", "string".
+ */
+static enum origin origin(const char *function, const char *file)
+{
+	static const char *const typed[] = {"REPL[", "In[", "none", "string"};
+
+	if (!*file || strstr(file, "/share/julia/") || strstr(file, "/stdlib/v1."))
+		return ORIGIN_RUNTIME;
+	for (size_t i = 0; i < ARRAY_SIZE(typed); i++)
+		if (!strncmp(file, typed[i], strlen(typed[i])))
+			return ORIGIN_USER;
+	if (*file != '/')
+		return ORIGIN_RUNTIME;
+	return strstr(file, "/packages/") ? ORIGIN_FRAMEWORK : ORIGIN_USER;
+}
+
 const struct runtime_meaning meaning_julia = {
 	.kind = "julia",
 	.label = "Julia",
@@ -91,7 +109,7 @@ const struct runtime_meaning meaning_julia = {
 	.pauses = "pauses",
 	.verb = "paused",
 	.process = "a Julia",
-	.lang = 0,
+	.lang = LANG_JULIA,
 	.classes = classes,
 	.class_count = CLASSES,
 	.facts = facts,
@@ -99,6 +117,7 @@ const struct runtime_meaning meaning_julia = {
 	.judge = judge,
 	.asked_for = asked_for,
 	.advice = &julia_adviser,
+	.origin = origin,
 	.metrics = metrics,
 	.metric_count = ARRAY_SIZE(metrics),
 };
