@@ -39,12 +39,13 @@ class JuliaRuntime(harness.Runtime):
         return bench.keep(harness.Oracle(list(prefix) + line, env=env))
 
     def place_program(self, bench, name):
+        source = PROGRAMS / name  # or anywhere, by its path
         inside = "/tmp/" + "-".join(bench.scratch.parts[-2:])
         outside = Path(self.root + inside)
         outside.mkdir(parents=True, exist_ok=True)
-        shutil.copy(PROGRAMS / name, outside / name)
+        shutil.copy(source, outside / source.name)
         bench.placed.add(str(outside))
-        return inside + "/" + name
+        return inside + "/" + source.name
 
 
 def load_julias():
