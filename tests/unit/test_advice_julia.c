@@ -17,15 +17,15 @@
 struct program {
 	const char *name, *version, *cmdline; /* cmdline: its arguments separated by blanks */
 	uint64_t steps, work_ns;
-	double allocated;	  /* a step */
-	double interval;	  /* allocated between automatic collections */
-	double old_ns;		  /* what marking takes, however much was allocated */
-	double sweep_ns;	  /* for each MiB allocated */
-	double full_ns;		  /* beside, of a full collection */
-	uint64_t full_each;	  /* each so many automatic collections are full; 0: none */
-	uint64_t asked_each;	  /* GC.gc() each so many steps; 0: never */
-	uint64_t incremental_each; /* GC.gc(false) */
-	uint64_t gpu_each;	  /* both, as CUDA.jl does */
+	double allocated;	       /* a step */
+	double interval;	       /* allocated between automatic collections */
+	double old_ns;		       /* what marking takes, however much was allocated */
+	double sweep_ns;	       /* for each MiB allocated */
+	double full_ns;		       /* beside, of a full collection */
+	uint64_t full_each;	       /* each so many automatic collections are full; 0: none */
+	uint64_t asked_each;	       /* GC.gc() each so many steps; 0: never */
+	uint64_t incremental_each;     /* GC.gc(false) */
+	uint64_t gpu_each;	       /* both, as CUDA.jl does */
 	double finalizers_ns, loop_ns; /* of each collection; a loop without safepoints */
 	uint64_t hold_each; /* GC.enable(false), but for a GC.gc(false) each so many steps */
 	double live, limit; /* automatic collections are full where so much is live; 0: never */
@@ -188,9 +188,9 @@ static struct program follow(const struct program *program, const struct advice 
 		after.finalizers_ns /= 20;
 		break;
 	case ADVICE_SAFEPOINT:
-		assert_string_equal(
-			advice->line, "GC.safepoint()  # in the loop of thread 117");
-		assert_non_null(strstr(advice->estimate, "thread 117 (loader), out of crunch! (train.jl:41)"));
+		assert_string_equal(advice->line, "GC.safepoint()  # in the loop of thread 117");
+		assert_non_null(strstr(advice->estimate,
+			"thread 117 (loader), out of crunch! (train.jl:41)"));
 		after.loop_ns = 0;
 		break;
 	case ADVICE_GPU_MEMORY:
@@ -435,8 +435,8 @@ static void test_promises_are_kept(void **state)
 		}
 		for (size_t k = 0; k < advices.items.count; k++)
 			if (kind_of(&advices.items.items[k]) != ADVICE_NOTHING)
-				broken += !try_advice(
-					&programs[i].program, &before, &advices.items.items[k]);
+				broken += !try_advice(&programs[i].program, &before,
+					&advices.items.items[k]);
 		advices_release(&advices);
 		attrib_release(&before);
 		world_release(&world);
@@ -492,7 +492,8 @@ static void check_growth(const struct advice *advice)
 static void check_pairs(const struct advice *advice)
 {
 	assert_int_equal(kind_of(advice), ADVICE_GPU_MEMORY);
-	assert_non_null(strstr(advice->estimate, ": 34 times GC.gc(false) was directly followed by GC.gc(true)"));
+	assert_non_null(strstr(advice->estimate,
+		": 34 times GC.gc(false) was directly followed by GC.gc(true)"));
 }
 
 static void test_words(void **state)

@@ -4,7 +4,8 @@
 #include "julia_events.h"
 
 enum julia_advice {
-	ADVICE_EVERY = 1,  /* GC.gc(false) every N steps, ahead of full collections or in place of GC.gc() */
+	ADVICE_EVERY =
+		1, /* GC.gc(false) every N steps, ahead of full collections or in place of GC.gc() */
 	ADVICE_ENABLE,	   /* GC.enable(false) between collections of the program's own */
 	ADVICE_HEAP_HINT,  /* full collections at the limit that --heap-size-hint set: raise it */
 	ADVICE_GC_THREADS, /* marking by several threads */

@@ -9,7 +9,8 @@
 #include "julia_events.h"
 #include "stats.h"
 
-#define PAIR_NS 10000000 /* from a GC.gc(false) to the GC.gc(true) that comes since it freed too little */
+#define PAIR_NS                                                                                    \
+	10000000 /* from a GC.gc(false) to the GC.gc(true) that comes since it freed too little */
 
 /* "1.5.3": 5; of another Julia than 1, UNKNOWN. */
 static int minor_of(const char *version)

@@ -13,25 +13,25 @@ enum julia_asked { JULIA_ASKED_NOTHING, JULIA_ASKED_INCREMENTAL, JULIA_ASKED_FUL
 struct julia_event {
 	uint64_t start_ns, end_ns;
 	int64_t ttsp_ns, core_ns, post_ns, mark_ns, sweep_ns; /* UNKNOWN if not known */
-	int64_t allocated; /* bytes since the collection before; UNKNOWN if not known */
-	int64_t after;	   /* bytes that it left; UNKNOWN if not known */
+	int64_t allocated;	/* bytes since the collection before; UNKNOWN if not known */
+	int64_t after;		/* bytes that it left; UNKNOWN if not known */
 	uint32_t tid, late_tid; /* late_tid 0: not known */
-	uint32_t late; /* frame: where the thread was that was last; 0: not known */
-	float weight; /* the part of it that counts: in steps, or all where there are none */
+	uint32_t late;		/* frame: where the thread was that was last; 0: not known */
+	float weight;  /* the part of it that counts: in steps, or all where there are none */
 	uint8_t asked; /* enum julia_asked */
 	bool full;
-	bool known; /* what it collected is */
+	bool known;  /* what it collected is */
 	bool paired; /* GC.gc(true) directly after a GC.gc(false), or the latter */
 };
 
 /* What the command line and the version say. */
 struct julia_events {
 	VEC(struct julia_event) events; /* as they came */
-	int minor;	    /* of Julia 1; UNKNOWN: not known */
-	uint64_t heap_hint; /* --heap-size-hint in bytes; 0: not there */
-	bool gc_threads;    /* --gcthreads is there */
-	long threads;	    /* -t; 0: not there */
-	int64_t left; /* bytes, by the last one; UNKNOWN if not known */
+	int minor;			/* of Julia 1; UNKNOWN: not known */
+	uint64_t heap_hint;		/* --heap-size-hint in bytes; 0: not there */
+	bool gc_threads;		/* --gcthreads is there */
+	long threads;			/* -t; 0: not there */
+	int64_t left;			/* bytes, by the last one; UNKNOWN if not known */
 };
 
 /* Of the events for which @takes, as far as each counts; ns. */
@@ -60,5 +60,6 @@ bool julia_automatic(const struct julia_event *event);
 bool julia_automatic_full(const struct julia_event *event);
 bool julia_automatic_incremental(const struct julia_event *event);
 bool julia_incremental(const struct julia_event *event);
-bool julia_asked_full(const struct julia_event *event); /* not those directly after a GC.gc(false) */
+bool julia_asked_full(const struct julia_event
+		*event); /* not those directly after a GC.gc(false) */
 bool julia_paired(const struct julia_event *event);

@@ -11,11 +11,11 @@
 #include "stats.h"
 #include "u64map.h"
 
-#define LEAST_PART 0.3 /* of the stopped time: less is not what to look at */
-#define MARKED	   0.5 /* of it, for which threads are worth it */
-#define GC_THREADS 4
-#define LATE_NS	   1000000  /* a time to safepoint that is long */
-#define USUAL_NS   200000.0 /* what is left of it where all threads have safepoints */
+#define LEAST_PART  0.3 /* of the stopped time: less is not what to look at */
+#define MARKED	    0.5 /* of it, for which threads are worth it */
+#define GC_THREADS  4
+#define LATE_NS	    1000000  /* a time to safepoint that is long */
+#define USUAL_NS    200000.0 /* what is left of it where all threads have safepoints */
 #define LEAST_PAIRS 2
 
 /* From 1.10 on; half as many as -t has by default. */
@@ -35,8 +35,8 @@ int advise_gc_threads(struct advising *advising)
 		return r;
 	advice->grows_bytes = 0;
 	snprintf(advice->title, sizeof(advice->title), "Let several threads mark");
-	snprintf(advice->line, sizeof(advice->line),
-		"--gcthreads=%d  # or JULIA_NUM_GC_THREADS=%d", GC_THREADS, GC_THREADS);
+	snprintf(advice->line, sizeof(advice->line), "--gcthreads=%d  # or JULIA_NUM_GC_THREADS=%d",
+		GC_THREADS, GC_THREADS);
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate,
 		": %s of it is marking; that threads halve it is a guess, as it goes with the shape of "
@@ -81,7 +81,7 @@ struct waiting {
 	double above_usual_ns, above_median_ns;
 	uint64_t median_ns;
 	uint32_t late_tid, late;
-	double late_ns; /* of it */
+	double late_ns;	     /* of it */
 	uint64_t longest_ns; /* of it, where it was at .late */
 };
 
@@ -153,15 +153,15 @@ static void say_waiting(const struct advising *advising, const struct waiting *w
 		recording_thread(recording, advising->subject->process, waiting->late_tid);
 
 	snprintf(advice->title, sizeof(advice->title), "Let a busy thread reach a safepoint");
-	snprintf(advice->line, sizeof(advice->line),
-		"GC.safepoint()  # in the loop of thread %u", waiting->late_tid);
+	snprintf(advice->line, sizeof(advice->line), "GC.safepoint()  # in the loop of thread %u",
+		waiting->late_tid);
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate,
 		": %s of it is the time until all threads had stopped, median %s; the last was "
 		"thread %u%s%s%s",
 		FORMAT_DURATION(stats_whole(ttsp_ns)), FORMAT_DURATION(waiting->median_ns),
-		waiting->late_tid, thread && *thread->name ? " (" : "",
-		thread ? thread->name : "", thread && *thread->name ? ")" : "");
+		waiting->late_tid, thread && *thread->name ? " (" : "", thread ? thread->name : "",
+		thread && *thread->name ? ")" : "");
 	if (waiting->late)
 		APPEND_TO(advice->estimate, ", out of %s",
 			DESCRIBE_FRAME(advising->attribution->stacks, waiting->late));
@@ -207,7 +207,8 @@ int advise_gpu_memory(struct advising *advising)
 	advice = advice_add(advising, ADVICE_GPU_MEMORY, all.overlap / 2, 0, all.overlap, &r);
 	if (!advice)
 		return r;
-	snprintf(advice->title, sizeof(advice->title), "Free arrays on the GPU before its memory is short");
+	snprintf(advice->title, sizeof(advice->title),
+		"Free arrays on the GPU before its memory is short");
 	snprintf(advice->line, sizeof(advice->line),
 		"CUDA.unsafe_free!(x)  # of each array x that is no longer needed");
 	advice_say_fall(advising, advice);

@@ -8,8 +8,8 @@
 #include "parse.h"
 #include "stats.h"
 
-#define LEAST	    3	   /* collections that show what one takes, and what is allocated between two */
-#define AHEAD	    0.8	   /* of the time between two automatic collections: one's own is to come before */
+#define LEAST	    3 /* collections that show what one takes, and what is allocated between two */
+#define AHEAD	    0.8 /* of the time between two automatic collections: one's own is to come before */
 #define FIRST_BYTES 40e6   /* the first automatic collection comes after 5600 KiB × 8: src/gc.c */
 #define MOST_BYTES  0x1p31 /* that may be allocated without a collection */
 #define CHEAPER	    0.5	   /* of a full collection, an incremental one that is worth asking for */
@@ -119,7 +119,8 @@ static int advise_ahead(struct advising *advising, const struct julia_sums *full
 		mean(&incremental) > CHEAPER * mean(full))
 		return 0;
 	every = AHEAD * units / all.count;
-	if (has_steps(advising) && every < 1) /* several in each step: there is no place ahead of them */
+	if (has_steps(advising) &&
+		every < 1) /* several in each step: there is no place ahead of them */
 		return 0;
 	every = whole_units(advising, every);
 	after = units / every * mean(&incremental);
