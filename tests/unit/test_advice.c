@@ -324,7 +324,7 @@ static void test_unknown_runtime(void **state)
 	advise(&world, &before, &advices);
 	assert_non_null(find(&advices, ADVICE_FREEZE));
 	advices_release(&advices);
-	strcpy(world.recording.runtimes.items[0].kind, "julia");
+	strcpy(world.recording.runtimes.items[0].kind, "smalltalk");
 	advise(&world, &before, &advices);
 	assert_int_equal(advices.items.count, 1);
 	assert_int_equal(kind_of(&advices.items.items[0]), ADVICE_NOTHING);
