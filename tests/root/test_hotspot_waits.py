@@ -163,7 +163,8 @@ def test_allocation_stall(bench, case):
     found = {id(point): stall for stall, point in enclosed(stalls, logged)}
     # 11 stalls in a function that also waits for a lock
     assert len(found) == len(stalls) or case[0].feature == 11
-    # what found its page at once did not sleep, and is long if it lost its processor
+    # What found its page at once did not sleep, and is long if it lost its processor just there. Nothing of
+    # the JVM shows that; threads of one priority take turns of ms, so that it is seldom seen.
     missing = [s for s in long_ones(logged) if id(s) not in found]
     assert len(missing) <= 1 + len(logged) // 100, missing
     for point in logged:
@@ -231,17 +232,27 @@ def test_critical(bench, case):
         if s.kind.startswith("gclocker") and s.logged_ns - (s.duration_ns or 0) > watched.ready_ns
     ]
     found = {id(point): stall for stall, point in enclosed(stalls, logged)}
-    alone = len(stalls) - len(found)
     if case[0].feature < 25:
         # each line is logged by a thread that goes to sleep
         assert len(found) == len(logged)
-        # one that arrives when the wait is over may still sleep for the lock, and logs nothing
-        assert alone <= 1 + len(logged) // 20, alone
+        # one that arrives when the wait is over logs nothing, but may sleep for the lock: it meets those
+        # whose wait ends there, or the collection that ended it
+        ends = [(s["start_ns"], s["end_ns"], s["tid"]) for s in found.values()]
+        ends += [
+            (p["start_ns"], p["end_ns"], None) for p in watched.pauses
+            if p["cause"] == "GCLocker Initiated GC"
+        ]
+        said = {id(stall) for stall in found.values()}
+        for stall in (s for s in stalls if id(s) not in said):
+            assert any(
+                start < stall["end_ns"] and end > stall["start_ns"] and tid != stall["tid"]
+                for start, end, tid in ends
+            ), stall
         check_line(of_allocators(stalls), "Allocators.java", "Allocators.allocate", "stalled")
         return
     # 25 logs every collection and every slow entry, mostly 0 ms. What took long is a stall, whether the
     # thread slept or yielded its processor to others meanwhile.
-    assert not alone
+    assert len(stalls) == len(found)
     assert [s for s in long_waits(logged) if id(s) not in found] == []
     for point in logged:
         stall = found.get(id(point))
