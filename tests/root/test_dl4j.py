@@ -107,7 +107,10 @@ def check_charged(trained):
     starts = [s["start_ns"] for s in trained.steps]
     full = [p for p in trained.in_training() if p["full"]]
     inside = [p for p in full if starts[0] <= p["start_ns"] < p["end_ns"] <= starts[-1]]
-    assert len(inside) >= len(full) - 3  # a few may come before the first step
+    # all but those before the first step is over by the listener, or after the last one began by it
+    first, last = trained.truth.steps[0], trained.truth.steps[-1]
+    between = [p for p in full if first[1] <= p["start_ns"] and p["end_ns"] <= last[0]]
+    assert between and not [p for p in between if p not in inside]
     for pause in inside:
         assert pause["tid"] == trained.truth.notes["gc_caller"]["tid"] != trained.tid
         step = trained.steps[bisect.bisect_right(starts, pause["start_ns"]) - 1]
@@ -118,8 +121,10 @@ def check_charged(trained):
         assert pause["overlap_ns"] == pause["duration_ns"]
     charged = {p["step"] for p in inside}
     lost = sum(s["cost_ns"] for s in trained.steps if s["index"] in charged)
-    assert lost >= 0.5 * sum(p["overlap_ns"] for p in inside), lost
-    assert sum(p["cost_ns"] for p in inside) >= 0.5 * sum(p["overlap_ns"] for p in inside)
+    # what native code gets done meanwhile is less than a step, for the next one needs Java
+    least = sum(p["overlap_ns"] for p in inside) - len(inside) * trained.track["p50_ns"]
+    assert lost >= least > 0, (lost, least)
+    assert sum(p["cost_ns"] for p in inside) >= least
 
 
 def check_advice(trained):
@@ -190,8 +195,13 @@ def test_periodic_manager(bench):
         check_call(trained, span, call)
     full = [p for p in trained.in_training() if p["full"]]
     assert {p["cause"] for p in full} == {"System.gc()"}
-    # HotSpot drops a call that another collection overtakes or that meets a JNI critical section
-    assert 0.7 * len(calls) <= len(full) <= len(calls)
+    for call in seen:
+        held = [p for p in full if call["start_ns"] <= p["start_ns"] < call["end_ns"]]
+        others = [p for p in trained.pauses if p["young_collections"] and not p["full"] and
+                  p["start_ns"] < call["end_ns"] and p["end_ns"] > call["start_ns"]]
+        # HotSpot drops a call that meets a JNI critical section, or that another collection overtakes
+        assert len(held) == 1 or not held and (not call["collections"] or others), call
+    assert full
     for pause in full:
         held = [c for c in seen if c["start_ns"] <= pause["start_ns"] < c["end_ns"]]
         assert len(held) == 1 and pause["tid"] == held[0]["tid"]
