@@ -181,8 +181,8 @@ static struct program follow(const struct program *program, const struct advice 
 		break;
 	case ADVICE_GC_THREADS:
 		assert_non_null(strstr(advice->line, "--gcthreads=4"));
-		after.old_ns /= 2.5;
-		after.full_ns /= 2.5;
+		after.old_ns /= 1.8;
+		after.full_ns /= 1.8;
 		break;
 	case ADVICE_FINALIZERS:
 		after.finalizers_ns /= 20;

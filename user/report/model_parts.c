@@ -131,7 +131,7 @@ void model_heaps(struct model *model, const struct report_input *input,
 
 		MODEL_ROW(table, model_text(model_format(model, "%s", VERDICT_NAME(process))),
 			model_number(process ? (uint64_t)process->pid : 0),
-			model_text(heap->class->name), model_number(heap->bytes.count),
+			model_text(heap->class->cell), model_number(heap->bytes.count),
 			model_number(heap->first), model_number(sums_quantile(&heap->bytes, 0.5)),
 			model_number(heap->last), model_number(heap->bytes.max_ns));
 	}

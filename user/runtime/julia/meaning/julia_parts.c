@@ -11,14 +11,18 @@
 #include "stats.h"
 #include "u64map.h"
 
-#define LEAST_PART  0.3 /* of the stopped time: less is not what to look at */
-#define MARKED	    0.5 /* of it, for which threads are worth it */
-#define GC_THREADS  4
-#define LATE_NS	    1000000  /* a time to safepoint that is long */
-#define USUAL_NS    200000.0 /* what is left of it where all threads have safepoints */
-#define LEAST_PAIRS 2
+#define LEAST_PART   0.3 /* of the stopped time: less is not what to look at */
+#define MARKED	     0.5 /* of it, for which threads are worth it */
+#define GC_THREADS   4
+#define LONG_MARK_NS 20e6     /* of marking in a collection, for which waking threads is worth it */
+#define LATE_NS	     1000000  /* a time to safepoint that is long */
+#define USUAL_NS     200000.0 /* what is left of it where all threads have safepoints */
+#define LEAST_PAIRS  2
 
-/* From 1.10 on; half as many as -t has by default. */
+/*
+ * From 1.10 on; half as many as -t has by default. Not for short collections: where 1.13.1 marked for 1.7 ms each, a
+ * second thread on two busy processors made them twice as long, docs/workloads-julia.md.
+ */
 int advise_gc_threads(struct advising *advising)
 {
 	const struct julia_events *events = julia_events(advising);
@@ -27,9 +31,9 @@ int advise_gc_threads(struct advising *advising)
 	int r;
 
 	if (events->minor < 10 || events->gc_threads || events->threads >= GC_THREADS ||
-		all.mark < MARKED * all.overlap)
+		all.mark < MARKED * all.overlap || all.mark < all.count * LONG_MARK_NS)
 		return 0;
-	advice = advice_add(advising, ADVICE_GC_THREADS, all.mark / 2, 0,
+	advice = advice_add(advising, ADVICE_GC_THREADS, all.mark / 3, 0,
 		all.mark * (1 - 1.0 / GC_THREADS), &r);
 	if (!advice)
 		return r;
@@ -39,12 +43,11 @@ int advise_gc_threads(struct advising *advising)
 		GC_THREADS, GC_THREADS);
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate,
-		": %s of it is marking; that threads halve it is a guess, as it goes with the shape of "
-		"the heap",
+		": %s of it is marking; how much of that threads save is a guess",
 		FORMAT_DURATION(stats_whole(all.mark)));
 	snprintf(advice->risk, sizeof(advice->risk),
-		"no gain if JULIA_NUM_GC_THREADS is set already, and a loss where so many processors "
-		"are not free");
+		"no gain if JULIA_NUM_GC_THREADS is set already, nor where the heap is long lists, which "
+		"one thread marks; a loss where so many processors are not free");
 	return 0;
 }
 
@@ -166,11 +169,11 @@ static void say_waiting(const struct advising *advising, const struct waiting *w
 		APPEND_TO(advice->estimate, ", out of %s",
 			DESCRIBE_FRAME(advising->attribution->stacks, waiting->late));
 	snprintf(advice->risk, sizeof(advice->risk),
-		"the loop is a load slower a turn; in a call of C or of BLAS it does not help: split "
-		"that call, or release the thread round it");
+		"the loop is a load slower a turn; no gain where the thread is late in a call of C, or "
+		"because there are more threads than processors");
 }
 
-/* GC.safepoint() is there from 1.4 on. A thread that is late for want of a processor has none to show. */
+/* GC.safepoint() is there from 1.4 on. */
 int advise_safepoint(struct advising *advising)
 {
 	const struct julia_events *events = julia_events(advising);
@@ -185,8 +188,11 @@ int advise_safepoint(struct advising *advising)
 		return -ENOMEM;
 	if (!waiting.late_tid)
 		return 0;
-	advice = advice_add(advising, ADVICE_SAFEPOINT, waiting.above_usual_ns,
-		fmin(waiting.above_median_ns, waiting.above_usual_ns / 2), all.ttsp, &r);
+	/* A thread whose place is not known may be late for want of a processor, too. */
+	advice = advice_add(advising, ADVICE_SAFEPOINT,
+		waiting.late ? waiting.above_usual_ns : waiting.above_usual_ns / 2,
+		waiting.late ? fmin(waiting.above_median_ns, waiting.above_usual_ns / 2) : 0,
+		all.ttsp, &r);
 	if (!advice)
 		return r;
 	advice->grows_bytes = 0;

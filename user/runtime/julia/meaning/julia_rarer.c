@@ -162,11 +162,19 @@ static void say_enable(struct advising *advising, const struct julia_sums *all, 
 {
 	const double bytes = every * rate;
 
-	snprintf(advice->title, sizeof(advice->title),
-		"Disable the collector between collections of your own");
-	snprintf(advice->line, sizeof(advice->line),
-		"GC.enable(true); GC.gc(false); GC.enable(false)  # ");
-	say_every(advising, every, advice);
+	if (has_steps(advising)) {
+		snprintf(advice->title, sizeof(advice->title),
+			"Disable the collector between collections of your own");
+		snprintf(advice->line, sizeof(advice->line),
+			"GC.enable(true); GC.gc(false); GC.enable(false)  # ");
+		say_every(advising, every, advice);
+	} else {
+		snprintf(advice->title, sizeof(advice->title),
+			"Disable the collector round what must not pause");
+		snprintf(advice->line, sizeof(advice->line),
+			"GC.enable(false); …; GC.enable(true); GC.gc(false)  # round up to %s",
+			FORMAT_DURATION(stats_whole(every * 1e9)));
+	}
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate,
 		": %.0f automatic collections marked for %s in all, one each %s allocated",
