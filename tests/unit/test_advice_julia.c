@@ -49,7 +49,9 @@ static void collect(struct julia *julia, int asked, bool full)
 	const struct program *program = julia->program;
 	double ttsp = 20000 + world_random(julia->world) * program->loop_ns;
 	double mark = program->old_ns + (full ? program->full_ns : 0);
-	double sweep = program->sweep_ns * julia->used / MIB;
+	/* Beyond an interval free pages go back to the kernel. */
+	double beyond = julia->used > 1.01 * program->interval ? 2 : 1;
+	double sweep = beyond * program->sweep_ns * julia->used / MIB;
 	double post = program->finalizers_ns, length = ttsp + mark + sweep + post;
 	struct pause *pause = world_pause(julia->world, julia->now, (uint64_t)length);
 
@@ -276,6 +278,16 @@ static const struct {
 		 .old_ns = 1e5,
 		 .sweep_ns = 3e5,
 		 .live = 10 * MIB},
+		0, ALL},
+	{{.name = "as much sweeping as marking",
+		 .version = "1.5.3",
+		 .steps = 997,
+		 .work_ns = MS,
+		 .allocated = 0.3 * MIB,
+		 .interval = 42 * MIB,
+		 .old_ns = 4.5e6,
+		 .sweep_ns = 7.5e4,
+		 .live = 50 * MIB},
 		0, ALL},
 	{{.name = "more than may be held back",
 		 .version = "1.5.3",

@@ -1,6 +1,6 @@
 # A training loop with one fault of memory at a time, and what gctrace advises against it.
 #   julia [-t 2] remedies.jl FAULT STEPS [EVERY]
-# FAULT: old         old samples are replaced in each step, so that each collection marks all of them again
+# FAULT: old         a ring that is old is written to in each step, so that each collection marks all of it again
 #        asked       GC.gc() each step
 #        finalizers  each sample has a finalizer
 #        busy        thread 2 computes for 100 ms at a time without a safepoint
@@ -10,6 +10,7 @@
 # A step begins with a call of getppid(), which --step libc:getppid takes for its mark.
 const WIDTH = 8
 const SAMPLES = 300_000
+const TIMES = 10 # that each sample is in the ring of "old"
 const REPLACED = 64 # each step
 const SEEN = 512
 
@@ -125,7 +126,8 @@ end
 
 function main(fault, steps, every)
     r = Random(0x9e3779b97f4a7c15)
-    ring = Any[Sample(r) for i in 1:SAMPLES]
+    samples = Any[Sample(r) for i in 1:SAMPLES]
+    ring = Any[samples[index!(r, samples)] for i in 1:(fault == "old" ? TIMES : 1)*SAMPLES]
     w = zeros(WIDTH)
     run(fault, 3, every, ring, w, r) # compiled
     GC.gc()

@@ -26,10 +26,10 @@ static const struct pause_class classes[CLASSES] = {
 
 static const struct pause_fact facts[JULIA_FACTS] = {
 	[JULIA_TTSP_NS] = {FACT_TTSP, NULL, "reaching (time to safepoint)", FACT_NS, true, true},
-	[JULIA_CORE_NS] = {"core_ns", NULL, "collecting", FACT_NS, true, true},
+	[JULIA_CORE_NS] = {"core_ns", NULL, "collecting", FACT_NS, false, true},
 	[JULIA_POST_NS] = {"post_ns", NULL, "finalizers and callbacks", FACT_NS, true, true},
-	[JULIA_MARK_NS] = {"mark_ns", NULL, "marking", FACT_NS, false, true},
-	[JULIA_SWEEP_NS] = {"sweep_ns", NULL, "sweeping", FACT_NS, false, true},
+	[JULIA_MARK_NS] = {"mark_ns", NULL, "marking", FACT_NS, true, true},
+	[JULIA_SWEEP_NS] = {"sweep_ns", NULL, "sweeping", FACT_NS, true, true},
 	[JULIA_FREED_BYTES] = {"freed_bytes", NULL, "freed", FACT_BYTES, false, false},
 	[JULIA_HEAP_BEFORE] = {FACT_HEAP_BEFORE, "heap_before_bytes", "heap before", FACT_BYTES,
 		false, false},

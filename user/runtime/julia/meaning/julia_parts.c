@@ -51,7 +51,7 @@ int advise_gc_threads(struct advising *advising)
 	return 0;
 }
 
-/* They run once the world does again, but on the thread that collected: a training thread, mostly. */
+/* Finalizers run once the world does again, but on the thread that collected: a training thread, mostly. */
 int advise_finalizers(struct advising *advising)
 {
 	struct julia_sums all = julia_sum(julia_events(advising), julia_all);
@@ -60,8 +60,9 @@ int advise_finalizers(struct advising *advising)
 
 	if (all.post < LEAST_PART * all.overlap)
 		return 0;
-	advice = advice_add(advising, ADVICE_FINALIZERS, 0.9 * all.post, 0.5 * all.post, all.post,
-		&r);
+	/* What has a finalizer outlives a collection, and is marked in it. */
+	advice = advice_add(advising, ADVICE_FINALIZERS, 0.9 * all.post + all.mark / 3,
+		0.5 * all.post, all.post + 0.9 * all.mark, &r);
 	if (!advice)
 		return r;
 	advice->grows_bytes = 0;

@@ -13,8 +13,9 @@
 #define FIRST_BYTES 40e6   /* the first automatic collection comes after 5600 KiB × 8: src/gc.c */
 #define MOST_BYTES  0x1p31 /* that may be allocated without a collection */
 #define CHEAPER	    0.5	   /* of a full collection, an incremental one that is worth asking for */
-#define FREED	    0.9	   /* of full collections' time: incremental ones come in their place */
-#define TIMES	    4.0	   /* so many collections become one */
+#define SWEEP_GROWS 2.0 /* 1.9 and 2.2 times, at four times the memory: docs/workloads-julia.md */
+#define FREED	    0.9 /* of full collections' time: incremental ones come in their place */
+#define TIMES	    4.0 /* so many collections become one */
 
 /* Steps, or seconds of a program without steps. */
 static double units_of(const struct advising *advising)
@@ -154,8 +155,9 @@ int advise_every(struct advising *advising)
 }
 
 /*
- * The old objects that marking looks at again stay the same however much is allocated; sweeping and finalizers go with
- * what is. How much of marking goes with what is young is not recorded: none (the estimate) to half.
+ * The old objects that marking looks at again stay the same however much is allocated; finalizers go with what is, and
+ * sweeping more than that: beyond the first interval free pages go back to the kernel (lazy_freed_pages in src/gc.c).
+ * How much of marking goes with what is young is not recorded: none (the estimate) to half.
  */
 static void say_enable(struct advising *advising, const struct julia_sums *all, double every,
 	double rate, struct advice *advice)
@@ -181,8 +183,8 @@ static void say_enable(struct advising *advising, const struct julia_sums *all, 
 		all->count, FORMAT_DURATION(stats_whole(all->mark)),
 		DESCRIBE_BYTES(all->allocated / all->measured));
 	snprintf(advice->risk, sizeof(advice->risk),
-		"between two of them memory grows by %s, %s a %s, as it does without end where the line "
-		"is not reached; " OLD_GARBAGE,
+		"between two of them memory grows by %s, %s a %s, without end where the line is not "
+		"reached, and fresh memory costs page faults; " OLD_GARBAGE,
 		DESCRIBE_BYTES(bytes), DESCRIBE_BYTES(rate), unit_of(advising));
 }
 
@@ -211,7 +213,8 @@ int advise_enable(struct advising *advising)
 		return 0;
 	steady = steady_of(&all) - units / every * steady_of(left) / left->count;
 	/* The last of them may come after the end. */
-	advice = advice_add(advising, ADVICE_ENABLE, steady, steady / 2,
+	advice = advice_add(advising, ADVICE_ENABLE, steady - (SWEEP_GROWS - 1) * all.sweep,
+		steady / 2 - 2 * (SWEEP_GROWS - 1) * all.sweep,
 		full.count > 0 ? all.overlap : saved * all.overlap + mean(&all), &r);
 	if (!advice)
 		return r;
