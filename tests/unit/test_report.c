@@ -52,12 +52,14 @@ static void check_golden(const char *name, const char *format, const char *suffi
 		fail_msg("%s differs; the report is now:\n%s", path, report);
 }
 
-static const char *const names[] = {"busy", "quiet", "harmless", "blind", "cutoff", "steps", "jvm"};
+static const char *const names[] = {
+	"busy", "quiet", "harmless", "blind", "cutoff", "steps", "jvm", "julia"};
 
 static void test_golden(void **state)
 {
 	NEEDS("cpython");
 	NEEDS("hotspot");
+	NEEDS("julia");
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		check_golden(names[i], "text", "txt");
 		check_golden(names[i], "json", "json");
