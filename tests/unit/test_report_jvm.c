@@ -165,15 +165,14 @@ static void test_html(void **state)
 	assert_has(text, "\"whose\":\"DeallocatorServ\",\"calls\":4,\"collected\":1,");
 	assert_has(text, "{\"kind\":\"System.gc\",\"count\":5,\"stall_ns\":231331000,");
 	assert_has(text, "Concurrent Mark From Roots");
-	assert_has(text, "\"evil\\u005cx1b[2J;\\u0022\\u003c\"");
-	assert_has(text,
-		"{\"name\":\"Collections\",\"unit\":\"text\",\"value\":\"1 young, 1 full\"}");
-	assert_has(text,
-		"{\"name\":\"Heap\",\"unit\":\"change\",\"before\":209715200,\"after\":94371840}");
-	assert_has(text, "\"value\":\"of probes, not of HotSpot's own clock\"}");
+	assert_has(text, "\\u005cx1b[2J;\\u0022\\u003c");
+	assert_has(text, "\"title\":\"Collections\",\"unit\":\"text\",\"folded\":true}");
+	assert_has(text, ":\"1 young, 1 full\",");
+	assert_has(text, "\"heap\":{\"before\":209715200,\"after\":94371840}");
+	assert_has(text, "\"times\":\"of probes, not of HotSpot");
 	assert_has(plain, "\"by_class\":false,\"reach\":false,"
 			  "\"classes\":[\"gen 0\",\"gen 1\",\"gen 2 (full)\",\"gen ?\"]");
-	assert_has_not(plain, "\"facts\":[");
+	assert_has_not(plain, "\"folded\":true");
 	assert_has_not(plain, "{\"key\":\"operations\"");
 }
 

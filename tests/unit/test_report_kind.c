@@ -181,8 +181,9 @@ static void test_formats_have_the_words_of_the_runtime(void **state)
 	assert_non_null(strstr(page, "\"classes\":[\"small\",\"\",\"big\",\"\"]"));
 	assert_non_null(strstr(page, "{\"key\":\"classes\",\"caption\":\"Turns of Toy by class\""));
 	assert_non_null(strstr(page,
-		"\"facts\":[{\"name\":\"Marking\",\"unit\":\"ns\",\"value\":300}"));
-	assert_non_null(strstr(page, "\"class\":2,"));
+		"{\"key\":\"mark_ns\",\"title\":\"Marking\",\"unit\":\"ns\",\"folded\":true}"));
+	assert_non_null(strstr(page, ",\"mark_ns\":300,\"sweep_ns\":500,"));
+	assert_non_null(strstr(page, "\"class\":{\"order\":3,\"place\":2,\"name\":\"big\"}"));
 }
 
 static void test_flame_graphs_have_the_words_of_the_runtime(void **state)

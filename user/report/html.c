@@ -40,6 +40,7 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 	struct html_pause kept = {
 		.start_ns = pause->start_ns,
 		.end_ns = pause->end_ns,
+		.generation = pause->generation,
 		.collected = pause->collected,
 		.uncollectable = pause->uncollectable,
 		.rss_start = pause->rss_start,
@@ -91,21 +92,52 @@ static int read_pauses(struct html_page *page, struct err *err)
 	return 0;
 }
 
+static int64_t index_of(uint32_t index)
+{
+	return index == ATTRIB_NONE ? UNKNOWN : (int64_t)index;
+}
+
+static int take_longest(struct html_page *page, const struct html_pause *kept)
+{
+	struct longest_pause *slot = vec_add(&page->longest);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = (struct longest_pause){
+		.pause = {.start_ns = kept->start_ns,
+			.end_ns = kept->end_ns,
+			.generation = kept->generation,
+			.collected = kept->collected,
+			.uncollectable = kept->uncollectable,
+			.rss_start = kept->rss_start,
+			.rss_end = kept->rss_end,
+			.stack = kept->stack,
+			.cause = kept->cause,
+			.flags = kept->flags,
+			.runtime = kept->runtime,
+			.tid = kept->tid,
+			.class = kept->class},
+		.cost_ns = kept->cost_ns,
+		.charged = html_tracks(page),
+		.worker = kept->worker,
+		.track = index_of(kept->track),
+		.step = index_of(kept->step),
+	};
+	memcpy(slot->pause.facts, kept->facts, sizeof(kept->facts));
+	return 0;
+}
+
 /* The longest pauses have their stacks first, before the room for stacks is used up. */
 static int take_stacks(struct html_page *page)
 {
 	html_keep_longest_first(&page->keep);
 	for (size_t i = 0; i < page->keep.pauses.count; i++) {
-		struct html_pause *pause = &page->keep.pauses.items[i], *slot;
+		struct html_pause *pause = &page->keep.pauses.items[i];
 
+		if (page->longest.count < LONGEST && pause->passes && take_longest(page, pause))
+			return -ENOMEM;
 		if (html_stacks_node(&page->stacks, pause->stack, &pause->stack))
 			return -ENOMEM;
-		if (page->longest.count >= LONGEST || !pause->passes)
-			continue;
-		slot = vec_add(&page->longest);
-		if (!slot)
-			return -ENOMEM;
-		*slot = *pause;
 	}
 	html_keep_by_track(&page->keep);
 	return 0;

@@ -12,6 +12,7 @@
 #include "html_keep.h"
 #include "html_stacks.h"
 #include "html_steps.h"
+#include "model_longest.h"
 #include "report.h"
 #include "summary.h"
 
@@ -20,9 +21,9 @@
 struct html_page {
 	const struct report_input *input;
 	FILE *out;
-	struct summary summary;		/* of all pauses */
-	struct html_keep keep;		/* those the page holds, by track and start */
-	VEC(struct html_pause) longest; /* longest first, of those the filter lets pass */
+	struct summary summary;		   /* of all pauses */
+	struct html_keep keep;		   /* those the page holds, by track and start */
+	VEC(struct longest_pause) longest; /* longest first, of those the filter lets pass */
 	struct html_stacks stacks;
 	struct u64map tracks;	/* struct process.id → index of its track */
 	struct flame_text text; /* scratch */

@@ -135,6 +135,19 @@ static void put_words(struct html_page *page)
 	putc_unlocked(']', page->out);
 }
 
+/* Their stacks have been counted where there was no room for them. */
+static int put_longest(struct html_page *page)
+{
+	_cleanup_(model_release) struct model model = {0};
+	uint64_t refused = page->stacks.refused;
+	int r;
+
+	model_longest(&model, page->input, page->longest.items, page->longest.count);
+	r = model.failed ? -ENOMEM : html_tables_write(page, "longest", &model);
+	page->stacks.refused = refused;
+	return r;
+}
+
 static int put_tables(struct html_page *page)
 {
 	_cleanup_(model_release) struct model model = {0};
@@ -296,7 +309,7 @@ int html_data_write(struct html_page *page, struct err *err)
 	if (attribution)
 		put_field(page, "note", attribution->steps->note, sizeof(attribution->steps->note));
 	if (!r)
-		r = html_longest_write(page);
+		r = put_longest(page);
 	if (!r)
 		r = put_tables(page);
 	if (r)

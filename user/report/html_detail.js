@@ -66,14 +66,21 @@ function pauseRow(pauses, i) {
 	};
 }
 
-/* The columns that every table of pauses has. */
+/* Of rows with .ttsp in ns, UNKNOWN -1. */
+function reachColumn() {
+	return {title: "Reach", help: "Time to safepoint: until all threads stood still", narrow: true,
+		value: row => row.ttsp < 0 ? null : row.ttsp,
+		text: row => row.ttsp < 0 ? "-" : duration(row.ttsp)};
+}
+
+/* The columns of the pauses of a step. */
 function pauseColumns() {
 	return [
 		{title: "Duration", value: row => row.duration,
 			text: row => duration(row.duration)},
 		{title: page.data.by_class ? "GC" : "Generation", left: true,
 			value: row => row.class < GENERATIONS - 1 ? row.class : -1,
-			cell: (row, td) => makeClass(row.class, td, row.kind)},
+			cell: (row, td) => makeClass(row.class, td)},
 		{title: page.data.by_class ? "Reason" : "Cause", left: true, narrow: true, value: row => row.cause,
 			text: row => row.cause + (row.slept ? ", slept" : "") +
 			(row.worker ? ", in a worker" : "")},

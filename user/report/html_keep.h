@@ -22,6 +22,7 @@ struct html_pause {
 	uint32_t cause, flags; /* as in struct pause */
 	bool worker, passes;   /* the latter: the filter */
 	uint32_t runtime, tid;
+	int32_t generation;
 	int64_t facts[PAUSE_FACTS];
 	const struct pause_class *class;
 };

@@ -10,5 +10,3 @@
  * 0 or -ENOMEM.
  */
 int html_kept_write(struct html_page *page, uint32_t track);
-/* ,"longest":[{"start_ns":…,…},…]: the longest ones, with all that is known of them. 0 or -ENOMEM. */
-int html_longest_write(struct html_page *page);

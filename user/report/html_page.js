@@ -240,7 +240,7 @@ function start() {
 	if (page.data.summary.count)
 		make("h2", "", "The pauses", section, {id: "tables-title"});
 	addTable(section, page.data.triggers);
-	addLongest(section, lines);
+	page.data.longest.forEach(table => addTable(section, table, lines));
 	page.data.tables.forEach(table => addTable(section, table));
 	addRecorded(document.getElementById("recorded"));
 	fitFlame();

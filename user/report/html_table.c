@@ -26,6 +26,7 @@ static const char *unit_name(enum model_unit unit)
 		[UNIT_FRAME] = "frame",
 		[UNIT_STACK] = "stack",
 		[UNIT_CLASS] = "class",
+		[UNIT_CHANGE] = "change",
 	};
 
 	return names[unit];
@@ -57,6 +58,10 @@ static void put_column(struct html_page *page, const struct model_column *column
 		html_bool(page->out, "wide", true);
 	if (column->spare)
 		html_bool(page->out, "spare", true);
+	if (column->folded)
+		html_bool(page->out, "folded", true);
+	if (column->trigger)
+		html_bool(page->out, "trigger", true);
 	putc_unlocked('}', page->out);
 }
 
@@ -100,6 +105,9 @@ static int put_value(struct html_page *page, const struct model_column *column,
 			column->most > NAME_MOST ? column->most : NAME_MOST);
 	} else if (column->unit == UNIT_SHARE) {
 		fprintf(out, "{\"part\":%" PRIu64 ",\"whole\":%" PRIu64 "}", cell->value, cell->of);
+	} else if (column->unit == UNIT_CHANGE) {
+		fprintf(out, "{\"before\":%" PRIu64 ",\"after\":%" PRIu64 "}", cell->value,
+			cell->of);
 	} else if (column->unit == UNIT_CLASS) {
 		fprintf(out, "{\"order\":%" PRIu64 ",\"place\":%" PRIu64, cell->value, cell->of);
 		put_text(page, "name", cell->text);

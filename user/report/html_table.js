@@ -150,9 +150,12 @@ function textCell({key, none, code, tip, badge}, row, td) {
 		make("span", "badge", badge, td);
 }
 
-/* A step, with its way into @line, the timeline of its track. */
-function stepCell(step, td, line) {
-	if (line)
+/* A step, with its way into the timeline of its track: @line, or of several that which the row names. */
+function stepCell(row, key, td, lines) {
+	const step = row[key], line = Array.isArray(lines) ? lines[row.track] : lines;
+	if (step === null)
+		td.textContent = row.track === null ? "-" : "outside";
+	else if (line)
 		makeButton(count(step), "link", td, () => line.goTo(step),
 			"Show step " + count(step) + " in the timeline");
 	else
@@ -161,7 +164,7 @@ function stepCell(step, td, line) {
 
 /* A model's column → one of Table's. */
 function columnOf(column, line) {
-	const {key, by, unit, title, help, wide, spare} = column;
+	const {key, by, unit, title, help, wide, spare, trigger} = column;
 	const common = {title, help, wide, narrow: spare};
 	const byUnit = {
 		text: () => ({left: true, value: row => row[by || key],
@@ -171,26 +174,46 @@ function columnOf(column, line) {
 		class: () => ({left: true, value: row => row[key] && row[key].order,
 			cell: (row, td) => row[key] ? makeClass(row[key].place, td, row[key].name) :
 				td.textContent = "-"}),
-		step: () => ({value: row => row[key], cell: (row, td) => stepCell(row[key], td, line)}),
+		step: () => ({value: row => row[key], cell: (row, td) => stepCell(row, key, td, line)}),
+		change: () => ({value: row => row[key] && row[key].before - row[key].after,
+			text: row => row[key] ? bytes(row[key].before) + " → " + bytes(row[key].after) : "-"}),
 		frame: () => frameColumn(column, id => id),
-		stack: () => frameColumn(column, node => page.nodes.frame[node]),
+		stack: () => frameColumn(column, node => (trigger ? page.nodes.trigger : page.nodes.frame)[node]),
 	};
 	return {...common, ...(byUnit[unit] || (() => numberColumn(column)))()};
 }
 
+/* What a row unfolds: what is known of its @folded columns, its @stack, stacks of others. */
+function unfoldRow(row, folded, stack, parent) {
+	const facts = folded.filter(({unit, key, none}) => unit !== "stack" && (row[key] !== null || none));
+	const list = facts.length && make("dl", "facts", null, parent);
+	for (const column of facts) {
+		const pair = make("div", "", null, list);
+		make("dt", "", column.title, pair);
+		make("dd", "", column.unit === "text" ? row[column.key] || column.none :
+			numberColumn(column).text(row), pair);
+	}
+	makeStack(row[stack.key], parent);
+	for (const {key, by} of folded.filter(({unit, key}) => unit === "stack" && row[key])) {
+		make("p", "quiet", "Where " + row[by] + " was:", parent);
+		makeStack(row[key], parent);
+	}
+}
+
 /*
  * A table of the model with its notes; nothing of one without rows. A column without a title serves others. @line: the
- * timeline of the track that it is about, if there is one.
+ * timeline of the track that it is about, if there is one; or all of them, by track.
  */
 function addTable(parent, table, line) {
-	const columns = table.columns.filter(column => column.title);
+	const columns = table.columns.filter(column => column.title && !column.folded);
+	const folded = table.columns.filter(column => column.folded);
 	const stack = columns.find(column => column.unit === "stack");
 	const sort = columns.findIndex(column => column.key === table.sort);
 	if (table.rows.length)
 		new Table(parent, columns.map(column => columnOf(column, line)), table.rows, {
 			caption: table.caption, sort: Math.max(0, sort), ascending: table.ascending,
 			shown: table.shown,
-			unfold: stack && ((row, into) => makeStack(row[stack.key], into))});
+			unfold: stack && ((row, into) => unfoldRow(row, folded, stack, into))});
 	if (table.left_out)
 		make("p", "note", "And " + count(table.left_out) + " more.", parent);
 	table.notes.forEach(note => make("p", note.warning ? "note warn" : "note",

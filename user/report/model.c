@@ -201,6 +201,9 @@ size_t model_view(const struct model_table *table, int in, uint8_t ret[MODEL_COL
 			ret[count++] = (uint8_t)at;
 		keys += len + (keys[len] == ' ');
 	}
+	for (size_t i = 0; keys && in == IN_PAGE && i < table->column_count; i++)
+		if (table->columns[i].folded && count < MODEL_COLUMNS && is_shown(table, i, in))
+			ret[count++] = (uint8_t)i;
 	return count;
 }
 

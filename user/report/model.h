@@ -32,9 +32,10 @@ enum model_unit {
 	UNIT_PART,   /* model_real(), a part of 1: shown in percent, with the column's digits */
 	UNIT_BOOL,
 	UNIT_TEXT,
-	UNIT_FRAME, /* of the stack table: a function and its line */
-	UNIT_STACK, /* a node: shown as its innermost frame, in the page with the whole below */
-	UNIT_CLASS, /* what a pause was: its name, in the page beside its colour */
+	UNIT_FRAME,  /* of the stack table: a function and its line */
+	UNIT_STACK,  /* a node: shown as its innermost frame, in the page with the whole below */
+	UNIT_CLASS,  /* what a pause was: its name, in the page beside its colour */
+	UNIT_CHANGE, /* model_change(): bytes before and after; only the page has it */
 };
 
 /* Static, or owned by the model. */
@@ -47,14 +48,16 @@ struct model_column {
 	int8_t width; /* in text; left-aligned if negative; 0: what the unit usually needs */
 	/* In text: blanks before a left-aligned one that is not the first (0: two), before one below (0: six). */
 	uint8_t gap;
-	uint8_t digits;	  /* after the point */
-	uint16_t most;	  /* characters of a text that nothing follows; 0: 160, in the page 240 */
-	bool below;	  /* text has it on a line of its own below the row, after ->heading */
-	bool wide;	  /* page: takes the room that is left */
-	bool spare;	  /* page: the first to go where there is little room */
-	bool if_known;	  /* text and page leave it out where no row knows it */
-	const char *help; /* page: says more about the title */
-	const char *none; /* stands for what is not known; NULL: "-" */
+	uint8_t digits; /* after the point */
+	uint16_t most;	/* characters of a text that nothing follows; 0: 160, in the page 240 */
+	bool below; /* text has it on a line of its own below the row, after ->heading; of a stack, all frames */
+	bool folded; /* page: shown where the row is unfolded, whether its view lists it or not */
+	bool trigger; /* page, of a stack: shown as the line that stands for it, not as its innermost frame */
+	bool wide;		  /* page: takes the room that is left */
+	bool spare;		  /* page: the first to go where there is little room */
+	bool if_known;		  /* text and page leave it out where no row knows it */
+	const char *help;	  /* page: says more about the title */
+	const char *none;	  /* stands for what is not known; NULL: "-" */
 	const char *none_in_page; /* of a frame, if the page says it in other words */
 	bool code;		  /* page: in the font of code */
 	/* Page: keys of columns that have no title and are not shown themselves, or NULL. */
@@ -88,6 +91,7 @@ struct model_layout {
 	uint8_t page_rows; /* that the page shows until it is asked for more; 0: as many as usual */
 	const char *sort;  /* page: the column it is sorted by, greatest first unless ->ascending */
 	bool ascending;
+	bool strong; /* text: rows, though not what is below them, stand out */
 };
 
 struct model_cell {
@@ -96,7 +100,7 @@ struct model_cell {
 		double real;
 	};
 	uint64_t
-		of; /* of a share: the whole; of a text: its bytes; of a class: the place of its colour */
+		of; /* of a share: the whole; of a text: its bytes; of a class: the place of its colour; of a change: after */
 	/*
 	 * Static, or lives as long as the model: not safe to show as it is. Of a number: the words that text and page
 	 * have for it, if not those of its unit. Of a frame or a stack: why there is none.
@@ -220,6 +224,14 @@ static inline struct model_cell model_class(uint32_t order, uint32_t place, cons
 {
 	return (struct model_cell){
 		.value = (uint64_t)order, .of = place, .text = name, .state = CELL_KNOWN};
+}
+
+/* Known if both are. */
+static inline struct model_cell model_change(int64_t before, int64_t after)
+{
+	return (struct model_cell){.value = (uint64_t)before,
+		.of = (uint64_t)after,
+		.state = before < 0 || after < 0 ? CELL_UNKNOWN : CELL_KNOWN};
 }
 
 /* A frame or a stack; 0: none, of which @none says why, if it is not NULL. */

@@ -1,6 +1,7 @@
 /* What a runtime's entry in meaning/ says, in the words of reports. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "runtime_words.h"
 
@@ -130,4 +131,20 @@ const char *words_thread(const struct recording *recording, uint32_t id, int64_t
 			: NULL;
 
 	return thread && *thread->name ? thread->name : NULL;
+}
+
+const char *words_time(const struct recording *recording, uint64_t ns, char *text, size_t size)
+{
+	int64_t wall_ns = recording_wall_ns(recording, ns);
+	time_t seconds = (time_t)(wall_ns / 1000000000);
+	struct tm parts;
+	char clock[16];
+
+	if (!localtime_r(&seconds, &parts) || !strftime(clock, sizeof(clock), "%H:%M:%S", &parts))
+		snprintf(clock, sizeof(clock), "--:--:--");
+	if (wall_ns < 0)
+		snprintf(text, size, "-");
+	else
+		snprintf(text, size, "%s.%03d", clock, (int)(wall_ns / 1000000 % 1000));
+	return text;
 }

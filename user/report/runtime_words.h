@@ -43,5 +43,9 @@ const char *words_left_out(const struct recording *recording, uint64_t count, ch
 	size_t size);
 #define WORDS_LEFT_OUT(recording, count) words_left_out((recording), (count), (char[112]){0}, 112)
 
+/* "HH:MM:SS.mmm" of CLOCK_MONOTONIC @ns, in local time; "-" if the recording does not say. */
+const char *words_time(const struct recording *recording, uint64_t ns, char *text, size_t size);
+#define WORDS_TIME(recording, ns) words_time((recording), (ns), (char[32]){0}, 32)
+
 /* The name of thread @tid of the process of runtime @runtime; NULL: not known. Not safe to show as it is. */
 const char *words_thread(const struct recording *recording, uint32_t runtime, int64_t tid);

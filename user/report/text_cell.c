@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "parse.h"
+#include "runtime_words.h"
 #include "text_cell.h"
 #include "utf8.h"
 
@@ -71,17 +72,5 @@ void cell_string(FILE *out, const struct strtab *strings, uint32_t id, int width
 
 void cell_time(FILE *out, const struct recording *recording, uint64_t ns)
 {
-	int64_t wall_ns = recording_wall_ns(recording, ns);
-	time_t seconds;
-	struct tm parts;
-	char text[16];
-
-	if (wall_ns < 0) {
-		cell_text(out, "-", -12);
-		return;
-	}
-	seconds = (time_t)(wall_ns / 1000000000);
-	if (!localtime_r(&seconds, &parts) || !strftime(text, sizeof(text), "%H:%M:%S", &parts))
-		snprintf(text, sizeof(text), "--:--:--");
-	fprintf(out, "%s.%03d", text, (int)(wall_ns / 1000000 % 1000));
+	cell_text(out, WORDS_TIME(recording, ns), -12);
 }

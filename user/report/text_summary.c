@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "model_longest.h"
 #include "model_tables.h"
 #include "parse.h"
 #include "runtime_words.h"
@@ -11,7 +12,6 @@
 #include "text_cell.h"
 #include "text_steps.h"
 #include "text_table.h"
-#include "text_worst.h"
 #include "utf8.h"
 #include "verdict.h"
 
@@ -81,6 +81,18 @@ static void put_processes(FILE *out, const struct report_input *input,
 	text_tables(out, input->stacks, &model);
 }
 
+static void put_longest(FILE *out, const struct report_input *input, const struct summary *summary)
+{
+	_cleanup_(model_release) struct model model = {0};
+	struct longest_pause longest[SUMMARY_WORST];
+
+	for (uint32_t i = 0; i < summary->worst_count; i++)
+		longest[i] = (struct longest_pause){
+			.pause = summary->worst[i], .track = UNKNOWN, .step = UNKNOWN};
+	model_longest(&model, input, longest, summary->worst_count);
+	text_tables(out, input->stacks, &model);
+}
+
 static void put_lines(FILE *out, const struct stack_table *stacks, const struct summary *summary)
 {
 	_cleanup_(model_release) struct model model = {0};
@@ -117,7 +129,7 @@ void text_summary(FILE *out, const struct report_input *input, const struct summ
 	if (!summary->count)
 		return;
 	put_histogram(out, summary);
-	text_worst(out, recording, input->stacks, summary);
+	put_longest(out, input, summary);
 	if (!stepped)
 		put_lines(out, input->stacks, summary);
 }

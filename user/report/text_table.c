@@ -5,6 +5,7 @@
 
 #include "parse.h"
 #include "runtime_words.h"
+#include "terminal.h"
 #include "text_cell.h"
 #include "text_stack.h"
 #include "text_table.h"
@@ -45,6 +46,7 @@ static int width_of(const struct model_column *column)
 		[UNIT_FRAME] = -1,
 		[UNIT_STACK] = -1,
 		[UNIT_CLASS] = -16,
+		[UNIT_CHANGE] = 16,
 	};
 
 	return column->width ? column->width : widths[column->unit];
@@ -186,6 +188,10 @@ static void put_below(const struct view *view, const struct model_cell *cells)
 
 		if (!column->below || cell->state != CELL_KNOWN || cell->unknown_in & IN_TEXT)
 			continue;
+		if (column->unit == UNIT_STACK) {
+			text_stack(view->out, view->stacks, (uint32_t)cell->value);
+			continue;
+		}
 		fprintf(view->out, "%*s%s", column->gap ? column->gap : 6, "",
 			column->heading ? column->heading : "");
 		put_cell(view, column, cell, true);
@@ -200,6 +206,8 @@ static void put_row(const struct view *view, const struct model_cell *cells)
 
 	while (beside && cells[view->columns[beside - 1]].state == CELL_BLANK)
 		beside--;
+	if (view->table->layout->strong)
+		terminal_style(view->out, TERMINAL_STRONG);
 	fputs(view->indent, view->out);
 	for (size_t i = 0; i < beside; i++) {
 		struct model_cell cell = cells[view->columns[i]];
@@ -210,6 +218,8 @@ static void put_row(const struct view *view, const struct model_cell *cells)
 		put_cell(view, &view->table->columns[view->columns[i]], &cell, i == beside - 1);
 	}
 	fputc('\n', view->out);
+	if (view->table->layout->strong)
+		terminal_style(view->out, TERMINAL_PLAIN);
 	put_below(view, cells);
 }
 
