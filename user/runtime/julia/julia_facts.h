@@ -4,9 +4,9 @@
 enum julia_fact {
 	JULIA_TTSP_NS, /* from the call of the collector until all threads stood still */
 	JULIA_CORE_NS, /* collecting: by how much gc_num.total_time grew */
-	JULIA_POST_NS, /* finalizers and callbacks, once the threads may run again */
 	JULIA_MARK_NS, /* of the core */
 	JULIA_SWEEP_NS,
+	JULIA_POST_NS, /* finalizers and callbacks, once the threads may run again */
 	JULIA_FREED_BYTES,
 	JULIA_HEAP_BEFORE, /* bytes, as jl_gc_live_bytes() counts, and what was allocated since */
 	JULIA_HEAP_AFTER,  /* as it counts */

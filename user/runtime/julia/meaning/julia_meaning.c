@@ -27,9 +27,9 @@ static const struct pause_class classes[CLASSES] = {
 static const struct pause_fact facts[JULIA_FACTS] = {
 	[JULIA_TTSP_NS] = {FACT_TTSP, NULL, "reaching (time to safepoint)", FACT_NS, true, true},
 	[JULIA_CORE_NS] = {"core_ns", NULL, "collecting", FACT_NS, false, true},
-	[JULIA_POST_NS] = {"post_ns", NULL, "finalizers and callbacks", FACT_NS, true, true},
 	[JULIA_MARK_NS] = {"mark_ns", NULL, "marking", FACT_NS, true, true},
 	[JULIA_SWEEP_NS] = {"sweep_ns", NULL, "sweeping", FACT_NS, true, true},
+	[JULIA_POST_NS] = {"post_ns", NULL, "finalizers and callbacks", FACT_NS, true, true},
 	[JULIA_FREED_BYTES] = {"freed_bytes", NULL, "freed", FACT_BYTES, false, false},
 	[JULIA_HEAP_BEFORE] = {FACT_HEAP_BEFORE, "heap_before_bytes", "heap before", FACT_BYTES,
 		false, false},
@@ -47,16 +47,18 @@ _Static_assert(JULIA_FACTS <= PAUSE_FACTS, "struct pause has room for them");
 	{name, what, BUDGET_TIME, false, rank, budget_fact, key, several}
 
 static const struct budget_metric metrics[] = {
-	METRIC("mark.max", "the longest time that it marked", 1, "mark_ns", "times of marking"),
-	METRIC("mark.p99", "99 % of the times that it marked are not longer", 0.99, "mark_ns",
+	METRIC("mark.max", "the longest time that a Julia marked", 1, "mark_ns",
 		"times of marking"),
-	METRIC("sweep.max", "the longest time that it swept", 1, "sweep_ns", "times of sweeping"),
-	METRIC("sweep.p99", "99 % of the times that it swept are not longer", 0.99, "sweep_ns",
+	METRIC("mark.p99", "99 % of the times that a Julia marked are not longer", 0.99, "mark_ns",
+		"times of marking"),
+	METRIC("sweep.max", "the longest time that a Julia swept", 1, "sweep_ns",
 		"times of sweeping"),
-	METRIC("post.max", "the longest time of finalizers after a collection", 1, "post_ns",
-		"times of finalizers"),
-	METRIC("post.p99", "99 % of the times of finalizers are not longer", 0.99, "post_ns",
-		"times of finalizers"),
+	METRIC("sweep.p99", "99 % of the times that a Julia swept are not longer", 0.99, "sweep_ns",
+		"times of sweeping"),
+	METRIC("post.max", "the longest time of finalizers after a collection of a Julia", 1,
+		"post_ns", "times of finalizers"),
+	METRIC("post.p99", "99 % of the times of a Julia's finalizers are not longer", 0.99,
+		"post_ns", "times of finalizers"),
 };
 
 static bool was_asked(const struct pause *pause)
