@@ -66,7 +66,8 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct signal_struct *signal;
-	int exit_code; /* as wait() tells it */
+	int exit_code;	    /* as wait() tells it */
+	__u64 self_exec_id; /* counts its execs, and its parents' */
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 

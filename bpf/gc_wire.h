@@ -153,6 +153,7 @@ struct gc_target {
 	__u32 space;   /* names its code addresses: inherited at fork, new after exec */
 	__u32 watched; /* index + 1 of the image whose memory is watched; 0: none */
 	__u64 owner;   /* whose books were the first seen to be kept; see struct probe_books */
+	__u64 exec;    /* the kernel's count of its execs at the last one seen; 0: none was */
 };
 
 /* Key of the map calls_in_vain: calls of a collector that should have moved a counter of its books, and did not. */

@@ -37,12 +37,13 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
-	struct gc_target fresh = {.space = bpf_get_prandom_u32()};
+	struct gc_target fresh = {.space = bpf_get_prandom_u32(), .exec = task->self_exec_id};
 	__u64 ids = task_ids(task);
 	__u32 tgid = ids >> 32;
+	const struct gc_target *target = bpf_map_lookup_elem(&targets, &tgid);
 
-	if (!bpf_map_lookup_elem(&targets, &tgid))
-		return 0;
+	if (!target || target->exec == fresh.exec)
+		return 0; /* not followed, or told by the one before this program: attach_last() */
 	bpf_map_update_elem(&targets, &tgid, &fresh, BPF_EXIST);
 	tell(GC_EVENT_EXEC, 0, 0);
 	return 0;

@@ -3,6 +3,7 @@
 In: scripts/runtimes --list and the binary named by $GCTRACE. Out: Python objects for the tests.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -330,6 +331,16 @@ def in_kernel():
         out = subprocess.run(["bpftool", "-j", kind, "list"], stdout=subprocess.PIPE, check=True)
         found |= {(kind, entry["id"]) for entry in json.loads(out.stdout or b"[]")}
     return found
+
+
+def programs_of(pid):
+    """The names of the BPF programs that @pid holds, as the kernel has them: 15 characters of each."""
+    held = set()
+    for info in Path("/proc/%d/fdinfo" % pid).iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            held |= {int(line.split()[1]) for line in info.read_text().splitlines() if line.startswith("prog_id:")}
+    out = subprocess.run(["bpftool", "-j", "prog", "list"], stdout=subprocess.PIPE, check=True)
+    return {entry["name"][:15] for entry in json.loads(out.stdout) if entry["id"] in held}
 
 
 def wait_until(condition, seconds=WAIT_S, what="that"):

@@ -240,6 +240,44 @@ def test_training(bench, julia):
     assert 3 <= sum(bool(step[2]) for step in told["steps"]) < 200
 
 
+SITES = ("call", "collected", "finalize", "marked", "over", "stopped")
+OWN = {"on_julia_" + name for name in (*SITES, "exec", "exit", "safepoint")}
+
+
+@full_julias
+def test_others_do_not_pay(bench, some_runtime, julia):
+    """No program of Julia's is loaded, and its tracepoints are free, until the session has its first Julia."""
+    target = bench.oracle(some_runtime)
+    tracer = bench.record(target)
+    held = harness.programs_of(tracer.pid)
+    assert "on_exit" in held and not any("julia" in name for name in held)
+    target.ask("collect 5 3 2")
+    oracle = julia.books(bench)
+    other = bench.tracer("record", "-p", oracle.pid, "-o", bench.scratch / "julia.gct")
+    held = harness.programs_of(other.pid)
+    assert {name for name in held if "julia" in name} == {name[:15] for name in OWN}
+    assert target.quit() == 0
+    tracer.finish()
+    assert bench.report().drops == []
+
+
+@full_julias
+def test_first_julia_comes_late(bench, julia):
+    """Its programs come to a session that follows processes by then: a pause is still told before its process's end."""
+    prefix = [harness.os.environ["GCTRACE"], "run", "-o", bench.file, "--", "sh", "-c", '"$@"', "sh"]
+    oracle = julia.books(bench, prefix=prefix)
+    oracle.ask("collect 1 3")
+    told = oracle.ask("state")
+    oracle.send("exit_in_finalizer")
+    assert oracle.wait() == 0
+    records = bench.report()
+    assert records.drops == []
+    (process,) = [p for p in records.processes if p["runtime"] == "julia"]
+    *before, last = sorted(records.of_pid(process["pid"]), key=lambda p: p["start_ns"])
+    assert len(before) >= told["pauses"] and last["unfinished"] is True and last["asked"] == "full"
+    assert process["missed"] == 0 and process["exit_ns"] >= last["end_ns"]
+
+
 @julias
 @pytest.mark.parametrize("refused", ["session", "session,multi"])
 def test_ways(bench, julia, refused, monkeypatch):

@@ -17,6 +17,9 @@ DEFINE_CLEANUP(struct gctrace_bpf *, gctrace_bpf__destroy);
 static const char *const general[] = {
 	"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step", "on_step_watch"};
 
+/* Of these what has to run behind every runtime's at the same tracepoint. */
+static const char *const last[] = {"on_exec", "on_exit"};
+
 static const struct capture_program *find_program(const struct capture_program *list,
 	const char *name)
 {
@@ -31,7 +34,16 @@ struct selection {
 	const struct capture_program *list; /* a runtime's; NULL: the first programs */
 	unsigned int part;
 	const struct gctrace_bpf *with; /* whose maps they work on; NULL: their own */
+	bool follows; /* some are of tracepoints: they bring the last ones again */
 };
+
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
 
 /* Without a list: with the first programs, those of all runtimes and of none. */
 static const struct capture_program *choose(const char *name,
@@ -41,9 +53,9 @@ static const struct capture_program *choose(const char *name,
 	const struct capture_program *list = selection->list,
 				     *found = list ? find_program(list, name) : NULL;
 
-	for (size_t i = 0; !list && i < ARRAY_SIZE(general); i++)
-		if (!strcmp(name, general[i]))
-			return &own;
+	if (list ? selection->follows && is_one_of(name, last, ARRAY_SIZE(last))
+		 : is_one_of(name, general, ARRAY_SIZE(general)))
+		return &own;
 	for (size_t i = 0; !list && !found && settings->lists[i]; i++)
 		found = find_program(settings->lists[i], name);
 	return found && found->part == selection->part ? found : NULL;
@@ -192,17 +204,55 @@ static int attach_tracepoint(struct programs *programs, struct bpf_program *prog
 	return -errno;
 }
 
-/* Those of one runtime. */
-static int attach_own(struct programs *programs, const struct capture_program *own)
+static bool is_tracepoints(const struct gctrace_bpf *bpf, const struct capture_program *program,
+	unsigned int part)
+{
+	return program->part == part && bpf_program__type(bpf_object__find_program_by_name(bpf->obj,
+						program->name)) == BPF_PROG_TYPE_TRACING;
+}
+
+static bool has_tracepoints(const struct gctrace_bpf *bpf, const struct capture_program *list,
+	unsigned int part)
+{
+	for (; list->name; list++)
+		if (is_tracepoints(bpf, list, part))
+			return true;
+	return false;
+}
+
+/* Those of one part of a runtime's. */
+static int attach_own(struct programs *programs, const struct gctrace_bpf *bpf,
+	const struct capture_program *own, unsigned int part)
 {
 	int r = 0;
 
-	for (; !r && own->name; own++) {
-		struct bpf_program *program =
-			bpf_object__find_program_by_name(programs->bpf->obj, own->name);
+	for (; !r && own->name; own++)
+		if (is_tracepoints(bpf, own, part))
+			r = attach_tracepoint(programs,
+				bpf_object__find_program_by_name(bpf->obj, own->name));
+	return r;
+}
 
-		if (!own->part && bpf_program__type(program) == BPF_PROG_TYPE_TRACING)
-			r = attach_tracepoint(programs, program);
+/*
+ * Those of @bpf take the place of the ones before, which go only then: no end of a process is missed. What both see
+ * is told by the first alone.
+ */
+static int attach_last(struct programs *programs, const struct gctrace_bpf *bpf)
+{
+	struct bpf_link *links[ARRAY_SIZE(last)] = {};
+	int r = 0;
+
+	for (size_t i = 0; !r && i < ARRAY_SIZE(last); i++) {
+		links[i] = bpf_program__attach(bpf_object__find_program_by_name(bpf->obj, last[i]));
+		r = links[i] ? 0 : -errno;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(last); i++) {
+		if (!r) {
+			bpf_link__destroy(programs->last[i]);
+			programs->last[i] = links[i];
+		} else if (links[i]) {
+			bpf_link__destroy(links[i]);
+		}
 	}
 	return r;
 }
@@ -216,20 +266,30 @@ int programs_follow(struct programs *programs, struct err *err)
 	int r = attach_tracepoint(programs, programs->bpf->progs.on_fork);
 
 	for (size_t i = 0; !r && programs->settings.lists[i]; i++)
-		r = attach_own(programs, programs->settings.lists[i]);
+		r = attach_own(programs, programs->bpf, programs->settings.lists[i], 0);
 	if (!r)
-		r = attach_tracepoint(programs, programs->bpf->progs.on_exec);
-	if (!r)
-		r = attach_tracepoint(programs, programs->bpf->progs.on_exit);
+		r = attach_last(programs, programs->bpf);
 	return r ? err_set(err, -r, "the kernel's scheduler tracepoints cannot be followed: %s",
 			   strerror(-r))
+		 : 0;
+}
+
+/* What is attached stays, with its part, until the end: a runtime that needs it may still come. */
+static int follow_part(struct programs *programs, struct program_part *part, struct err *err)
+{
+	int r = attach_own(programs, part->bpf, part->list, part->part);
+
+	if (!r)
+		r = attach_last(programs, part->bpf);
+	return r ? err_set(err, -r, "the kernel's tracepoints cannot be followed: %s", strerror(-r))
 		 : 0;
 }
 
 static int load_part(struct programs *programs, const struct capture_program *list,
 	unsigned int part, struct gctrace_bpf **ret, struct err *err)
 {
-	const struct selection selection = {list, part, programs->bpf};
+	const struct selection selection = {
+		list, part, programs->bpf, has_tracepoints(programs->bpf, list, part)};
 	struct program_part *slot;
 	int r;
 
@@ -245,12 +305,12 @@ static int load_part(struct programs *programs, const struct capture_program *li
 	if (r)
 		return kernel_explain_refusal(r, err);
 	slot = vec_add(&programs->parts);
-	if (slot) {
-		*slot = (struct program_part){list, part, *ret};
-		return 0;
+	if (!slot) {
+		gctrace_bpf__destroy(*ret);
+		return err_set(err, ENOMEM, "out of memory");
 	}
-	gctrace_bpf__destroy(*ret);
-	return err_set(err, ENOMEM, "out of memory");
+	*slot = (struct program_part){list, part, *ret};
+	return selection.follows ? follow_part(programs, slot, err) : 0;
 }
 
 int programs_find(struct programs *programs, const struct capture_program *list, const char *name,
@@ -272,6 +332,8 @@ void programs_release(struct programs *programs)
 	for (size_t i = 0; i < programs->tracepoints.count; i++)
 		bpf_link__destroy(programs->tracepoints.items[i]);
 	vec_free(&programs->tracepoints);
+	for (size_t i = 0; i < ARRAY_SIZE(programs->last); i++)
+		bpf_link__destroy(programs->last[i]);
 	for (size_t i = programs->parts.count; i--;)
 		gctrace_bpf__destroy(programs->parts.items[i].bpf);
 	vec_free(&programs->parts);

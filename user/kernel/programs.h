@@ -20,8 +20,8 @@ enum program_use { USE_ALWAYS, USE_SESSION, USE_PAIR };
 
 /*
  * A BPF program of a runtime, in a list that ends with one without a name. Those of part 0 are loaded as the
- * session begins, and attached if they are tracepoints'; each other part when a program of it is first to be
- * attached.
+ * session begins; each other part when a program of it is first to be attached. Those of tracepoints are attached
+ * with their part.
  */
 struct capture_program {
 	const char *name;
@@ -52,8 +52,9 @@ struct programs {
 	struct gctrace_bpf *bpf; /* the first: those of no runtime, and of each its part 0 */
 	VEC(struct program_part) parts;
 	VEC(struct bpf_link *) tracepoints;
-	unsigned int refused; /* features that a test forbids */
-	enum uprobe_way way;  /* how functions are probed: by sessions, or by pairs of uprobes */
+	struct bpf_link *last[2]; /* what has to run behind those at the same tracepoints */
+	unsigned int refused;	  /* features that a test forbids */
+	enum uprobe_way way; /* how functions are probed: by sessions, or by pairs of uprobes */
 };
 
 /*

@@ -408,9 +408,9 @@ static void drops(void *state)
 }
 
 static const struct capture_program programs[] = {
-	{"on_julia_safepoint", 0, USE_ALWAYS},
-	{"on_julia_exec", 0, USE_ALWAYS},
-	{"on_julia_exit", 0, USE_ALWAYS},
+	{"on_julia_safepoint", 1, USE_ALWAYS},
+	{"on_julia_exec", 1, USE_ALWAYS},
+	{"on_julia_exit", 1, USE_ALWAYS},
 	{"on_julia_call", 1, USE_ALWAYS},
 	{"on_julia_stopped", 1, USE_ALWAYS},
 	{"on_julia_marked", 1, USE_ALWAYS},
