@@ -66,18 +66,24 @@ static const struct model_column fixed_columns[FIXED] = {
 static const struct model_column last_columns[LAST] = {
 	[ASKED] = {"asked", "Asked for by", UNIT_TEXT, .heading = "asked for by ", .below = true,
 		.folded = true, .if_known = true},
-	[LATE] = {"late", "Late", UNIT_TEXT, .heading = "late: ", .below = true, .folded = true, .if_known = true},
-	[LATE_STACK] = {"late_stack", "Where it was", UNIT_STACK, .below = true, .folded = true, .if_known = true,
-		.by = "late"},
+	[LATE] = {"late", "Late", UNIT_TEXT, .heading = "late: ", .below = true, .folded = true,
+		.if_known = true},
+	[LATE_STACK] = {"late_stack", "Where it was", UNIT_STACK, .below = true, .folded = true,
+		.if_known = true, .by = "late"},
 	[TIMES] = {"times", "Times", UNIT_TEXT, .folded = true, .if_known = true},
 };
 
 #define LAYOUT(words)                                                                              \
 	{                                                                                          \
-		.key = "longest", .caption = "Longest pauses", .text = (words), .json = "",        \
+		.key = "longest",                                                                  \
+		.caption = "Longest pauses",                                                       \
+		.text = (words),                                                                   \
+		.json = "",                                                                        \
 		.page = "duration_ns class why cost_ns reach_ns collected start_ns rss heap pid "  \
 			"step track stack",                                                        \
-		.page_rows = 10, .sort = "duration_ns", .strong = true,                            \
+		.page_rows = 10,                                                                   \
+		.sort = "duration_ns",                                                             \
+		.strong = true,                                                                    \
 	}
 
 /* Of runtimes with generations, of others, and of those that say how their threads were stopped. */
@@ -172,8 +178,8 @@ static size_t fact_cells(const struct building *b, const struct pause *pause,
 		if (fact->of)
 			cells[count++] = counts_of(b, pause, i);
 		else if (fact->unit > FACT_COUNT)
-			cells[count++] = model_string(
-				b->input->stacks->strings, (uint32_t)pause->facts[i]);
+			cells[count++] =
+				model_string(b->input->stacks->strings, (uint32_t)pause->facts[i]);
 		else
 			cells[count++] = model_known(pause->facts[i]);
 	}
@@ -208,8 +214,7 @@ static struct model_cell duration_of(const struct building *b, const struct paus
 	struct model_cell cell = model_number(pause_duration(pause));
 
 	if (pause_is_open(pause))
-		cell.text = model_format(
-			b->model, "≥%s", FORMAT_DURATION(pause_duration(pause)));
+		cell.text = model_format(b->model, "≥%s", FORMAT_DURATION(pause_duration(pause)));
 	return cell;
 }
 
@@ -237,8 +242,7 @@ static struct model_cell cause_of(const struct building *b, const struct pause *
 static struct model_cell why_of(const struct building *b, const struct longest_pause *longest)
 {
 	size_t len;
-	const char *reason =
-		meaning_reason(b->input->stacks->strings, &longest->pause, &len);
+	const char *reason = meaning_reason(b->input->stacks->strings, &longest->pause, &len);
 
 	return model_text(model_format(b->model, "%.*s%s%s", (int)len, reason,
 		longest->pause.flags & PAUSE_SLEPT ? ", slept" : "",
@@ -268,9 +272,9 @@ static struct model_cell when_of(const struct building *b, const struct pause *p
 	return model_text(model_format(b->model, "%-12s (+%.3f s)  %s%s%s%s",
 		WORDS_TIME(b->input->recording, pause->start_ns),
 		(double)since_start(b, pause) / 1e9, VERDICT_NAME(process_of(b, pause)),
-		reach ? flags & PAUSE_INEXACT ? "; timed by probes" : ""
-		: flags & PAUSE_SLEPT	      ? "; the thread slept in it"
-					      : "",
+		reach		      ? flags & PAUSE_INEXACT ? "; timed by probes" : ""
+		: flags & PAUSE_SLEPT ? "; the thread slept in it"
+				      : "",
 		!reach && flags & PAUSE_BEGUN_BEFORE ? "; it had begun before" : "",
 		!reach && flags & PAUSE_UNFINISHED ? "; it had not ended" : ""));
 }
@@ -297,10 +301,11 @@ static void last_cells(const struct building *b, const struct pause *pause,
 	cells[LATE] = thread_of(b, pause, late);
 	cells[LATE_STACK] =
 		model_frame(late <= 0 || late_stack < 0 ? STACK_NONE : (uint32_t)late_stack, NULL);
-	cells[TIMES] = model_text(b->meaning && pause->flags & PAUSE_INEXACT
-					  ? model_format(b->model, "of probes, not of %s's own clock",
-						    b->meaning->label)
-					  : NULL);
+	cells[TIMES] =
+		model_text(b->meaning && pause->flags & PAUSE_INEXACT
+				   ? model_format(b->model, "of probes, not of %s's own clock",
+					     b->meaning->label)
+				   : NULL);
 }
 
 static void add_row(const struct building *b, const struct longest_pause *longest)
@@ -362,7 +367,7 @@ static void add_table(struct building *b)
 	count += add_facts(b, &columns[count]);
 	memcpy(&columns[count], last_columns, sizeof(last_columns));
 	b->table = model_add_with(b->model,
-		!meaning		 ? &by_generation
+		!meaning	       ? &by_generation
 		: words_reach(meaning) ? &by_reach
 				       : &by_class,
 		columns, count + LAST);
