@@ -49,7 +49,7 @@ static __always_inline __u32 cause_by_caller(struct pt_regs *ctx, const struct g
 }
 
 /*
- * Where no argument tells. The counters alone mistake a collection by hand of the generation that
+ * Where no argument says why. The counters alone mistake a collection by hand of the generation that
  * is just due for an automatic one: settle_books() knows which one it was.
  */
 static __always_inline __u32 cause_by_counts(struct pt_regs *ctx, struct thread_state *state,

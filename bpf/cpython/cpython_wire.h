@@ -41,7 +41,7 @@ struct gc_frame {
 struct gc_pause {
 	struct gc_header header; /* time_ns: the end */
 	__u64 start_ns;
-	__u64 interpreter; /* address in the target: tells interpreters apart */
+	__u64 interpreter; /* address in the target: identifies the interpreter */
 	__u32 image;	   /* index into layouts */
 	__s32 generation;  /* -1: not known */
 	__u32 cause, flags;
@@ -104,10 +104,10 @@ struct gc_table {
 /* Where the reason of a collection comes from, where count and threshold do not tell. */
 #define GC_REASON_NOFAIL 1 /* fifth argument non-zero: shutdown (3.9 - 3.12) */
 #define GC_REASON_ARG3	 2 /* third argument: 0 automatic, 1 shutdown, 2 manual (3.13+) */
-#define GC_REASON_COUNTS 3 /* no argument tells: the counters do */
+#define GC_REASON_COUNTS 3 /* no argument says: the counters do */
 
 /*
- * What tells a begin that is none. CPython 3.13 and later enter the collector before they look
+ * What shows that a begin is none. CPython 3.13 and later enter the collector before they look
  * whether a collection is under way already, or any generation is due.
  */
 #define GC_IDLE_NONE  0 /* nothing needs to */

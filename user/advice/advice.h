@@ -30,7 +30,7 @@ struct advice {
 	double saves_share;	       /* of training time; without steps, of traced time */
 	uint64_t step_max_after_ns;    /* the longest pause left in a step; 0: none, or not known */
 	int64_t grows_objects;	       /* garbage that would be alive at most; UNKNOWN */
-	int64_t grows_bytes;	       /* the same in bytes where the recording tells; UNKNOWN */
+	int64_t grows_bytes;	       /* the same in bytes where the recording has them; UNKNOWN */
 	double grows_objects_per_step; /* where nothing bounds it, as with collection disabled; else
 					  0 */
 	uint64_t every;		       /* of one that collects every N steps: N; else 0 */

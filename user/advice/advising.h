@@ -52,7 +52,7 @@ struct advising {
 
 /* A runtime's adviser. It keeps what it needs of the pauses of one process in a state of its own. */
 struct runtime_advice {
-	const struct advice_kind *kinds; /* what advice_add() is told by index */
+	const struct advice_kind *kinds; /* which advice_add() names by index */
 	size_t state_bytes;		 /* zeroed at first */
 	void (*release)(void *state);	 /* what lies in it; NULL: nothing does */
 
@@ -77,7 +77,7 @@ const char *advice_time(const struct advising *advising);
 
 /*
  * Adds advice of the adviser's @kind with its saving set from real figures, ordered and bounded by what pauses took,
- * unless that is too little to bother. NULL: it is; *ret_r tells whether memory was out.
+ * unless that is too little to bother. NULL: it is; *ret_r says whether memory ran out.
  */
 struct advice *advice_add(struct advising *advising, int kind, double saves, double low,
 	double high, int *ret_r);

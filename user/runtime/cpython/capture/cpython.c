@@ -37,7 +37,7 @@ static bool match(const struct elf_file *file)
 	       !elf_file_symbol(file, "PyGC_Collect", true, &symbol);
 }
 
-/* Py_Version is exported from 3.11 on; before, the first version of an exported name tells. */
+/* Py_Version is exported from 3.11 on; before, which names are exported shows it. */
 static int find_version(const struct elf_file *file, char *text, size_t size)
 {
 	struct elf_symbol symbol;
@@ -250,7 +250,7 @@ static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor
 	return 0;
 }
 
-/* The programs at each site, and what they are told of it. */
+/* The programs at each site, and what they need to know of it. */
 static void name_programs(struct probe_plan *plan)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /*
- * Who calls the collector of CPython up to 3.12, which is not told why: gc.collect() and
+ * Who calls the collector of CPython up to 3.12, which gets no reason: gc.collect() and
  * PyGC_Collect(), or whoever allocates. In: an ELF file, the collector's addresses. Out: the return
- * addresses of each, by which BPF tells a collection's cause.
+ * addresses of each, from which BPF infers a collection's cause.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
  * Whether a running CPython keeps its collector's state where its version says. In: a pid and a
- * layout. Out: yes, no, or not to be told now. A layout that does not fit reads as a collector at
+ * layout. Out: yes, no, or not known yet. A layout that does not fit reads as a collector at
  * rest.
  */
 #include <errno.h>

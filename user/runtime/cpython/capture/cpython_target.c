@@ -105,7 +105,7 @@ static bool passes(const struct elf_file *file, const struct body *body, const c
 
 /*
  * 3.9 to 3.12: collector(tstate, generation, &collected, &uncollectable, nofail = 0), in a function
- * that tells the callbacks "start" and "stop", whether by invoke_gc_callback or with that inlined.
+ * that passes the callbacks "start" and "stop", whether by invoke_gc_callback or with that inlined.
  * A clone without the last argument (another compiler's constprop) does not match: it would not
  * see every collection.
  */

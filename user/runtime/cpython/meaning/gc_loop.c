@@ -59,7 +59,7 @@ static double garbage_allowed(const struct advising *advising)
 	return bytes > 0 && rss > 0 ? fmin(allowed, RSS_PART * rss / bytes) : allowed;
 }
 
-/* Every how many steps: as often as its cost permits, as seldom as its garbage permits. */
+/* Every how many steps: as often as its cost allows and as rarely as its garbage does. */
 static double choose_every(const struct advising *advising)
 {
 	const struct gc_model *model = gc_model(advising);

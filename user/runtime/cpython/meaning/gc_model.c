@@ -144,7 +144,7 @@ static int fit_spread(const struct gc_facts *facts, bool warm_only, struct gc_mo
 }
 
 /*
- * What became of the promoted: the next event tells how many were left after each full collection.
+ * What became of the promoted: the next event says how many were left after each full collection.
  */
 static void fit_promotion(const struct gc_facts *facts, struct gc_model *model)
 {

@@ -13,7 +13,7 @@
  * between and costs nothing more.
  */
 struct gc_model {
-	bool known;		/* the recording tells sizes: else only durations are there */
+	bool known;		/* the recording has sizes; else only durations */
 	double object_ns;	/* to look at one */
 	double near_ns, far_ns; /* to free one: in a small collection, in one of a large heap */
 	double spread;		/* one collection of two lies within this factor of the model */
@@ -34,7 +34,7 @@ struct gc_model {
 int gc_model_fit(const struct gc_facts *facts, struct gc_model *ret);
 
 /*
- * What the full collection at index @at left: the next event tells. Without one: all that was there
+ * What the full collection at index @at left: the next event says. Without one: all that was there
  * before, though of what was promoted much may have died since.
  */
 double gc_left_by(const struct gc_facts *facts, size_t at);

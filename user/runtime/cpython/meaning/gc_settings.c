@@ -13,7 +13,7 @@
 #include "parse.h"
 
 /*
- * Of the objects that died by reference count, those that had been frozen. Nothing recorded tells:
+ * Of the objects that died by reference count, those that had been frozen. Nothing recorded shows them:
  * most are in flight when they are promoted and die within the step; a replay buffer's are not.
  */
 #define REPLACED 0.1

@@ -21,7 +21,7 @@ struct jvm_event {
 	uint32_t late;	    /* frame: where the thread was that came last; 0: not known */
 	float weight;	    /* the part of it that counts: in steps, or all where there are none */
 	uint8_t class, why; /* enum hotspot_class, enum jvm_why */
-	bool uncounted;	    /* what was collected, if anything, no counter of the JVM tells */
+	bool uncounted;	    /* no counter of the JVM shows what was collected, if anything */
 };
 
 static inline double jvm_event_overlap(const struct jvm_event *event)
