@@ -188,10 +188,14 @@ static void say_enable(struct advising *advising, const struct julia_sums *all, 
 		DESCRIBE_BYTES(bytes), DESCRIBE_BYTES(rate), unit_of(advising));
 }
 
-/* What one takes, however much is allocated. Where marking is not told apart it is half of collecting. */
+/*
+ * What they take however much is allocated, but for the wait for a late thread, against which there is other advice. Where
+ * marking is not told apart it is half of collecting.
+ */
 static double steady_of(const struct julia_sums *sums)
 {
-	return sums->overlap - sums->sweep - sums->post - (sums->core - sums->marked) / 2;
+	return sums->overlap - sums->ttsp - sums->sweep - sums->post -
+	       (sums->core - sums->marked) / 2;
 }
 
 int advise_enable(struct advising *advising)
