@@ -6,6 +6,8 @@
  *   INLINED     what collects is no function of its own
  *   USDT        built WITH_DTRACE
  *   LEAVES      finalizers are run by a jump
+ *   NO_CFI      nothing says where a function ends
+ *   MMTK        what MMTk calls to collect is exported
  */
 #define JOIN2(a, b) a##b
 #define JOIN(a, b)  JOIN2(a, b)
@@ -15,11 +17,15 @@
 	.p2align 4
 	.type \name, @function
 \name:
+#ifndef NO_CFI
 	.cfi_startproc
+#endif
 	.endm
 
 	.macro end name
+#ifndef NO_CFI
 	.cfi_endproc
+#endif
 	.size \name, . - \name
 	.endm
 
@@ -86,6 +92,13 @@ version:
 hrtime:	rdtsc
 	ret
 	end EXPORTED(jl_hrtime)
+
+#ifdef MMTK
+	.globl EXPORTED(jl_gc_prepare_to_collect)
+	begin EXPORTED(jl_gc_prepare_to_collect)
+	ret
+	end EXPORTED(jl_gc_prepare_to_collect)
+#endif
 
 	begin some
 	ret

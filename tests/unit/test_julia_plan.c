@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -127,6 +129,36 @@ static void both_names(void **state)
 	}
 }
 
+/* Blind is never clean: what is Julia and cannot be traced is refused, by its file's name, with what helps. */
+static void refused(void **state)
+{
+	static const struct {
+		const char *name, *why;
+	} cases[] = {{"julia_mmtk", "whose collector is MMTk"}, {"julia_no_cfi", "its .eh_frame"},
+		{"julia_inlined", "built WITH_DTRACE"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct elf_file *file = open_fixture(cases[i].name);
+		struct probe_image image = {.ops = &probe_julia};
+		struct probe_plan plan = {};
+		char path[512];
+		struct err err = {};
+		struct stat st;
+		size_t tier = 0;
+
+		assert_true(probe_julia.match(file));
+		snprintf(path, sizeof(path), "%s/lib%s.so", JULIA_FIXTURES, cases[i].name);
+		assert_int_equal(stat(path, &st), 0);
+		image.map =
+			(struct proc_map){.path = path, .device = st.st_dev, .inode = st.st_ino};
+		assert_int_equal(elf_file_code(file, &image.map.offset), 0);
+		assert_true(probe_plan(getpid(), &image, NULL, &tier, &plan, &err) < 0);
+		if (!strstr(err.text, cases[i].why) || !strstr(err.text, path))
+			fail_msg("%s", err.text);
+		elf_file_free(file);
+	}
+}
+
 /* libjulia's own: a probe there would miss every collection that was not asked for. */
 static void trampoline(void **state)
 {
@@ -245,6 +277,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_names),
+		cmocka_unit_test(refused),
 		cmocka_unit_test(trampoline),
 		cmocka_unit_test(usdt),
 		cmocka_unit_test(leaves),

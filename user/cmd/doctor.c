@@ -118,9 +118,11 @@ static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_ima
 				without_tier(err.text, tier));
 	}
 	if (!any) {
-		snprintf(remedy, sizeof(remedy),
-			"install the runtime's debug symbols (Debian: %s), or use a build that keeps .symtab",
-			image->ops->debug_package);
+		snprintf(remedy, sizeof(remedy), "the lines above say what each way needs");
+		if (image->ops->debug_package)
+			snprintf(remedy, sizeof(remedy),
+				"install the runtime's debug symbols (Debian: %s), or use a build that keeps .symtab",
+				image->ops->debug_package);
 		answer(ask(doctor, "a way to probe it", false, true), "none", remedy);
 	}
 	free(plan);

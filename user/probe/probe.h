@@ -68,9 +68,9 @@ struct probe_image {
 #define PROBE_COUNTERS	 4
 
 struct runtime_ops {
-	const char *kind;	     /* of struct runtime, for good */
-	const char *label;	     /* what people call it: name and versions */
-	const char *debug_package;   /* Debian's name for its debug symbols: "fooX.Y-dbg" */
+	const char *kind;	   /* of struct runtime, for good */
+	const char *label;	   /* what people call it: name and versions */
+	const char *debug_package; /* Debian's name for its debug symbols, "fooX.Y-dbg", or NULL */
 	const char *const *commands; /* by which it is usually started; NULL-terminated */
 	/* Paths from its launcher's folder to what that loads by itself, or NULL; NULL-terminated. */
 	const char *const *beside;

@@ -37,9 +37,21 @@ static bool likely(const char *path)
 /* A libjulia since 1.6 has the same names, of jumps to the library that has them. */
 static bool match(const struct elf_file *file)
 {
-	struct julia_code code;
+	return julia_code_holds(file);
+}
 
-	return julia_code_entry(file, &code);
+/* Its collector is MMTk's: a library that it is linked with. */
+static bool maps_mmtk(pid_t pid)
+{
+	struct proc_maps maps = {};
+	bool found = false;
+
+	if (pid && !proc_maps_read(pid, &maps))
+		for (size_t i = 0; !found && i < maps.maps.count; i++)
+			found = maps.maps.items[i].path &&
+				strstr(maps.maps.items[i].path, "libmmtk_julia");
+	proc_maps_release(&maps);
+	return found;
 }
 
 static void say(struct probe_plan *plan, const char *format, ...)
@@ -166,7 +178,8 @@ static int plan_usdt(const struct elf_file *file, struct julia_code *code, struc
 
 	if (!stops || stops > JULIA_RUNS || !ends || ends > JULIA_RUNS)
 		return err_set(err, ENOENT,
-			"no USDT probes julia:gc__stop_the_world and julia:gc__end");
+			"no USDT probes julia:gc__stop_the_world and julia:gc__end: use a Julia "
+			"built WITH_DTRACE, or one as from julialang.org");
 	r = add_ends(file, stopped[0].vaddr, code, plan, err);
 	if (!r)
 		r = add_notes(file, SITE_COLLECTED, collected, ends, plan, err);
@@ -238,8 +251,16 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 		snprintf(ret->version, sizeof(ret->version), "%d.%d.%d", version.major,
 			version.minor, version.patch);
 	find_books(file, &version, ret);
+	if (julia_code_is_mmtk(file) || maps_mmtk(pid))
+		return err_set(err, ENOTSUP,
+			"%s is of a Julia whose collector is MMTk, which gctrace does not trace: "
+			"under a Julia with its stock collector, as from julialang.org, the job can be "
+			"traced",
+			image->map.path);
 	if (!julia_code_entry(file, &code))
-		return err_set(err, ENOENT, "no function jl_gc_collect or ijl_gc_collect");
+		return err_set(err, ENOENT,
+			"nothing says where the collector begins and ends: use a Julia as from "
+			"julialang.org, which keeps its .eh_frame");
 	r = strcmp(tier, "usdt") ? plan_symbol(file, &code, ret, err)
 				 : plan_usdt(file, &code, ret, err);
 	if (!r)

@@ -25,6 +25,26 @@ static int find_exported(const struct elf_file *file, const char *name, struct e
 							  : 0;
 }
 
+bool julia_code_holds(const struct elf_file *file)
+{
+	struct elf_symbol symbol;
+	uint64_t start, end;
+
+	if (julia_code_is_mmtk(file))
+		return true;
+	if (find_exported(file, "jl_gc_collect", &symbol))
+		return false;
+	return symbol.size >= LEAST_BYTES || (!elf_code_bounds(file, symbol.vaddr, &start, &end) &&
+						     end - symbol.vaddr >= LEAST_BYTES);
+}
+
+bool julia_code_is_mmtk(const struct elf_file *file)
+{
+	struct elf_symbol symbol;
+
+	return !find_exported(file, "jl_gc_prepare_to_collect", &symbol);
+}
+
 bool julia_code_entry(const struct elf_file *file, struct julia_code *ret)
 {
 	struct elf_symbol symbol;

@@ -24,7 +24,15 @@ struct julia_code {
 	size_t end_count;
 };
 
-/* Its entry point; false: the file does not hold the collector, but at the most jumps to another that does. */
+/*
+ * Whether the file holds the collector, and not at the most jumps to another that does; its code need not be understood,
+ * and it may be MMTk's.
+ */
+bool julia_code_holds(const struct elf_file *file);
+/* It was built for MMTk (1.12 on): what MMTk calls to collect is exported, and no automatic collection is Julia's own. */
+bool julia_code_is_mmtk(const struct elf_file *file);
+
+/* The collector's entry point; false: it is not there, or nothing says where it ends. */
 bool julia_code_entry(const struct elf_file *file, struct julia_code *ret);
 
 /* Where it calls what collects: @code->collector, runs, collected. 0, or -ENOENT with a sentence. */
