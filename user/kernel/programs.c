@@ -274,15 +274,27 @@ int programs_follow(struct programs *programs, struct err *err)
 		 : 0;
 }
 
-/* What is attached stays, with its part, until the end: a runtime that needs it may still come. */
-static int follow_part(struct programs *programs, struct program_part *part, struct err *err)
+/* Those of tracepoints among a part just loaded; none of them if one cannot be. */
+static int follow_part(struct programs *programs, const struct selection *part,
+	const struct gctrace_bpf *bpf)
 {
-	int r = attach_own(programs, part->bpf, part->list, part->part);
+	const size_t before = programs->tracepoints.count;
+	int r = attach_own(programs, bpf, part->list, part->part);
 
 	if (!r)
-		r = attach_last(programs, part->bpf);
-	return r ? err_set(err, -r, "the kernel's tracepoints cannot be followed: %s", strerror(-r))
-		 : 0;
+		r = attach_last(programs, bpf);
+	while (r && programs->tracepoints.count > before)
+		bpf_link__destroy(programs->tracepoints.items[--programs->tracepoints.count]);
+	return r;
+}
+
+static struct gctrace_bpf *known_part(const struct programs *programs,
+	const struct capture_program *list, unsigned int part)
+{
+	for (size_t i = 0; i < programs->parts.count; i++)
+		if (programs->parts.items[i].list == list && programs->parts.items[i].part == part)
+			return programs->parts.items[i].bpf;
+	return part ? NULL : programs->bpf;
 }
 
 static int load_part(struct programs *programs, const struct capture_program *list,
@@ -290,27 +302,36 @@ static int load_part(struct programs *programs, const struct capture_program *li
 {
 	const struct selection selection = {
 		list, part, programs->bpf, has_tracepoints(programs->bpf, list, part)};
+	_cleanup_(cleanup_gctrace_bpf__destroy) struct gctrace_bpf *bpf = NULL;
 	struct program_part *slot;
 	int r;
 
-	*ret = programs->bpf;
-	if (!part)
+	*ret = known_part(programs, list, part);
+	if (*ret)
 		return 0;
-	for (size_t i = 0; i < programs->parts.count; i++) {
-		*ret = programs->parts.items[i].bpf;
-		if (programs->parts.items[i].list == list && programs->parts.items[i].part == part)
-			return 0;
-	}
-	r = load(programs, &selection, ret);
+	r = load(programs, &selection, &bpf);
+	if (!r && selection.follows)
+		r = follow_part(programs, &selection, bpf);
 	if (r)
 		return kernel_explain_refusal(r, err);
 	slot = vec_add(&programs->parts);
-	if (!slot) {
-		gctrace_bpf__destroy(*ret);
+	if (!slot)
 		return err_set(err, ENOMEM, "out of memory");
-	}
-	*slot = (struct program_part){list, part, *ret};
-	return selection.follows ? follow_part(programs, slot, err) : 0;
+	*slot = (struct program_part){list, part, bpf};
+	*ret = steal_ptr(bpf);
+	return 0;
+}
+
+int programs_load_rest(struct programs *programs, struct err *err)
+{
+	const struct capture_program *const *lists = programs->settings.lists;
+	struct gctrace_bpf *bpf;
+	int r = 0;
+
+	for (size_t i = 0; lists[i]; i++)
+		for (size_t n = 0; !r && lists[i][n].name; n++)
+			r = load_part(programs, lists[i], lists[i][n].part, &bpf, err);
+	return r;
 }
 
 int programs_find(struct programs *programs, const struct capture_program *list, const char *name,

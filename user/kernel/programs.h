@@ -63,6 +63,8 @@ struct programs {
  */
 int programs_load(struct programs *programs, const struct program_settings *settings,
 	struct err *err);
+/* Loads what has not been of every runtime, to learn whether the kernel takes it. 0 or -errno with the remedy. */
+int programs_load_rest(struct programs *programs, struct err *err);
 /* Attaches those of tracepoints: from here on processes are followed. 0 or -errno with a sentence. */
 int programs_follow(struct programs *programs, struct err *err);
 /* The program called @name, of @list, loaded with its part if it was not. 0 or -errno with the remedy. */

@@ -171,12 +171,15 @@ void trace_free(struct trace *trace)
 
 int trace_probe_kernel(const char **ret_way, struct err *err)
 {
-	const struct trace_options options = {.buffer_bytes = 4096, .steps = true};
 	const struct capture_program **lists = captures_programs();
+	const struct program_settings settings = {
+		.lists = lists, .buffer_bytes = 4096, .steps = true, .step_watches = true};
 	struct programs programs = {};
-	int r = lists ? load_programs(&programs, lists, &options, err)
+	int r = lists ? programs_load(&programs, &settings, err)
 		      : err_set(err, ENOMEM, "out of memory");
 
+	if (!r)
+		r = programs_load_rest(&programs, err);
 	if (!r)
 		r = programs_hit_ourselves(&programs, err);
 	if (!r)

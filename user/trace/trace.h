@@ -114,7 +114,7 @@ const struct recording *trace_recording(const struct trace *trace);
 const struct stack_table *trace_stacks(const struct trace *trace);
 
 /*
- * Loads the programs and hits a uprobe on gctrace itself, to learn whether that works and by which
+ * Loads all programs there are and hits a uprobe on gctrace itself, to learn whether that works and by which
  * means: @ret_way, "uprobe sessions". 0 or -errno with the remedy.
  */
 int trace_probe_kernel(const char **ret_way, struct err *err);
