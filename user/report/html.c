@@ -55,10 +55,11 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 		.passes = !input->filter || pause_passes(pause, input->filter),
 		.runtime = pause->runtime,
 		.tid = pause->tid,
+		.reason = pause->class->of->reason ? pause->class->of->reason(pause) : 0,
+		.ttsp_ns = meaning_value(pause, FACT_TTSP),
 		.class = pause->class,
 	};
 
-	memcpy(kept.facts, pause->facts, sizeof(kept.facts));
 	if (attribution && order < attribution->charges.count) {
 		const struct charge *charge = &attribution->charges.items[order];
 
@@ -68,7 +69,7 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 		if (charge->track < html_tracks(page))
 			kept.track = charge->track;
 	}
-	return html_keep_add(&page->keep, &kept);
+	return html_keep_add(&page->keep, &kept, pause->facts);
 }
 
 /* Of a damaged file, what could be read is reported. 0, or -ENOMEM with a sentence. */
@@ -97,8 +98,9 @@ static int64_t index_of(uint32_t index)
 	return index == ATTRIB_NONE ? UNKNOWN : (int64_t)index;
 }
 
-static int take_longest(struct html_page *page, const struct html_pause *kept)
+static int take_longest(struct html_page *page, const struct html_long *longest)
 {
+	const struct html_pause *kept = &longest->pause;
 	struct longest_pause *slot = vec_add(&page->longest);
 
 	if (!slot)
@@ -123,23 +125,29 @@ static int take_longest(struct html_page *page, const struct html_pause *kept)
 		.track = index_of(kept->track),
 		.step = index_of(kept->step),
 	};
-	memcpy(slot->pause.facts, kept->facts, sizeof(kept->facts));
+	memcpy(slot->pause.facts, longest->facts, sizeof(longest->facts));
 	return 0;
 }
 
 /* The longest pauses have their stacks first, before the room for stacks is used up. */
 static int take_stacks(struct html_page *page)
 {
-	html_keep_longest_first(&page->keep);
-	for (size_t i = 0; i < page->keep.pauses.count; i++) {
-		struct html_pause *pause = &page->keep.pauses.items[i];
+	struct html_keep *keep = &page->keep;
+	const struct html_long *longest = keep->longest.items;
+	const struct html_long *const end = longest + keep->longest.count;
 
-		if (page->longest.count < LONGEST && pause->passes && take_longest(page, pause))
+	html_keep_longest_first(keep);
+	for (size_t i = 0; i < keep->pauses.count; i++) {
+		struct html_pause *pause = &keep->pauses.items[i];
+
+		/* Of those a filter lets pass, some may be too short to be kept. */
+		if (longest < end && longest->pause.order == pause->order &&
+			take_longest(page, longest++))
 			return -ENOMEM;
 		if (html_stacks_node(&page->stacks, pause->stack, &pause->stack))
 			return -ENOMEM;
 	}
-	html_keep_by_track(&page->keep);
+	html_keep_by_track(keep);
 	return 0;
 }
 
@@ -148,7 +156,7 @@ static int write_html(const struct report_input *input, FILE *out, struct err *e
 	_cleanup_(page_release) struct html_page page = {
 		.input = input,
 		.out = out,
-		.keep = {.most = PAUSES_MOST},
+		.keep = {.most = PAUSES_MOST, .longest_most = LONGEST},
 		.stacks = {.table = input->stacks,
 			.nodes_most = NODES_MOST,
 			.text_most = TEXT_MOST},

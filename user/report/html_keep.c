@@ -1,6 +1,7 @@
 /* Keeps the longest of many pauses in bounded memory: pauses in any order → a heap → a sorted list. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "html_keep.h"
 
@@ -50,10 +51,32 @@ static void drop(struct html_keep *keep, const struct html_pause *pause)
 		keep->dropped_max_ns = ns;
 }
 
-int html_keep_add(struct html_keep *keep, const struct html_pause *pause)
+static int add_longest(struct html_keep *keep, const struct html_pause *pause, const int64_t *facts)
+{
+	size_t at = keep->longest.count;
+	struct html_long *items;
+
+	if (!pause->passes)
+		return 0;
+	while (at && shorter(&keep->longest.items[at - 1].pause, pause))
+		at--;
+	if (at == keep->longest_most)
+		return 0;
+	if (keep->longest.count < keep->longest_most && !vec_add(&keep->longest))
+		return -ENOMEM;
+	items = keep->longest.items;
+	memmove(&items[at + 1], &items[at], (keep->longest.count - at - 1) * sizeof(*items));
+	items[at].pause = *pause;
+	memcpy(items[at].facts, facts, sizeof(items[at].facts));
+	return 0;
+}
+
+int html_keep_add(struct html_keep *keep, const struct html_pause *pause, const int64_t *facts)
 {
 	struct html_pause *slot;
 
+	if (add_longest(keep, pause, facts))
+		return -ENOMEM;
 	if (keep->pauses.count < keep->most) {
 		slot = vec_add(&keep->pauses);
 		if (!slot)
@@ -75,6 +98,7 @@ int html_keep_add(struct html_keep *keep, const struct html_pause *pause)
 void html_keep_release(struct html_keep *keep)
 {
 	vec_free(&keep->pauses);
+	vec_free(&keep->longest);
 }
 
 static int by_length(const void *one, const void *other)

@@ -23,14 +23,22 @@ struct html_pause {
 	bool worker, passes;   /* the latter: the filter */
 	uint32_t runtime, tid;
 	int32_t generation;
-	int64_t facts[PAUSE_FACTS];
+	uint32_t reason; /* string that its runtime has for why it paused; 0: none, or not known */
+	int64_t ttsp_ns; /* UNKNOWN if not known */
 	const struct pause_class *class;
 };
 
+/* One of the longest. Its facts take more room than all else, so only these few keep them. */
+struct html_long {
+	struct html_pause pause;
+	int64_t facts[PAUSE_FACTS]; /* as in struct pause */
+};
+
 struct html_keep {
-	size_t most; /* how many are kept */
+	size_t most, longest_most; /* how many are kept */
 	/* While they are added, a heap with the shortest first. */
 	VEC(struct html_pause) pauses;
+	VEC(struct html_long) longest; /* longest first, of those the filter lets pass */
 	uint64_t dropped, dropped_ns, dropped_max_ns;
 };
 
@@ -39,7 +47,8 @@ static inline uint64_t html_pause_ns(const struct html_pause *pause)
 	return pause->end_ns > pause->start_ns ? pause->end_ns - pause->start_ns : 0;
 }
 
-int html_keep_add(struct html_keep *keep, const struct html_pause *pause); /* 0 or -ENOMEM */
+/* @facts are those of struct pause. 0 or -ENOMEM. */
+int html_keep_add(struct html_keep *keep, const struct html_pause *pause, const int64_t *facts);
 void html_keep_release(struct html_keep *keep);
 
 void html_keep_longest_first(struct html_keep *keep);

@@ -14,23 +14,6 @@ static int pid_of(const struct html_page *page, uint32_t process)
 	return found ? (int)found->pid : 0;
 }
 
-/* Its fact called @key; UNKNOWN if its runtime has none. */
-static int64_t fact_of(const struct html_pause *kept, const char *key)
-{
-	int place = meaning_fact(kept->class->of, key);
-
-	return place < 0 ? UNKNOWN : kept->facts[place];
-}
-
-/* The string id of the reason that its runtime has words of its own for; 0: it has none, or it is not known. */
-static uint32_t reason_of(const struct html_pause *kept)
-{
-	struct pause pause = {.flags = kept->flags, .class = kept->class};
-
-	memcpy(pause.facts, kept->facts, sizeof(pause.facts));
-	return kept->class->of->reason ? kept->class->of->reason(&pause) : 0;
-}
-
 static uint32_t cause_of(const struct html_pause *kept)
 {
 	return !kept->class->of->reason && kept->cause < SUMMARY_CAUSES ? kept->cause
@@ -69,9 +52,8 @@ enum {
 static int value_of(struct html_page *page, const struct html_pause *pause, int column,
 	uint64_t *ret)
 {
-	const int64_t ttsp_ns = column == TTSP ? fact_of(pause, FACT_TTSP) : UNKNOWN;
 	uint32_t id = 0;
-	int r = column == REASON ? html_stacks_string(&page->stacks, reason_of(pause), &id) : 0;
+	int r = column == REASON ? html_stacks_string(&page->stacks, pause->reason, &id) : 0;
 	const uint64_t values[COLUMNS] = {
 		[START] = start_us(page, pause),
 		[DURATION] = html_us(html_pause_ns(pause)),
@@ -84,7 +66,7 @@ static int value_of(struct html_page *page, const struct html_pause *pause, int 
 		[PID] = (uint64_t)(column == PID ? pid_of(page, pause->process) : 0),
 		[STACK] = pause->stack,
 		[REASON] = id,
-		[TTSP] = ttsp_ns < 0 ? 0 : html_us((uint64_t)ttsp_ns) + 1,
+		[TTSP] = pause->ttsp_ns < 0 ? 0 : html_us((uint64_t)pause->ttsp_ns) + 1,
 	};
 
 	*ret = values[column];
