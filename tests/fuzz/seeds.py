@@ -90,6 +90,17 @@ def jvm_events():
     return {"jvm": safepoint + late + stall + phase, "safepoint": safepoint, "late": late, "stall": stall, "phase": phase}
 
 
+def julia(folder):
+    """A stack whose return addresses are its own words, as a walk along frame pointers goes; and a pause behind it."""
+    words = [0x7000 + 16 * i if i % 2 == 0 else 0x400000 + i for i in range(256)]
+    stack = struct.pack("<4Q4QII", 0x401000, 0x6FF0, 0x6FF0, 1, 2, 3, 4, 5, 2048, 0) + struct.pack("<256Q", *words)
+    pause = struct.pack("<9Q12Q4I", 23, 29, 31, 5, 0, 7, 27, 4096, 2048, *range(12), 0, 0, 11, 13)
+    seeds = {"stack": record(33, stack), "late": record(34, stack), "all": record(33, stack) + record(32, pause)}
+    for name, data in seeds.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
+
+
 def event(folder):
     """A line table, its code object, and a pause whose only frame is in it (bpf/gc_wire.h)."""
     lines = bytes([0x80 | 13 << 3 | 7, 2])
@@ -247,7 +258,7 @@ def vmstructs(folder):
 
 def main():
     folder, schema, golden = sys.argv[1:]
-    for name in ("budget", "elf", "event", "java_code", "jit_object", "perfdata", "step", "store", "vmstructs"):
+    for name in ("budget", "elf", "event", "java_code", "jit_object", "julia", "perfdata", "step", "store", "vmstructs"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
     budget(os.path.join(folder, "budget"))
     perfdata(os.path.join(folder, "perfdata"))
@@ -255,6 +266,7 @@ def main():
     elf(os.path.join(folder, "elf"))
     jit_object(os.path.join(folder, "jit_object"))
     event(os.path.join(folder, "event"))
+    julia(os.path.join(folder, "julia"))
     step(os.path.join(folder, "step"))
     store(os.path.join(folder, "store"), schema, golden)
 

@@ -9,6 +9,7 @@
 #include "julia_facts.h"
 #include "julia_plan.h"
 #include "julia_process.h"
+#include "julia_record.h"
 #include "julia_session.h"
 #include "vec.h"
 
@@ -225,21 +226,6 @@ static void tell_facts(struct session *session, const struct gc_julia_pause *wir
 		ret->flags |= PAUSE_FULL;
 }
 
-static bool makes_sense(const struct gc_julia_pause *wire, size_t size)
-{
-	if (size < sizeof(*wire) || wire->header.type != GC_EVENT_JULIA_PAUSE ||
-		wire->asked > GC_JULIA_UNKNOWN)
-		return false;
-	if (wire->start_ns > wire->stopped_ns || wire->stopped_ns > wire->header.time_ns)
-		return false;
-	if (!(wire->flags & GC_JULIA_COLLECTED))
-		return !wire->waited_ns && !wire->post_ns;
-	return wire->collected_ns >= wire->stopped_ns &&
-	       wire->collected_ns <= wire->header.time_ns &&
-	       wire->waited_ns <= wire->header.time_ns - wire->collected_ns &&
-	       wire->post_ns <= wire->header.time_ns - wire->collected_ns - wire->waited_ns;
-}
-
 /* In the time that it did not wait for other threads' collections, which are pauses of their own. */
 static struct pause read_pause(struct session *session, const struct gc_julia_pause *wire,
 	const struct account *account, const struct runtime *runtime, bool is_first)
@@ -275,7 +261,7 @@ static int on_record(void *state, const void *bytes, size_t size)
 	if (size >= sizeof(wire->header) && wire->header.type == GC_EVENT_JULIA_STACK)
 		return julia_process_stack(&session->processes, bytes, size,
 			trace_stack_table(trace));
-	if (!makes_sense(wire, size))
+	if (!julia_record_makes_sense(bytes, size))
 		return -EBADMSG;
 	plan = trace_plan(trace, wire->image);
 	process = plan && plan->ops->capture == &julia_capture
