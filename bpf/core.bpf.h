@@ -55,8 +55,13 @@ struct pid {
 	struct upid numbers[1]; /* level + 1 of them, the first namespace's first */
 } __attribute__((preserve_access_index));
 
+struct mm_struct {
+	unsigned long start_stack; /* of the first thread: where it began */
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	int pid, tgid;
+	struct mm_struct *mm;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	unsigned int __state;

@@ -66,6 +66,8 @@ int on_julia_call(struct pt_regs *ctx)
 	if (!calls)
 		return 0;
 	__sync_fetch_and_add(&calls->entered, 1);
+	if (calls->called_ns <= calls->restarted_ns)
+		calls->called_ns = now;
 	calls->late_tid = (__u32)ids;
 	calls->late_ns = now;
 	return 0;
@@ -312,7 +314,7 @@ int on_julia_over(struct pt_regs *ctx)
 	settle_wait(thread, current_tgid());
 	close_slot((__u32)current_ids());
 	if (now - thread->record.start_ns >= min_stack_ns)
-		send_stack(ctx);
+		send_stack(ctx, GC_EVENT_JULIA_STACK, now);
 	send_julia(thread, now, 0);
 	return 0;
 }

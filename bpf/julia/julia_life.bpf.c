@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Threads that come to a safepoint, and those that exit or exec within a collection. */
+#include "julia_stack.bpf.h"
 #include "julia_thread.bpf.h"
 
 #define SAFEPOINT_SIGNAL                                                                           \
 	11 /* SIGSEGV: a safepoint is a read of a page that the collector takes away */
+
+/* The thread's own code, which the signal has stopped: where it was all the time that others waited for it. */
+static __always_inline void send_late(__u64 now)
+{
+	struct pt_regs regs;
+	const void *own = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	if (!bpf_probe_read_kernel(&regs, sizeof(regs), own))
+		send_stack(&regs, GC_EVENT_JULIA_LATE, now);
+}
 
 /* By the kernel's own hand, so that it is seen in every build: the functions it leads to are not exported. */
 SEC("tp_btf/signal_deliver")
@@ -27,6 +38,8 @@ int BPF_PROG(on_julia_safepoint, int signal)
 	thread = julia_thread(0);
 	if (thread)
 		hold(thread, tgid, now);
+	if (calls->called_ns > calls->restarted_ns && now - calls->called_ns >= min_stack_ns)
+		send_late(now);
 	return 0;
 }
 

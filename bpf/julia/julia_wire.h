@@ -10,6 +10,7 @@
 /* gc_header.type */
 #define GC_EVENT_JULIA_PAUSE 32
 #define GC_EVENT_JULIA_STACK 33
+#define GC_EVENT_JULIA_LATE  34 /* a gc_julia_stack of a thread as it came to the safepoint */
 #define GC_EVENT_JULIA_LAST  63
 
 /* Fields of gc_num, of 8 bytes each. What a version lacks has offset 0, and means nothing. */
@@ -50,9 +51,9 @@ struct gc_julia_pause {
 	__u32 late_tid;
 };
 
-/* Where the thread of the next gc_julia_pause was: registers, and what is on its stack. */
+/* Where the thread of the next gc_julia_pause was: registers, and what is on its stack. Only so many pages are sent. */
 struct gc_julia_stack {
-	struct gc_header header;
+	struct gc_header header;    /* time_ns: when it was there */
 	__u64 ip, sp, bp, bx, r[4]; /* r12 … r15 */
 	__u32 size, pad;	    /* how many of the bytes, from sp on */
 	__u8 bytes[4096 * (1 + GC_JULIA_STACK_PAGES)];
@@ -75,6 +76,7 @@ struct gc_julia_layout {
 struct gc_julia_calls {
 	__u64 entered, collected;
 	__u64 restarted_ns;  /* when the last collection let the threads run again */
+	__u64 called_ns;     /* the first call since then */
 	__u64 late_ns;	     /* when a thread last came to a safepoint, */
 	__u32 late_tid, pad; /* and which */
 };
@@ -91,4 +93,4 @@ _Static_assert(sizeof(struct gc_julia_pause) == 24 + 72 + 16 * GC_JULIA_FIELDS +
 _Static_assert(sizeof(struct gc_julia_stack) == 24 + 72 + 4096 * (1 + GC_JULIA_STACK_PAGES),
 	"wire ABI");
 _Static_assert(sizeof(struct gc_julia_layout) == 8 * GC_MAX_SITES + 24, "wire ABI");
-_Static_assert(sizeof(struct gc_julia_calls) == 40, "wire ABI");
+_Static_assert(sizeof(struct gc_julia_calls) == 48, "wire ABI");

@@ -60,8 +60,8 @@ def measure(subject):
     return collection, idle, subject.ask("clock", CLOCKS)["ns"]
 
 
-def start_gctrace(binary, pid):
-    tracer = bench.Tracer([binary, "-p", pid, "--json"], environment={"GCTRACE_REFUSE": "session,multi"})
+def start_gctrace(binary, pid, *options):
+    tracer = bench.Tracer([binary, "-p", pid, "--json", *options], environment={"GCTRACE_REFUSE": "session,multi"})
     tracer.wait_says("Ctrl-C ends it")
     return tracer
 
@@ -93,6 +93,8 @@ def main():
             [*floor, "pair", library, offset_of(library, "ijl_gc_collect")]),
         "empty programs at the same %d places" % len(offsets): lambda: bench.Tracer(empty),
         "**gctrace**": lambda: start_gctrace(options.gctrace, subject.pid),
+        "gctrace, a stack of each (--stack-min 0)": lambda: start_gctrace(
+            options.gctrace, subject.pid, "--stack-min", "0"),
         "an empty uprobe on the clock": lambda: bench.Tracer(
             [*floor, "entry", library, offset_of(library, "ijl_hrtime")]),
     }

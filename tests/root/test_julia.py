@@ -148,6 +148,7 @@ def test_collections_in_finalizers(bench, julia):
 def test_slow_thread(bench, julia):
     """A thread that computes for 50 ms without a safepoint: the wait is told, and who made the others wait."""
     oracle = julia.books(bench, 2)
+    oracle.ask("slow 1 5")  # compiled by then, so that it has names
     watched = Watched(bench, julia, oracle)
     told = watched.ask("slow 7 50")
     pauses, counted = watched.end()
@@ -159,6 +160,7 @@ def test_slow_thread(bench, julia):
         assert pause["start_ns"] + pause["ttsp_ns"] >= until_ns
         if until_ns > pause["start_ns"] + LATE_NS:
             assert pause["late_tid"] == oracle.ready["tids"][1]
+            assert pause["late_stack"][0]["function"] == "safepoint"
 
 
 @julias

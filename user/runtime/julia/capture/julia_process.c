@@ -1,5 +1,6 @@
 /* A record's registers and stack → frames of the process that it is of. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "cleanup.h"
@@ -41,6 +42,10 @@ void julia_process_over(struct julia_processes *processes, pid_t pid)
 		return;
 	julia_stacks_free(process->stacks);
 	*process = processes->list.items[--processes->list.count];
+	for (size_t i = processes->waiting.count; i--;)
+		if (processes->waiting.items[i].pid == (uint32_t)pid)
+			processes->waiting.items[i] =
+				processes->waiting.items[--processes->waiting.count];
 }
 
 void julia_processes_release(struct julia_processes *processes)
@@ -97,6 +102,20 @@ static struct julia_snapshot snapshot_of(const struct gc_julia_stack *wire)
 	return snapshot;
 }
 
+/* The place of one that waits for the same, as the record of its pause was lost, or a new one. */
+static struct waiting_stack *slot_of(struct julia_processes *processes,
+	const struct gc_header *header)
+{
+	for (size_t i = 0; i < processes->waiting.count; i++) {
+		struct waiting_stack *slot = &processes->waiting.items[i];
+
+		if (slot->type == header->type && slot->pid == header->pid &&
+			slot->tid == header->tid)
+			return slot;
+	}
+	return vec_add(&processes->waiting);
+}
+
 int julia_process_stack(struct julia_processes *processes, const void *bytes, size_t size,
 	struct stack_table *table)
 {
@@ -104,32 +123,38 @@ int julia_process_stack(struct julia_processes *processes, const void *bytes, si
 	struct julia_snapshot snapshot;
 	struct julia_process *process;
 	struct waiting_stack *slot;
-	uint64_t addresses[FRAMES_MOST];
+	uint64_t addresses[FRAMES_MOST], unnamed = 0;
 	size_t count;
 	bool cut;
 
-	if (size < sizeof(*wire) || wire->size > sizeof(wire->bytes))
+	if (size < offsetof(struct gc_julia_stack, bytes) ||
+		wire->size > size - offsetof(struct gc_julia_stack, bytes))
 		return -EBADMSG;
 	process = julia_process(processes, (pid_t)wire->header.pid);
-	slot = process ? vec_add(&processes->waiting) : NULL;
+	slot = process ? slot_of(processes, &wire->header) : NULL;
 	if (!slot)
 		return 0;
 	snapshot = snapshot_of(wire);
 	count = julia_unwind(process->stacks, &snapshot, addresses, FRAMES_MOST, &cut);
-	slot->tid = wire->header.tid;
-	slot->node =
-		julia_stack(process->stacks, addresses, count, cut, table, &processes->unnamed);
-	slot->generation = table->generation;
+	*slot = (struct waiting_stack){
+		.type = wire->header.type,
+		.pid = wire->header.pid,
+		.tid = wire->header.tid,
+		.node = julia_stack(process->stacks, addresses, count, cut, table, &unnamed),
+		.generation = table->generation,
+		.time_ns = wire->header.time_ns,
+	};
 	return 0;
 }
 
-uint32_t julia_process_take(struct julia_processes *processes, const struct gc_header *header,
+uint32_t julia_process_take(struct julia_processes *processes, const struct julia_moment *moment,
 	const struct stack_table *table)
 {
 	for (size_t i = 0; i < processes->waiting.count; i++) {
 		const struct waiting_stack found = processes->waiting.items[i];
 
-		if (found.tid != header->tid)
+		if (found.type != moment->type || found.pid != moment->pid ||
+			found.tid != moment->tid || found.time_ns != moment->time_ns)
 			continue;
 		processes->waiting.items[i] = processes->waiting.items[--processes->waiting.count];
 		return found.generation == table->generation ? found.node : STACK_NONE;

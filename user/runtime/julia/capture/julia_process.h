@@ -16,15 +16,16 @@ struct julia_process {
 
 /* A stack whose pause has not come yet. */
 struct waiting_stack {
-	uint32_t tid, node;
+	uint32_t type, pid, tid; /* of its record */
+	uint32_t node;
 	uint32_t generation; /* of the table */
+	uint64_t time_ns;
 };
 
 struct julia_processes {
 	bool numbered; /* see julia_stacks_new() */
 	VEC(struct julia_process) list;
 	VEC(struct waiting_stack) waiting;
-	uint64_t unnamed; /* frames of code that nothing named */
 };
 
 void julia_processes_release(struct julia_processes *processes);
@@ -43,11 +44,15 @@ void julia_process_find(struct julia_processes *processes, struct trace *trace, 
 	const char *name);
 
 /*
- * A gc_julia_stack record: its stack is interned, and kept for the pause that comes next of its thread. 0, or -EBADMSG:
- * it makes no sense.
+ * A gc_julia_stack record: its stack is interned, and kept for the pause that comes next of its thread, or of another
+ * that it was late for; in place of one that no pause came for. 0, or -EBADMSG: it makes no sense.
  */
 int julia_process_stack(struct julia_processes *processes, const void *bytes, size_t size,
 	struct stack_table *table);
-/* The stack of the pause of @header; STACK_NONE: it has none. */
-uint32_t julia_process_take(struct julia_processes *processes, const struct gc_header *header,
+/* The stack of @type of thread @tid that was sent at @time_ns; STACK_NONE: there is none. */
+struct julia_moment {
+	uint32_t type, pid, tid;
+	uint64_t time_ns;
+};
+uint32_t julia_process_take(struct julia_processes *processes, const struct julia_moment *moment,
 	const struct stack_table *table);

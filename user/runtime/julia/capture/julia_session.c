@@ -209,6 +209,14 @@ static void tell_times(const struct gc_julia_pause *wire, const struct account *
 	facts[JULIA_SWEEP_NS] = facts[JULIA_CORE_NS] - facts[JULIA_MARK_NS];
 }
 
+static uint32_t take_stack(struct session *session, uint32_t type, uint32_t pid, uint32_t tid,
+	uint64_t time_ns)
+{
+	const struct julia_moment moment = {type, pid, tid, time_ns};
+
+	return julia_process_take(&session->processes, &moment, trace_stack_table(session->trace));
+}
+
 static void tell_facts(struct session *session, const struct gc_julia_pause *wire,
 	const struct account *account, struct pause *ret)
 {
@@ -219,8 +227,11 @@ static void tell_facts(struct session *session, const struct gc_julia_pause *wir
 	tell_times(wire, account, ret->facts);
 	tell_heap(wire, account, ret->facts);
 	if (wire->late_tid &&
-		wire->stopped_ns - wire->start_ns >= trace_options(session->trace)->late_ns)
+		wire->stopped_ns - wire->start_ns >= trace_options(session->trace)->late_ns) {
 		ret->facts[JULIA_LATE_TID] = wire->late_tid;
+		ret->facts[JULIA_LATE_STACK] = take_stack(session, GC_EVENT_JULIA_LATE,
+			wire->header.pid, wire->late_tid, wire->late_ns);
+	}
 	ret->flags |= PAUSE_HAS_FACTS;
 	if (ret->facts[JULIA_FULL_SWEEPS] > 0)
 		ret->flags |= PAUSE_FULL;
@@ -258,7 +269,8 @@ static int on_record(void *state, const void *bytes, size_t size)
 	struct line *line;
 	uint32_t process;
 
-	if (size >= sizeof(wire->header) && wire->header.type == GC_EVENT_JULIA_STACK)
+	if (size >= sizeof(wire->header) && (wire->header.type == GC_EVENT_JULIA_STACK ||
+						    wire->header.type == GC_EVENT_JULIA_LATE))
 		return julia_process_stack(&session->processes, bytes, size,
 			trace_stack_table(trace));
 	if (!julia_record_makes_sense(bytes, size))
@@ -280,8 +292,8 @@ static int on_record(void *state, const void *bytes, size_t size)
 		count(session, line, account.after.pauses);
 	pause = read_pause(session, wire, &account, runtime, !line->seen);
 	line->seen = true;
-	pause.stack =
-		julia_process_take(&session->processes, &wire->header, trace_stack_table(trace));
+	pause.stack = take_stack(session, GC_EVENT_JULIA_STACK, wire->header.pid, wire->header.tid,
+		wire->header.time_ns);
 	trace_put_pause(trace, &pause);
 	return 0;
 }
