@@ -130,16 +130,11 @@ static __always_inline void send_pause(struct thread_state *state)
  */
 __noinline int note_unmoved(struct thread_state *state)
 {
-	const struct gc_layout *layout;
 	struct gc_vain key = {};
 
 	if (!state)
 		return 0;
 	key.image = state->image;
-	layout = bpf_map_lookup_elem(&layouts, &key.image);
-	/* A watchpoint is also hit by a call that chooses a generation and finds none due. */
-	if (!layout || layout->idle_source == GC_IDLE_FLAGS)
-		return 0;
 	key.pid = state->record.header.pid;
 	count_in_vain(&key);
 	return 0;
@@ -179,7 +174,9 @@ static __always_inline void end(struct thread_state *state, __u64 end_ns, __u32 
 	record = &state->record;
 	record->frame_count = 0;
 	if (kind != GC_SITE_PLACE && !settle_books(state)) {
-		note_unmoved(state);
+		/* From 3.12 on a watchpoint also sees a call that chooses a generation and finds none due. */
+		if (kind != GC_SITE_WATCH)
+			note_unmoved(state);
 		return;
 	}
 	if (bpf_get_current_task_btf()->nvcsw != state->sleeps)
@@ -301,7 +298,7 @@ int on_collecting_write(struct bpf_perf_event_data *ctx)
 		bpf_probe_read_user(&collecting, 4, (void *)ctx->addr))
 		return 0;
 	if (state->depth && !collecting)
-		end(state, now, GC_SITE_FUNCTION);
+		end(state, now, GC_SITE_WATCH);
 	else if (collecting && !state->depth && !has_failed(ctx, layout))
 		begin((struct pt_regs *)&ctx->regs, state, image, layout, layout->runtime_address);
 	return 0;

@@ -75,7 +75,7 @@ def watched(bench, runtime, code, tier=None):
     target.quit()
     tracer.finish()
     records = bench.report()
-    assert records.recording["complete"] and not records.drops
+    assert records.drops == [] and records.recording["complete"]
     return records, gained, records.process(target.pid)["tier"]
 
 
