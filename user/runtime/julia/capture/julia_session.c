@@ -184,6 +184,22 @@ static void tell_heap(const struct gc_julia_pause *wire, const struct account *a
 		facts[JULIA_FREED_BYTES] = UNKNOWN;
 }
 
+/*
+ * The core, split where marking ended. A thread that loses its processor between a probe and the look of Julia at the
+ * clock beside it makes one of the two too long, and that one alone.
+ */
+static void tell_mark(const struct gc_julia_pause *wire, int64_t *facts)
+{
+	int64_t core = facts[JULIA_CORE_NS], mark = (int64_t)wire->mark_ns;
+
+	if (mark > core && wire->flags & GC_JULIA_COLLECTED)
+		mark += core - (int64_t)(wire->collected_ns - wire->stopped_ns);
+	if (mark < 0 || mark > core)
+		return;
+	facts[JULIA_MARK_NS] = mark;
+	facts[JULIA_SWEEP_NS] = core - mark;
+}
+
 static void tell_times(const struct gc_julia_pause *wire, const struct account *account,
 	int64_t *facts)
 {
@@ -202,11 +218,8 @@ static void tell_times(const struct gc_julia_pause *wire, const struct account *
 		(int64_t)(account->after.full_sweeps - account->before.full_sweeps);
 	facts[JULIA_MARK_NS] = grown(account->before.mark_ns, account->after.mark_ns);
 	facts[JULIA_SWEEP_NS] = grown(account->before.sweep_ns, account->after.sweep_ns);
-	if (facts[JULIA_MARK_NS] >= 0 || !(wire->flags & GC_JULIA_MARK) ||
-		(int64_t)wire->mark_ns > facts[JULIA_CORE_NS])
-		return;
-	facts[JULIA_MARK_NS] = (int64_t)wire->mark_ns;
-	facts[JULIA_SWEEP_NS] = facts[JULIA_CORE_NS] - facts[JULIA_MARK_NS];
+	if (facts[JULIA_MARK_NS] < 0 && wire->flags & GC_JULIA_MARK)
+		tell_mark(wire, facts);
 }
 
 static uint32_t take_stack(struct session *session, uint32_t type, uint32_t pid, uint32_t tid,
