@@ -69,10 +69,10 @@ const struct command cmd_run = {
 		"      --step SIGNAL         what marks a training step (doctor --steps; gctrace(1))\n"
 		"      --budget BUDGET       judge the run when it has ended, as gctrace check does; repeats\n"
 		"      --junit FILE          with --budget: also write a JUnit test report\n"
-		"      --late-min TIME       name the thread that held up a pause for this long (1ms)\n"
-		"      --max-size SIZE       end the recording at this size (1G; 0: as large as the disk allows)\n"
+		"      --late-min TIME       name a thread that is late by this much (1ms)\n"
+		"      --max-size SIZE       end the recording at this size (1G; 0: no limit)\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0: a stack for each)\n"
-		"      --variants            tell apart what a function is compiled to: train_step!#40\n"
+		"      --variants            name the compiled variant too: train_step!#40\n"
 		"      --buffer SIZE         size of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                print this help\n",
