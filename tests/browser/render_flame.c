@@ -1,6 +1,7 @@
 /*
  * Renders a recording described on stdin, for the browser tests: render_flame FORMAT TITLE [incomplete].
- * In: one line per pause: "pid ns generation cause frame…", frames outermost first, each
+ * In: one line per pause: "pid ns generation cause frame…", generation 3: of a process whose runtime is of an
+ * unknown kind, frames outermost first, each
  * "function:file:line" with function and file in hexadecimal. Out: the report on stdout.
  */
 #include <inttypes.h>
@@ -66,8 +67,8 @@ static uint32_t add_frame(struct stack_table *stacks, uint32_t parent, char *tex
 	return stack_table_node(stacks, parent, stack_table_frame(stacks, &frame));
 }
 
-/* The runtime of process @pid, made when it is new. */
-static uint32_t find_runtime(struct recording *recording, int pid)
+/* The runtime of process @pid, made when it is new, of @kind. */
+static uint32_t find_runtime(struct recording *recording, int pid, const char *kind)
 {
 	struct process *process;
 	struct runtime *runtime;
@@ -84,7 +85,7 @@ static uint32_t find_runtime(struct recording *recording, int pid)
 	strcpy(process->comm, "python3");
 	runtime->id = process->id;
 	runtime->process = process->id;
-	strcpy(runtime->kind, "cpython");
+	snprintf(runtime->kind, sizeof(runtime->kind), "%s", kind);
 	strcpy(runtime->version, "3.11.2");
 	return runtime->id;
 }
@@ -95,13 +96,15 @@ static void read_pause(char *line, struct recording *recording, struct stack_tab
 	char *rest = NULL, *word = strtok_r(line, " \n", &rest);
 	struct pause *pause = vec_add(&memory->pauses);
 	uint64_t fields[3] = {};
+	int pid;
 
 	if (!pause || !word)
 		exit(1);
 	pause->id = memory->pauses.count;
-	pause->runtime = find_runtime(recording, atoi(word));
+	pid = atoi(word);
 	for (size_t i = 0; i < ARRAY_SIZE(fields) && (word = strtok_r(NULL, " \n", &rest)); i++)
 		fields[i] = (uint64_t)strtoll(word, NULL, 10);
+	pause->runtime = find_runtime(recording, pid, fields[1] == 3 ? "unknown" : "cpython");
 	pause->start_ns = recording->end_ns;
 	pause->end_ns = pause->start_ns + fields[0];
 	recording->end_ns += 50 * fields[0];

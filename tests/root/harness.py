@@ -243,8 +243,13 @@ class Tracer(Process):
         """Waits for the line of -v with @words, said of probes, and until what it says is done."""
         found = self.err.find(lambda line: all(word in line for word in words))
         assert found is not None, self.err.text()
-        call = Path("/proc/%d/syscall" % self.pid)
+        call = Path("/proc/%d/syscall" % self.own_pid())
         wait_until(lambda: call.read_text().split()[0] in EPOLL_WAIT, what="the turn's end")
+
+    def own_pid(self):
+        """That of gctrace, which nsenter may have started as its child."""
+        pids = [self.pid] + descendants(self.pid)
+        return [p for p in pids if Path("/proc/%d/comm" % p).read_text() == "gctrace\n"][0]
 
     def finish(self, seconds=WAIT_S):
         """For a tracer whose target has ended: it must end by itself, with success."""
