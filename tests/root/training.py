@@ -195,10 +195,10 @@ def command(environment, script, truth, *args):
     return [python, WORKLOADS / script, "--truth", truth] + [str(a) for a in args]
 
 
-def attach(bench, environment, script, *args, options=(), name="run"):
+def attach(bench, environment, script, *args, options=(), name="run", prefix=()):
     """Starts the program, attaches before it trains, and reports when it has ended."""
     file, truth = bench.scratch / (name + ".gct"), bench.scratch / (name + ".jsonl")
-    target = bench.process(command(environment, script, truth, "--wait", *args))
+    target = bench.process([*prefix, *command(environment, script, truth, "--wait", *args)])
     ready = target.out.find(lambda line: line.startswith("READY"), START_S)
     assert ready, target.err.text()
     tracer = bench.tracer("record", "-p", target.pid, "-o", file, *options)
