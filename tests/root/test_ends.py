@@ -32,17 +32,18 @@ def test_interrupt(bench, runtime):
 
 def test_duration(bench, some_runtime):
     target = bench.oracle(some_runtime)
+    began = time.monotonic()
     tracer = bench.record(target, "-d", "1500ms")
     books = target.ask("collect 5 3 2")
     tracer.finish()  # the target lives, so that nothing but the clock ends it
+    assert 1.5 < time.monotonic() - began < 5
     assert target.quit() == 0
 
     records = bench.report()
     check_clean(records)
     check_sums(records.pauses, books)
     span = records.recording["end_ns"] - records.recording["start_ns"]
-    # it ends at the first turn after its time; how soon that is depends on who else wants the processor
-    assert span >= 1.5e9
+    assert 1.5e9 <= span < 4e9
 
 
 def test_min_duration(bench, runtime):
