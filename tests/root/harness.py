@@ -209,10 +209,14 @@ class Oracle(Process):
 
 
 def descendants(pid):
+    """Of a process that may be about to end, or have: what it has by then."""
     found = []
-    for task in Path("/proc/%d/task" % pid).iterdir():
-        for child in (task / "children").read_text().split():
-            found += [int(child)] + descendants(int(child))
+    try:
+        for task in Path("/proc/%d/task" % pid).iterdir():
+            for child in (task / "children").read_text().split():
+                found += [int(child)] + descendants(int(child))
+    except (FileNotFoundError, ProcessLookupError):
+        pass
     return found
 
 
