@@ -115,6 +115,19 @@ class Process:
                 "%s still runs after %s s; stderr:\n%s" % (self.argv, seconds, self.err.text())
             ) from None
 
+    def attached(self, *words):
+        """Of a tracer, or of what `gctrace run` started: waits for the line of -v with @words, said of probes, and
+        until what it says is done."""
+        found = self.err.find(lambda line: all(word in line for word in words))
+        assert found is not None, self.err.text()
+        call = Path("/proc/%d/syscall" % self.own_pid())
+        wait_until(lambda: call.read_text().split()[0] in EPOLL_WAIT, what="the turn's end")
+
+    def own_pid(self):
+        """That of gctrace, which nsenter may have started as its child."""
+        pids = [self.pid] + descendants(self.pid)
+        return [p for p in pids if Path("/proc/%d/comm" % p).read_text() == "gctrace\n"][0]
+
     def kill(self):
         if self.popen.poll() is None:
             self.popen.kill()
@@ -242,18 +255,6 @@ class Tracer(Process):
                 "the tracer ended with %s before it traced:\n%s"
                 % (self.popen.wait(5), self.err.text())
             )
-
-    def attached(self, *words):
-        """Waits for the line of -v with @words, said of probes, and until what it says is done."""
-        found = self.err.find(lambda line: all(word in line for word in words))
-        assert found is not None, self.err.text()
-        call = Path("/proc/%d/syscall" % self.own_pid())
-        wait_until(lambda: call.read_text().split()[0] in EPOLL_WAIT, what="the turn's end")
-
-    def own_pid(self):
-        """That of gctrace, which nsenter may have started as its child."""
-        pids = [self.pid] + descendants(self.pid)
-        return [p for p in pids if Path("/proc/%d/comm" % p).read_text() == "gctrace\n"][0]
 
     def finish(self, seconds=WAIT_S):
         """For a tracer whose target has ended: it must end by itself, with success."""
