@@ -134,6 +134,8 @@ static struct advising advising_of(const struct attribution *attribution,
 		advices};
 }
 
+#define NOT_KNOWN "What would help is not known"
+
 /* Why, and what the pauses were as far as that says where else to look: each runtime may know something of it. */
 static int explain(const struct attribution *attribution, const struct subject *subject,
 	struct advices *advices)
@@ -144,7 +146,7 @@ static int explain(const struct attribution *attribution, const struct subject *
 	int r;
 
 	if (!subject->runtimes.count) {
-		title = "What would help is not known";
+		title = NOT_KNOWN;
 		why = "gctrace has no model of this runtime's collector";
 	}
 	for (size_t i = 0; i < subject->runtimes.count; i++) {
@@ -169,6 +171,12 @@ static bool is_harmless(const struct advising *advising)
 	return advice_share(advising, (double)advice_most(advising)) < ATTRIB_HARMLESS;
 }
 
+/* What was seen of it is harmless; what was not seen need not be. */
+static bool is_whole(const struct recording *recording)
+{
+	return !recording_drop_total(recording) && !recording_missed_total(recording);
+}
+
 static int advise(const struct attribution *attribution, const struct subject *subject,
 	struct advices *advices)
 {
@@ -177,8 +185,11 @@ static int advise(const struct attribution *attribution, const struct subject *s
 	struct advice *advice;
 	int r = 0;
 
-	if (is_harmless(&advising))
+	if (is_harmless(&advising) && is_whole(attribution->recording))
 		return advise_nothing(&advising, true, "Leave the collector alone", NULL, &advice);
+	if (is_harmless(&advising))
+		return advise_nothing(&advising, false, NOT_KNOWN, "but not all of them were seen",
+			&advice);
 	for (size_t i = 0; i < subject->runtimes.count && !r; i++) {
 		advising = advising_of(attribution, subject, i, advices);
 		if (subject->runtimes.items[i].overlap_ns || subject->about.stall_ns)
