@@ -325,7 +325,7 @@ static int capture_session(struct capture *capture)
 	status = finish(capture, r);
 	if (!status && !trace_runtimes(capture->trace)) {
 		log_error("nothing was traced: %s",
-			trace_met_stranger(capture->trace, &err)
+			trace_why_nothing(capture->trace, &err)
 				? err.text
 				: "the target loaded no runtime that gctrace knows");
 		return EXIT_BLIND;

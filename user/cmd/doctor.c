@@ -92,8 +92,24 @@ static const char *without_tier(const char *text, const char *tier)
 	return !strncmp(text, tier, len) && !strncmp(text + len, ": ", 2) ? text + len + 2 : text;
 }
 
-/* What every tier reports about one image, and which would be used. */
-static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_image *image)
+/* Whether one of the images can be probed: those that cannot do not keep it from being traced. */
+static bool any_traced(pid_t pid, const struct probe_image *images, size_t count)
+{
+	struct probe_plan *plan = malloc(sizeof(*plan));
+	bool any = false;
+
+	for (size_t i = 0; plan && !any && i < count; i++) {
+		size_t tier = 0;
+
+		any = !probe_plan(pid, &images[i], NULL, &tier, plan, NULL);
+	}
+	free(plan);
+	return any;
+}
+
+/* What every tier reports about one image, and which would be used. @fatal: nothing is traced without it. */
+static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_image *image,
+	bool fatal)
 {
 	struct probe_plan *plan = malloc(sizeof(*plan));
 	char remedy[128];
@@ -123,7 +139,10 @@ static void check_tiers(struct doctor *doctor, pid_t pid, const struct probe_ima
 			snprintf(remedy, sizeof(remedy),
 				"install the runtime's debug symbols (Debian: %s), or use a build that keeps .symtab",
 				image->ops->debug_package);
-		answer(ask(doctor, "a way to probe it", false, true), "none", remedy);
+		answer(ask(doctor, "a way to probe it", false, fatal),
+			fatal ? "none"
+			      : "none: its pauses are not known, and recordings are incomplete",
+			remedy);
 	}
 	free(plan);
 }
@@ -182,6 +201,7 @@ static void check_process(struct doctor *doctor, pid_t pid)
 	struct proc_maps maps = {};
 	struct err err = {};
 	size_t count;
+	bool any;
 	int r = probe_absent(pid, &err);
 
 	if (!r)
@@ -196,11 +216,12 @@ static void check_process(struct doctor *doctor, pid_t pid)
 		return;
 	}
 	count = probe_find(pid, &maps, found, ARRAY_SIZE(found));
+	any = any_traced(pid, found, count);
 	for (size_t i = 0; i < count; i++) {
 		struct kernel_check *finding = ask(doctor, "runtime", true, false);
 
 		describe_runtime(pid, &found[i], finding);
-		check_tiers(doctor, pid, &found[i]);
+		check_tiers(doctor, pid, &found[i], !any);
 	}
 	if (!count && !probe_stranger(pid, &maps) && probe_foreign(pid, &maps, &err))
 		answer(ask(doctor, "runtime", false, true), "not known", err.text);

@@ -124,10 +124,12 @@ struct runtime {
 	int64_t idle_calls; /* of its collector, that collected nothing; UNKNOWN: not counted */
 };
 
+#define DROP_REMEDY 448
+
 /* Events lost, by cause; a recording with drops is incomplete. */
 struct drop {
-	char cause[32]; /* "ring-full", "unmatched-end", … */
-	char remedy[96];
+	char cause[32];		  /* "ring-full", "unmatched-end", … */
+	char remedy[DROP_REMEDY]; /* what it means, what helps */
 	uint64_t count;
 	uint64_t time_ns; /* when it was last seen to grow */
 };

@@ -9,12 +9,11 @@
 #include "model_signals.h"
 #include "model_tables.h"
 
-#define LISTED	  200 /* drops */
-#define NAME_MOST 240
+#define LISTED 200 /* drops */
 
 static void put_field(struct html_page *page, const char *name, const char *field, size_t size)
 {
-	html_text(page->out, name, field, strnlen(field, size), NAME_MOST, &page->text);
+	html_text(page->out, name, field, strnlen(field, size), size, &page->text);
 }
 
 /* The tables of processes and signals. 0 or -ENOMEM. */

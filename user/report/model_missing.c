@@ -5,7 +5,7 @@
 #include "verdict.h"
 
 #define LISTED 16  /* drops, and runtimes with missed collections */
-#define SHOWN  120 /* characters of a cause, a remedy, or what damage was found */
+#define SHOWN  120 /* characters of a cause, or what damage was found */
 
 static const struct model_column missing_columns[] = {
 	{"line", NULL, UNIT_TEXT, .most = 512},
@@ -37,7 +37,7 @@ static void add_drop(struct model_table *table, const struct drop *drop)
 {
 	struct model *model = table->model;
 	const char *cause = model_shown(model, drop->cause, sizeof(drop->cause), SHOWN);
-	const char *remedy = model_shown(model, drop->remedy, sizeof(drop->remedy), SHOWN);
+	const char *remedy = model_shown(model, drop->remedy, sizeof(drop->remedy), DROP_REMEDY);
 	const char *what = "the recording ends early";
 
 	if (!drop_is_end(drop))

@@ -29,7 +29,9 @@ void trace_count_drops(struct trace *trace)
 			__atomic_load_n(&trace->shared->drops[i], __ATOMIC_RELAXED),
 			kernel[i].remedy);
 	feed_drop(&trace->feed, "unprobed-runtime", trace->looks.unprobed,
-		"a process got a runtime that could not be probed: gctrace doctor -p PID");
+		*trace->looks.unprobed_why
+			? trace->looks.unprobed_why
+			: "a process got a runtime that could not be probed: gctrace doctor -p PID");
 	feed_drop(&trace->feed, "layout-unknown", count_misfits(&trace->images),
 		"a runtime keeps its state elsewhere than its version does: gctrace doctor -p PID");
 	feed_drop(&trace->feed, "unprobed-linker", trace->linkers.unprobed,

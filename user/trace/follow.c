@@ -21,6 +21,7 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 	feed_process(&trace->feed, process);
 	ledger_early_settle(&trace->ledger, id, time_ns);
 	trace_forget_looks(trace, pid);
+	u64map_remove(&trace->looks.blind, (uint64_t)pid);
 	images_disown(&trace->images, pid);
 	steps_over(&trace->steps, pid);
 	captures_over(&trace->captures, pid, time_ns);
@@ -87,6 +88,7 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64
 	images_forget(&trace->images, pid);
 	steps_over(&trace->steps, pid);
 	trace_forget_looks(trace, pid);
+	u64map_remove(&trace->looks.blind, (uint64_t)pid);
 	trace_look_again(trace, pid);
 	if (!u64map_get(&trace->looks.next, (uint64_t)pid) && !targets_have(&trace->targets, pid))
 		trace->looks.unseen += may_hide_runtime(trace, comm);
@@ -109,7 +111,7 @@ int trace_add_descendants(struct trace *trace, pid_t pid)
 		if (r == -ESRCH)
 			trace_process_exit(trace, list.pids.items[i], now_ns());
 		if (r < 0)
-			log_debug("%s", err.text);
+			trace_note_blind(trace, list.pids.items[i], r, &err);
 		else
 			total += r;
 	}

@@ -1,5 +1,6 @@
 /* A look at a process: its maps → images attached, a target, books opened; when to look again. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cleanup.h"
@@ -17,47 +18,116 @@ static int tell_found(struct trace *trace, pid_t pid, uint32_t process, uint32_t
 	return ops->found ? ops->found(part->state, pid, process, image, map, err) : 0;
 }
 
+/* The runtimes that a look found in a process, and what became of them. */
+struct finds {
+	struct probe_image found[PROBE_MAX_IMAGES];
+	int indexes[PROBE_MAX_IMAGES]; /* of their images; negative: it is not traced */
+	size_t count, refused;
+	int error;	/* of the last refusal; -ESRCH: the process has ended */
+	struct err why; /* each refusal's sentence */
+	bool fresh;	/* a file was not probed yet */
+};
+
+static void refuse(struct finds *finds, size_t i, int error, const struct err *why)
+{
+	size_t used = strlen(finds->why.text);
+
+	finds->indexes[i] = error;
+	if (finds->error != -ESRCH)
+		finds->error = error;
+	snprintf(finds->why.text + used, sizeof(finds->why.text) - used, "%s%s",
+		finds->refused++ ? "; " : "", why->text);
+}
+
+static void attach_finds(struct trace *trace, pid_t pid, struct finds *finds)
+{
+	for (size_t i = 0; i < finds->count; i++) {
+		const struct probe_image *found = &finds->found[i];
+		struct err why = {};
+		int index;
+
+		finds->fresh |= images_find(&trace->images, pid, &found->map) < 0;
+		index = images_attach_found(&trace->images, pid, found, &why);
+		finds->indexes[i] = index;
+		if (index < 0)
+			refuse(finds, i, index, &why);
+		else
+			images_check_later(&trace->images, (uint32_t)index, pid, &found->map);
+	}
+}
+
+static void tell_finds(struct trace *trace, pid_t pid, uint32_t process, struct finds *finds)
+{
+	for (size_t i = 0; i < finds->count; i++) {
+		struct err why = {};
+		int r;
+
+		if (finds->indexes[i] < 0)
+			continue;
+		r = tell_found(trace, pid, process, (uint32_t)finds->indexes[i],
+			&finds->found[i].map, &why);
+		if (r)
+			refuse(finds, i, r, &why);
+	}
+}
+
+#define MOST_TOLD 16 /* processes with a runtime that is not traced, each named in a warning */
+
+/* Of the runtimes of @pid so many cannot be probed: a drop for each, at the first look that finds it. */
+static void note_unprobed(struct trace *trace, pid_t pid, size_t count, const struct err *why)
+{
+	struct looks *looks = &trace->looks;
+	const uint64_t *known = u64map_get(&looks->blind, (uint64_t)pid);
+	size_t before = known ? *known : 0;
+	bool again = !strcmp(looks->told.text, why->text);
+
+	if (count <= before)
+		return;
+	u64map_put(&looks->blind, (uint64_t)pid, count);
+	looks->unprobed += count - before;
+	looks->told = *why;
+	if (!looks->unprobed_why[0])
+		snprintf(looks->unprobed_why, sizeof(looks->unprobed_why),
+			"pauses of process %d are not known: %s", pid, why->text);
+	if (again || looks->unprobed > MOST_TOLD)
+		log_debug("pauses of process %d are not known: %s", pid, why->text);
+	else
+		log_warning("pauses of process %d are not known: %s", pid, why->text);
+}
+
 /* @add: it is no target yet, and what runtimes it has have collected before. */
 static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struct proc_maps *maps,
 	bool add, struct err *err)
 {
-	struct probe_image found[PROBE_MAX_IMAGES];
-	int indexes[PROBE_MAX_IMAGES], r = 0, kept;
-	bool fresh = false; /* a file of it was not probed yet */
-	size_t count = probe_find_known(&trace->looks.known, pid, maps, found, ARRAY_SIZE(found));
+	struct finds finds = {};
+	int kept;
 
-	if (!count)
-		r = probe_foreign(pid, maps, err);
-	for (size_t i = 0; i < count; i++) {
-		fresh |= images_find(&trace->images, pid, &found[i].map) < 0;
-		indexes[i] = images_attach_found(&trace->images, pid, &found[i], err);
-		if (indexes[i] < 0)
-			r = indexes[i];
-		else
-			images_check_later(&trace->images, (uint32_t)indexes[i], pid,
-				&found[i].map);
-	}
+	finds.count = probe_find_known(&trace->looks.known, pid, maps, finds.found,
+		ARRAY_SIZE(finds.found));
+	if (!finds.count)
+		finds.error = probe_foreign(pid, maps, &finds.why);
+	attach_finds(trace, pid, &finds);
 	linkers_hook(&trace->linkers, pid, maps);
-	for (size_t i = 0; add && i < count; i++)
-		if (indexes[i] >= 0)
-			runtimes_age(&trace->runtimes, process, (uint32_t)indexes[i]);
-	for (size_t i = 0; i < count; i++)
-		if (indexes[i] >= 0) {
-			int told = tell_found(trace, pid, process, (uint32_t)indexes[i],
-				&found[i].map, err);
-
-			r = told ? told : r;
-		}
+	for (size_t i = 0; add && i < finds.count; i++)
+		if (finds.indexes[i] >= 0)
+			runtimes_age(&trace->runtimes, process, (uint32_t)finds.indexes[i]);
+	tell_finds(trace, pid, process, &finds);
 	/* Only now that every probe is in place do its collections count. */
 	kept = targets_keep(&trace->targets, pid, add, images_watched(&trace->images, pid), err);
 	if (kept) {
-		trace->looks.unseen +=
-			fresh && !add; /* what it did before its probes nobody can ask */
+		/* what it did before its probes nobody can ask */
+		trace->looks.unseen += finds.fresh && !add;
 		return kept;
 	}
 	captures_targeted(&trace->captures, pid);
-	ledger_open(&trace->ledger, pid, process, found, indexes, count);
-	return r ? r : (int)count;
+	ledger_open(&trace->ledger, pid, process, finds.found, finds.indexes, finds.count);
+	if (finds.error == -ESRCH || (finds.error && finds.refused == finds.count)) {
+		*err = finds.why;
+		return finds.error;
+	}
+	if (finds.refused)
+		note_unprobed(trace, pid, finds.refused, &finds.why);
+	return (int)(finds.count - finds.refused);
 }
 
 #define LOOK_DUE 1ull /* low bit of looks.next's values: its maps have changed since */
@@ -163,17 +233,19 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 	return r;
 }
 
+void trace_note_blind(struct trace *trace, pid_t pid, int error, const struct err *why)
+{
+	if (error == -ESRCH || error == -ENOEXEC)
+		log_debug("%s", why->text);
+	else
+		note_unprobed(trace, pid, 1, why);
+}
+
 void trace_look_again(struct trace *trace, pid_t pid)
 {
-	uint32_t process = processes_get(&trace->processes, pid);
 	struct err err = {};
 	int r = trace_look(trace, pid, false, &err);
 
-	if (r >= 0)
-		return;
-	log_debug("%s", err.text);
-	if (r == -ESRCH || r == -ENOEXEC || process == trace->looks.last_unprobed)
-		return;
-	trace->looks.last_unprobed = process;
-	trace->looks.unprobed++;
+	if (r < 0)
+		trace_note_blind(trace, pid, r, &err);
 }

@@ -164,6 +164,7 @@ void trace_free(struct trace *trace)
 	processes_release(&trace->processes);
 	vec_free(&trace->gaps.ended.pids);
 	u64map_release(&trace->looks.next);
+	u64map_release(&trace->looks.blind);
 	probe_known_release(&trace->looks.known);
 	recording_release(&trace->feed.recording);
 	free(trace);

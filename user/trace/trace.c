@@ -57,14 +57,16 @@ static void explain_nothing(const struct trace *trace, pid_t pid, struct err *er
 			pid, where, labels);
 }
 
-bool trace_met_stranger(const struct trace *trace, struct err *err)
+bool trace_why_nothing(const struct trace *trace, struct err *err)
 {
 	const struct stranger *stranger = trace->looks.known.stranger;
 
-	if (stranger)
+	if (*trace->looks.unprobed_why)
+		err_set(err, ENOENT, "%s", trace->looks.unprobed_why);
+	else if (stranger)
 		err_set(err, ENOENT, "a process runs %s, which gctrace does not trace: %s",
 			stranger->what, stranger->remedy);
-	return stranger;
+	return stranger || *trace->looks.unprobed_why;
 }
 
 #define SETTLE_POLL_MS 2

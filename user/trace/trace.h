@@ -75,8 +75,8 @@ size_t trace_foresee(struct trace *trace, char *const *paths, size_t count);
  */
 int trace_check_step(const struct trace *trace, struct err *err);
 
-/* What no runtime of ours was found beside: "a process runs PyPy, …" into @err; false: nothing is known. */
-bool trace_met_stranger(const struct trace *trace, struct err *err);
+/* Why no runtime was traced: it could not be probed, or "a process runs PyPy, …"; false: nothing is known. */
+bool trace_why_nothing(const struct trace *trace, struct err *err);
 
 /* A descriptor that polls readable when trace_drain() should not wait for its turn. */
 int trace_fd(const struct trace *trace);

@@ -23,10 +23,12 @@ struct looks {
 	struct probe_known known;
 	struct u64map
 		next; /* pid → from when on its maps are looked at again, and LOOK_DUE in the low bit */
-	size_t due;		/* of them that carry LOOK_DUE */
-	uint64_t unprobed;	/* processes that got a runtime which could not be probed */
-	uint32_t last_unprobed; /* struct process.id of the latest of them */
-	uint64_t unseen;	/* likely runtimes that ended before they were looked at */
+	size_t due;			/* of them that carry LOOK_DUE */
+	struct u64map blind;		/* pid → how many of its runtimes could not be probed */
+	uint64_t unprobed;		/* all of these, also of processes that have ended */
+	char unprobed_why[DROP_REMEDY]; /* the first of them, for the recording */
+	struct err told;		/* why, as last said in the log */
+	uint64_t unseen;		/* likely runtimes that ended before they were looked at */
 };
 
 /* What BPF could not tell of processes. */
@@ -66,13 +68,15 @@ struct trace {
 
 /* look.c: looks again at a process whose maps may have changed; what cannot be probed is a drop. */
 void trace_look_again(struct trace *trace, pid_t pid);
+/* A look at @pid has failed: of what it may have done there is no record, which is a drop. */
+void trace_note_blind(struct trace *trace, pid_t pid, int error, const struct err *why);
 /* The maps changed: looks again, at once or when the burst of changes is over. */
 void trace_maps_changed(struct trace *trace, pid_t pid);
 void trace_looks_turn(struct trace *trace);
 void trace_forget_looks(struct trace *trace, pid_t pid);
 /*
- * What runtimes a process has. Returns how many, or -errno with a sentence. @add: it becomes a
- * target, else it is one, or -ESRCH.
+ * What runtimes a process has. Returns how many are traced, or -errno with a sentence: none can be. One that cannot,
+ * beside others, is a drop. @add: it becomes a target, else it is one, or -ESRCH.
  */
 int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err);
 
