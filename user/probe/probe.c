@@ -238,15 +238,18 @@ static void begin_plan(const struct probe_image *image, struct probe_plan *plan)
 struct refusals {
 	char text[512];
 	size_t used;
+	struct err last;
 };
 
 static void refuse(struct refusals *refusals, const char *tier, const struct err *why)
 {
 	size_t room = sizeof(refusals->text) - refusals->used;
+	bool again = refusals->used && !strcmp(refusals->last.text, why->text);
 	int n = snprintf(refusals->text + refusals->used, room, "%s%s: %s",
-		refusals->used ? "; " : "", tier, why->text);
+		refusals->used ? "; " : "", tier, again ? "the same" : why->text);
 
 	refusals->used += n > 0 && (size_t)n < room ? (size_t)n : room - 1;
+	refusals->last = *why;
 }
 
 /* Tries the tiers from @from on, cheap probes only if @cheap. Returns a tier's index or -errno. */
