@@ -1,8 +1,11 @@
 """A target that dies while gctrace attaches: the session ends, and says that it saw nothing."""
 
+import re
 import time
 
+import building
 import conftest
+import julia_harness
 from harness import gctrace
 from test_counts import best_tiers
 
@@ -76,6 +79,23 @@ def test_a_zombie(bench):
         time.sleep(0.01)
     done = gctrace("record", "-p", target.pid, "-o", bench.file)
     assert done.returncode == 3, done.stderr.decode()
+
+
+JULIAS = [j for j in julia_harness.load_julias() if j.embedded and conftest.chosen(j)]
+
+
+@conftest.each("julia", JULIAS, "embedded Julia")
+def test_ended_while_it_was_probed(bench, julia):
+    """Its file is reached through the process: that is gone, and no other way to probe it would help."""
+    embed = julia_harness.PROGRAMS / "embed.c"
+    program = building.program(bench.scratch / "embed", embed, "-ldl", "-lpthread")
+    line = ["sh", "-c", '"$@"; true', "sh", program, julia.root + julia.exe]
+    for _ in range(11):
+        done = gctrace("run", "-v", "-o", bench.file, "--", *line)
+        said = done.stderr.decode()
+        assert done.returncode == 0 and "warning" not in said, said
+        ends = re.findall(r"process (\d+) (?:has )?ended|of process (\d+) .*: there is no such process", said)
+        assert len(ends) == len(set(ends)) <= 2, said  # the shell's and its own
 
 
 WATCHED = [r for r in conftest.RUNTIMES if best_tiers(r) == {"watchpoint"}]

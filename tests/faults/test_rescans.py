@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import shutil
+import signal
 import struct
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import building
 import conftest
+import snippets
 from test_children import shared_runtimes
 from test_counts import check_sums
 
@@ -111,6 +113,26 @@ def test_a_runtime_already(bench, some_runtime):
     assert len(bench.report().of_pid(target.pid, "manual")) == 23
     counts = opens.count()
     assert {c for n, c in counts.items() if n.startswith("lib")} == {1}
+
+
+def test_the_process_has_ended(bench, some_runtime):
+    """By the time that the tracer gets to it: it is looked at once, for all of its libraries."""
+    if some_runtime.in_root:
+        pytest.skip("the libraries are built for this system's libc")
+    many_libraries(bench.scratch)
+    target = snippets.start(bench, some_runtime)
+    tracer = bench.record(target, "-v")
+    tracer.popen.send_signal(signal.SIGSTOP)
+    load = "import ctypes\nfor i in range(1, %d): ctypes.CDLL('%s/lib%%d.so' %% i)"
+    target.run(load % (COUNT + 1, bench.scratch))
+    target.run("for i in range(23): gc.collect()")
+    target.quit()
+    tracer.popen.send_signal(signal.SIGCONT)
+    tracer.finish()
+    said = [line for line in tracer.err.text().splitlines() if str(target.pid) in line]
+    assert len([line for line in said if "debug:" in line]) == 1, said
+    assert not any("warning" in line for line in said)
+    assert len(bench.report().of_pid(target.pid, "manual")) == 23
 
 
 @with_libpython

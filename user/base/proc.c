@@ -311,3 +311,13 @@ bool proc_has_exited(pid_t pid)
 	close(process.fd);
 	return exited;
 }
+
+bool proc_has_no_memory(pid_t pid)
+{
+	struct proc_maps maps = {};
+	int r = proc_maps_read(pid, &maps);
+	bool none = r ? r == -ESRCH : !maps.maps.count;
+
+	proc_maps_release(&maps);
+	return none;
+}

@@ -62,3 +62,5 @@ pid_t proc_of_thread(pid_t pid);
 
 /* Whether the process has ended, reaped or not: all of its threads. */
 bool proc_has_exited(pid_t pid);
+/* The same, but true already when it has begun to end: it maps nothing any more. */
+bool proc_has_no_memory(pid_t pid);

@@ -110,7 +110,7 @@ int images_watch(struct images *images, uint32_t index, const struct probe_site 
 	return keep_probe(image, &(struct uprobe){.link = link}); /* which owns the descriptor */
 }
 
-/* What cannot be attached, and is not needed, is a drop. */
+/* What cannot be attached, and is not needed, is a drop, unless the file's process has ended: then nothing can be. */
 static int attach_site(struct images *images, struct image *image, uint32_t index, size_t n,
 	struct err *err)
 {
@@ -127,7 +127,7 @@ static int attach_site(struct images *images, struct image *image, uint32_t inde
 	r = put_probes(&at, &why, err);
 	if (r || !why)
 		return r;
-	if (site->optional) {
+	if (site->optional && why != -ESRCH && why != -ENOENT) {
 		log_warning(
 			"the probe at offset %#llx of %s cannot be attached: %s; the facts that it "
 			"gives will be missing",

@@ -89,8 +89,7 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64
 	steps_over(&trace->steps, pid);
 	trace_forget_looks(trace, pid);
 	u64map_remove(&trace->looks.blind, (uint64_t)pid);
-	trace_look_again(trace, pid);
-	if (!u64map_get(&trace->looks.next, (uint64_t)pid) && !targets_have(&trace->targets, pid))
+	if (trace_look_again(trace, pid) == -ESRCH && !targets_have(&trace->targets, pid))
 		trace->looks.unseen += may_hide_runtime(trace, comm);
 }
 

@@ -18,7 +18,15 @@ int images_find(const struct images *images, pid_t pid, const struct proc_map *m
 	return -1;
 }
 
-/* Attaches by the best tier that the file allows and the kernel grants. */
+/* The way to the file leads through the process: why there is none any more. */
+static int explain_end(pid_t pid, int error, struct err *err)
+{
+	if (error >= 0 || !pid || !proc_has_no_memory(pid))
+		return error;
+	return err_set(err, ESRCH, "process %d ended while gctrace attached to it", pid);
+}
+
+/* Attaches by the best tier that the file allows and the kernel grants. -ESRCH: @pid has ended. */
 static int attach_image(struct images *images, pid_t pid, const struct probe_image *found,
 	struct err *err)
 {
@@ -29,9 +37,10 @@ static int attach_image(struct images *images, pid_t pid, const struct probe_ima
 	if (!plan)
 		return err_set(err, ENOMEM, "out of memory");
 	for (size_t tier = 0;; tier++) {
-		r = probe_plan(pid, found, images->only_tier, &tier, plan, err);
+		r = explain_end(pid, probe_plan(pid, found, images->only_tier, &tier, plan, err),
+			err);
 		if (r) {
-			if (refused.text[0])
+			if (refused.text[0] && r != -ESRCH)
 				err_prefix(err, "%s", refused.text);
 			break;
 		}
@@ -40,8 +49,8 @@ static int attach_image(struct images *images, pid_t pid, const struct probe_ima
 				plan->shown_path);
 			break;
 		}
-		r = images_attach(images, plan, pid, err);
-		if (r >= 0 || r == -EPERM)
+		r = explain_end(pid, images_attach(images, plan, pid, err), err);
+		if (r >= 0 || r == -EPERM || r == -ESRCH)
 			break;
 		log_warning("%s; trying another way", err->text);
 		refused = *err;

@@ -38,9 +38,14 @@ static int attach(struct linkers *linkers, const char *path, uint64_t offset)
 {
 	const struct uprobe_place place = {.path = path, .offset = offset};
 	struct uprobe *slot = vec_add(&linkers->probes);
+	int r;
 
-	return slot ? uprobe_attach(linkers->programs->bpf->progs.on_maps_changed, &place, slot)
-		    : -ENOMEM;
+	if (!slot)
+		return -ENOMEM;
+	r = uprobe_attach(linkers->programs->bpf->progs.on_maps_changed, &place, slot);
+	if (r)
+		linkers->probes.count--;
+	return r;
 }
 
 void linkers_hook(struct linkers *linkers, pid_t pid, const struct proc_maps *maps)
@@ -56,6 +61,8 @@ void linkers_hook(struct linkers *linkers, pid_t pid, const struct proc_maps *ma
 		return; /* a static program, or a stripped linker: only exec tells of new maps */
 	if (!r)
 		r = attach(linkers, path, offset);
+	if (r == -ESRCH || r == -ENOENT)
+		return; /* it has ended; another process with this linker can be asked */
 	if (r) {
 		log_warning(
 			"libraries that %d and others load later will not be seen: their linker "

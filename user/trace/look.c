@@ -114,6 +114,10 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 	tell_finds(trace, pid, process, &finds);
 	/* Only now that every probe is in place do its collections count. */
 	kept = targets_keep(&trace->targets, pid, add, images_watched(&trace->images, pid), err);
+	if (!kept && finds.error == -ESRCH) {
+		kept = finds.error;
+		*err = finds.why;
+	}
 	if (kept) {
 		/* what it did before its probes nobody can ask */
 		trace->looks.unseen += finds.fresh && !add;
@@ -121,7 +125,7 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 	}
 	captures_targeted(&trace->captures, pid);
 	ledger_open(&trace->ledger, pid, process, finds.found, finds.indexes, finds.count);
-	if (finds.error == -ESRCH || (finds.error && finds.refused == finds.count)) {
+	if (finds.error && finds.refused == finds.count) {
 		*err = finds.why;
 		return finds.error;
 	}
@@ -131,6 +135,8 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 }
 
 #define LOOK_DUE 1ull /* low bit of looks.next's values: its maps have changed since */
+#define LOOK_NEVER                                                                                 \
+	(UINT64_MAX & ~LOOK_DUE) /* it has ended: what its maps did before is all the same */
 
 #define LOOK_PAUSE_NS 50000000ull /* between two looks at a process, at most */
 /*
@@ -169,6 +175,8 @@ void trace_maps_changed(struct trace *trace, pid_t pid)
 		trace_look_again(trace, pid);
 		return;
 	}
+	if (*next == LOOK_NEVER)
+		return;
 	if (!(*next & LOOK_DUE))
 		trace->looks.due++;
 	*next |= LOOK_DUE;
@@ -220,8 +228,11 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 	trace_forget_looks(trace, pid);
 	r = proc_maps_read(pid, &maps);
 	if (r)
-		return kernel_explain_maps(pid, r, err);
-	r = look_at(trace, pid, process, &maps, add, err);
+		r = kernel_explain_maps(pid, r, err);
+	else if (!maps.maps.count && !add)
+		r = err_set(err, ESRCH, "process %d has ended", pid);
+	else
+		r = look_at(trace, pid, process, &maps, add, err);
 	/* After the collectors' probes: what a step is can wait, a collection cannot. */
 	if (r != -ESRCH) {
 		steps_look(&trace->steps, pid, &maps);
@@ -230,6 +241,8 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 	proc_maps_release(&maps);
 	if (r != -ESRCH)
 		note_look(trace, pid, r, start_ns);
+	else if (!add && proc_has_no_memory(pid))
+		u64map_put(&trace->looks.next, (uint64_t)pid, LOOK_NEVER);
 	return r;
 }
 
@@ -241,11 +254,12 @@ void trace_note_blind(struct trace *trace, pid_t pid, int error, const struct er
 		note_unprobed(trace, pid, 1, why);
 }
 
-void trace_look_again(struct trace *trace, pid_t pid)
+int trace_look_again(struct trace *trace, pid_t pid)
 {
 	struct err err = {};
 	int r = trace_look(trace, pid, false, &err);
 
 	if (r < 0)
 		trace_note_blind(trace, pid, r, &err);
+	return r;
 }

@@ -174,7 +174,7 @@ static void watch(struct step_watch *steps, pid_t pid, const struct step_at *at)
 	if (r == -ENOSPC && make_room(steps, pid))
 		r = watch_place(steps, place, GC_STEP_COOKIE(index, 0, GC_KEY_NONE, 0, 0));
 	steps->unprobed += r < 0 && r != -ESRCH;
-	if (r)
+	if (r && r != -ESRCH)
 		log_warning("%s of process %d cannot be watched: %s", at->symbol, pid,
 			strerror(-r));
 	else

@@ -66,7 +66,9 @@ bool trace_why_nothing(const struct trace *trace, struct err *err)
 	else if (stranger)
 		err_set(err, ENOENT, "a process runs %s, which gctrace does not trace: %s",
 			stranger->what, stranger->remedy);
-	return stranger || *trace->looks.unprobed_why;
+	else if (trace->looks.unseen)
+		err_set(err, ENOENT, "a program had ended before it could be probed");
+	return stranger || *trace->looks.unprobed_why || trace->looks.unseen;
 }
 
 #define SETTLE_POLL_MS 2

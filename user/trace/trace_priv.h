@@ -66,8 +66,8 @@ struct trace {
 	bool ending;		 /* trace_finish() has begun */
 };
 
-/* look.c: looks again at a process whose maps may have changed; what cannot be probed is a drop. */
-void trace_look_again(struct trace *trace, pid_t pid);
+/* look.c: looks again at a process whose maps may have changed; what cannot be probed is a drop. As trace_look(). */
+int trace_look_again(struct trace *trace, pid_t pid);
 /* A look at @pid has failed: of what it may have done there is no record, which is a drop. */
 void trace_note_blind(struct trace *trace, pid_t pid, int error, const struct err *why);
 /* The maps changed: looks again, at once or when the burst of changes is over. */
