@@ -103,10 +103,10 @@ static void test_tables_have_the_words_of_the_runtime(void **state)
 	json = render(&summary, true);
 	/* 34 of 101 are big; of 50 the sweep is known: 101 × 1000 − 101 × 300 − 50 × 500 = 45700 ns are in no part. */
 	assert_non_null(strstr(text,
-		"\nTurns of Toy by class\n  CLASS             PAUSES      TOTAL   SHARE"));
-	assert_non_null(strstr(text, "\n  small                 67   67.00 µs"));
-	assert_non_null(strstr(text, "\n  big                   34   34.00 µs"));
-	assert_non_null(strstr(text, "\n  all                  101   101.0 µs"));
+		"\nTurns of Toy by class\n  CLASS              PAUSES      TOTAL   SHARE"));
+	assert_non_null(strstr(text, "\n  small                  67   67.00 µs"));
+	assert_non_null(strstr(text, "\n  big                    34   34.00 µs"));
+	assert_non_null(strstr(text, "\n  all                   101   101.0 µs"));
 	assert_non_null(strstr(text,
 		"\n  marking                            101   30.30 µs  30.0 %"));
 	assert_non_null(strstr(text,

@@ -6,7 +6,7 @@
 
 static const struct model_column class_columns[] = {
 	{"runtime", NULL, UNIT_TEXT},
-	{"class", "Class", UNIT_CLASS},
+	{"class", "Class", UNIT_CLASS, .width = -17}, /* the longest name there is */
 	{"pauses", "Pauses", UNIT_COUNT},
 	{"pause_ns", "Total", UNIT_NS},
 	{"share", "of the time traced", UNIT_SHARE, .heading = "SHARE", .spare = true},
