@@ -7,8 +7,6 @@
 #include "cleanup.h"
 #include "jit_object.h"
 
-#define SECTIONS_MOST 4096
-
 struct jit_object {
 	uint8_t *bytes;
 	size_t size;
@@ -33,7 +31,7 @@ size_t jit_object_size(const void *header)
 	if (memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
 		elf.e_ident[EI_DATA] != ELFDATA2LSB || elf.e_type != ET_REL ||
 		elf.e_machine != EM_X86_64 || elf.e_shentsize != sizeof(Elf64_Shdr) ||
-		!elf.e_shnum || elf.e_shnum > SECTIONS_MOST || elf.e_shoff < sizeof(elf) ||
+		!elf.e_shnum || elf.e_shnum > JIT_SECTIONS_MOST || elf.e_shoff < sizeof(elf) ||
 		elf.e_shoff % 8 || elf.e_shoff > JIT_OBJECT_MOST)
 		return 0;
 	size = elf.e_shoff + (uint64_t)elf.e_shnum * sizeof(Elf64_Shdr); /* the headers are last */
@@ -66,6 +64,35 @@ bool jit_object_code(const void *table, size_t count, size_t *index, uint64_t *r
 		return true;
 	}
 	return false;
+}
+
+int jit_object_place(void *bytes, size_t size, uint32_t index, uint64_t start, uint64_t code_size)
+{
+	size_t offset, count;
+	Elf64_Shdr *sections, *code;
+
+	if (size < JIT_HEADER_BYTES || !jit_object_size(bytes) || jit_object_size(bytes) > size)
+		return -EBADMSG;
+	jit_object_table(bytes, &offset, &count);
+	sections = (Elf64_Shdr *)((uint8_t *)bytes + offset);
+	code = index < count ? &sections[index] : NULL;
+	if (!code || !(code->sh_flags & SHF_EXECINSTR) || code->sh_size != code_size ||
+		(code->sh_addr && code->sh_addr != start))
+		return -EBADMSG;
+	code->sh_addr = start;
+	/*
+	 * Where the others were loaded is not known, and does not matter: of this object only the code at @start is asked
+	 * for. Each needs a place of its own, for lists of ranges; and one nearby, as .eh_frame may refer to code in 32 bits.
+	 */
+	start += code_size;
+	for (size_t i = 0; i < count; i++) {
+		if (!(sections[i].sh_flags & SHF_ALLOC) || sections[i].sh_addr)
+			continue;
+		start = (start + 15) & ~15ull;
+		sections[i].sh_addr = start;
+		start += sections[i].sh_size;
+	}
+	return 0;
 }
 
 /* The bytes of section @index; NULL if it has none here. */
@@ -234,6 +261,75 @@ int jit_object_functions(const struct jit_object *object, jit_visit_fn visit, vo
 		r = visit(object->names + symbol->st_name, address, symbol->st_size, arg);
 	}
 	return r;
+}
+
+/* What a linker may write for a relocation: the value and, where it may do without a table of addresses, the opcode. */
+static void written_by(uint64_t type, size_t *ret_before, size_t *ret_width)
+{
+	*ret_before = type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX ? 3 : 0;
+	switch (type) {
+	case R_X86_64_PC32:
+	case R_X86_64_GOT32:
+	case R_X86_64_PLT32:
+	case R_X86_64_GOTPCREL:
+	case R_X86_64_32:
+	case R_X86_64_32S:
+	case R_X86_64_GOTPC32:
+	case R_X86_64_GOTPCRELX:
+	case R_X86_64_REX_GOTPCRELX:
+		*ret_width = 4;
+		return;
+	}
+	*ret_width = 8; /* of all others */
+}
+
+static void copy_relocated(uint8_t *code, const uint8_t *bytes, size_t size, const Elf64_Rela *rela)
+{
+	size_t before, width, at;
+
+	if (rela->r_offset >= size)
+		return;
+	written_by(ELF64_R_TYPE(rela->r_info), &before, &width);
+	at = (size_t)rela->r_offset;
+	before = before < at ? before : at;
+	width = width < size - at ? width : size - at;
+	memcpy(code + at - before, bytes + at - before, before + width);
+}
+
+static size_t find_code(const struct jit_object *object, uint64_t start, size_t size)
+{
+	for (size_t i = 0; i < object->section_count; i++) {
+		const Elf64_Shdr *section = &object->sections[i];
+
+		if (section->sh_flags & SHF_EXECINSTR && section->sh_addr == start &&
+			section->sh_size == size)
+			return i;
+	}
+	return 0;
+}
+
+bool jit_object_is_code(const struct jit_object *object, uint64_t start, uint8_t *code, size_t size)
+{
+	size_t index = find_code(object, start, size), bytes_size, relas_size;
+	const uint8_t *bytes = index ? contents(object, index, &bytes_size) : NULL;
+
+	if (!bytes)
+		return false;
+	for (size_t i = 0; i < object->section_count; i++) {
+		const Elf64_Shdr *section = &object->sections[i];
+		const uint8_t *relas = section->sh_type == SHT_RELA && section->sh_info == index
+					       ? contents(object, i, &relas_size)
+					       : NULL;
+		Elf64_Rela rela;
+
+		if (!relas)
+			continue;
+		for (size_t at = 0; relas_size - at >= sizeof(rela); at += sizeof(rela)) {
+			memcpy(&rela, relas + at, sizeof(rela));
+			copy_relocated(code, bytes, size, &rela);
+		}
+	}
+	return !memcmp(code, bytes, size);
 }
 
 struct at {
