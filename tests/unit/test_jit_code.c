@@ -151,38 +151,45 @@ static struct subject {
 	int commands, answers;
 } subject;
 
-/* Memory as the JIT has for its code: no file behind it, and none that can write. */
-static uint8_t *make_code(void)
+/* Memory as the JIT has for its code: no file behind it, and none that can write. The object that it is of. */
+static char *make_code(uint64_t ret_ends[2], size_t *ret_size)
 {
 	uint8_t *code =
 		mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *bytes;
 
 	assert_true(code != MAP_FAILED);
 	memset(code, 0x90, CODE_BYTES);
+	ret_ends[0] = (uintptr_t)code;
+	bytes = load_fixture(ret_ends[0], ret_size, &ret_ends[1]);
+	link_fixture(bytes);
 	assert_int_equal(mprotect(code, CODE_BYTES, PROT_READ | PROT_EXEC), 0);
-	return code;
+	return bytes;
 }
 
-static void write_code(uint8_t *code, uint8_t byte)
+static void write_code(uint8_t *code, size_t at, uint8_t byte)
 {
 	assert_int_equal(mprotect(code, CODE_BYTES, PROT_READ | PROT_WRITE), 0);
-	code[CODE_BYTES - 1] = byte;
+	code[at] = byte;
 	assert_int_equal(mprotect(code, CODE_BYTES, PROT_READ | PROT_EXEC), 0);
 }
 
 static void run_subject(int commands, int answers)
 {
-	uint8_t *code = make_code();
-	uint64_t ends[2] = {(uintptr_t)code};
+	uint64_t ends[2];
 	size_t size;
-	uint8_t *bytes = load_fixture(ends[0], &size, &ends[1]);
-	char command;
+	char *bytes = make_code(ends, &size), command;
+	uint8_t *code = (uint8_t *)ends[0], first = *code;
 
 	if (write(answers, ends, sizeof(ends)) != sizeof(ends))
 		_exit(1);
 	while (read(commands, &command, 1) == 1) {
 		if (command == 'c') /* compiles */
-			write_code(code, 0xcc);
+			write_code(code, CODE_BYTES - 1, 0xcc);
+		else if (command == 'o') /* has other code there */
+			write_code(code, 0, (uint8_t)~first);
+		else if (command == 'b') /* and back */
+			write_code(code, 0, first);
 		else /* loses its object */
 			memset(bytes, 0, size);
 		if (write(answers, &command, 1) != 1)
@@ -254,6 +261,10 @@ static void test_process(void **state)
 	tell_subject('c');
 	now += 100 * SECOND;
 	assert_true(jit_code_look(code, now));
+	tell_subject('o');
+	assert_int_equal(jit_code_find(code, function.address, places, 4), 0);
+	tell_subject('b');
+	assert_true(jit_code_find(code, function.address, places, 4) >= 1);
 	jit_code_free(code);
 }
 

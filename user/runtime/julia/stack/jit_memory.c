@@ -48,9 +48,12 @@ static void add_line(struct jit_memory *memory, const char *line)
 	if (*line && *line != '\n' && strncmp(line, "[heap]", 6) && strncmp(line, "[anon:", 6))
 		return;
 	range.rank = rank_of(&range, line);
-	if (mode[2] == 'x')
+	if (mode[2] == 'x') {
 		slot = vec_add(&memory->code);
-	else if (mode[0] == 'r' && mode[1] == 'w')
+		memory->code_start =
+			range.start < memory->code_start ? range.start : memory->code_start;
+		memory->code_end = range.end > memory->code_end ? range.end : memory->code_end;
+	} else if (mode[0] == 'r' && mode[1] == 'w')
 		slot = vec_add(&memory->data);
 	if (slot)
 		*slot = range;
@@ -68,6 +71,8 @@ bool jit_memory_read(struct jit_memory *memory, pid_t pid)
 	if (!file)
 		return false;
 	memory->code.count = memory->data.count = 0;
+	memory->code_start = UINT64_MAX;
+	memory->code_end = 0;
 	while (getline(&line, &room, file) > 0)
 		add_line(memory, line);
 	if (memory->data.count)

@@ -17,6 +17,7 @@ struct jit_range {
 
 struct jit_memory {
 	VEC(struct jit_range) code, data; /* data: what is to be searched first comes first */
+	uint64_t code_start, code_end;	  /* around all of code */
 };
 
 /* A run of pages that are in memory: what is read brings no other in. */
