@@ -310,7 +310,6 @@ static const char *function_of(const struct stack_table *table, uint32_t node)
 static void test_stack(void **state)
 {
 	struct julia_stacks *stacks = julia_stacks_new(subject.pid, false);
-	uint64_t unnamed = 0;
 	struct stack_table table;
 	struct wanted function = {.symbol = "japi1_train_step!_52"};
 	uint64_t addresses[] = {0, 0, (uintptr_t)&getenv + 1, 17};
@@ -323,10 +322,9 @@ static void test_stack(void **state)
 	assert_int_equal(function.count, 1);
 	addresses[0] = subject.code + CODE_BYTES / 2;
 	addresses[1] = function.address + function.size;
-	node = julia_stack(stacks, addresses, 4, false, &table, &unnamed);
+	node = julia_stack(stacks, addresses, 4, false, &table);
 	snprintf(expected, sizeof(expected), "[julia jit] %#llx", (unsigned long long)addresses[0]);
 	assert_string_equal(function_of(&table, node), expected);
-	assert_int_equal(unnamed, 1);
 	node = table.nodes[node].parent;
 	assert_string_equal(function_of(&table, node), "train_step!");
 	assert_int_equal(table.frames[table.nodes[node].frame].lang, LANG_JULIA);
@@ -336,10 +334,9 @@ static void test_stack(void **state)
 	assert_string_equal(function_of(&table, node), "[unreadable]");
 	assert_int_equal(table.nodes[node].parent, STACK_NONE);
 
-	node = julia_stack(stacks, &function.address, 1, true, &table, &unnamed);
+	node = julia_stack(stacks, &function.address, 1, true, &table);
 	assert_string_equal(function_of(&table, table.nodes[node].parent), "[truncated]");
-	assert_int_equal(julia_stack(stacks, addresses + 3, 1, false, &table, &unnamed),
-		STACK_NONE);
+	assert_int_equal(julia_stack(stacks, addresses + 3, 1, false, &table), STACK_NONE);
 	stack_table_release(&table);
 	julia_stacks_free(stacks);
 }
@@ -347,7 +344,7 @@ static void test_stack(void **state)
 static void test_numbered(void **state)
 {
 	struct julia_stacks *stacks = julia_stacks_new(subject.pid, true);
-	uint64_t unnamed = 0, address;
+	uint64_t address;
 	struct stack_table table;
 	struct wanted function = {.symbol = "japi1_train_step!_52"};
 
@@ -355,10 +352,8 @@ static void test_numbered(void **state)
 	jit_code_look(julia_stacks_jit(stacks), now_ns());
 	jit_code_functions(julia_stacks_jit(stacks), want, &function);
 	address = function.address;
-	assert_string_equal(function_of(&table,
-				    julia_stack(stacks, &address, 1, false, &table, &unnamed)),
+	assert_string_equal(function_of(&table, julia_stack(stacks, &address, 1, false, &table)),
 		"train_step!#52");
-	assert_int_equal(unnamed, 0);
 	stack_table_release(&table);
 	julia_stacks_free(stacks);
 }

@@ -44,7 +44,7 @@ static uint32_t name_stack(struct jvms *jvms, struct jvm_instance *instance,
 	if (!jvm || !stack->count)
 		return STACK_NONE;
 	return java_stack(instance->stacks, jvm, stack, unloaded, unloaded_now, instance,
-		trace_stack_table(jvms->trace), &jvms->unnamed_frames);
+		trace_stack_table(jvms->trace));
 }
 
 static uint64_t unloaded_then(const struct jvm_instance *instance,

@@ -41,7 +41,6 @@ struct jvms {
 	VEC(struct jvm_instance *) list;
 	uint64_t killed; /* that ended inside a safepoint, by a signal or an exec */
 	uint64_t unsure; /* of which nothing tells whether they stood still all the time */
-	uint64_t unnamed_frames;
 };
 
 extern const struct capture_ops hotspot_capture;

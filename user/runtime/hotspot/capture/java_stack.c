@@ -37,7 +37,6 @@ struct naming {
 	uint64_t (*unloaded_now)(void *arg);
 	void *arg;
 	struct stack_table *table;
-	uint64_t unnamed;
 };
 
 struct java_stacks *java_stacks_new(void)
@@ -186,7 +185,6 @@ static const uint32_t *find_run(struct java_stacks *cache, const struct event_ja
 	if (count <= 0 || moved(naming)) {
 		cache->found[1] = mark(naming->table,
 			count > 0 || count == -ESTALE ? "[unloaded]" : "[unreadable]");
-		naming->unnamed++;
 		return cache->found;
 	}
 	cache->found[0] = (uint32_t)count;
@@ -207,10 +205,9 @@ static const char *end_mark(uint32_t flags)
 
 uint32_t java_stack(struct java_stacks *cache, const struct jvm *jvm,
 	const struct event_java_stack *stack, uint64_t unloaded,
-	uint64_t (*unloaded_now)(void *arg), void *arg, struct stack_table *table,
-	uint64_t *ret_unnamed)
+	uint64_t (*unloaded_now)(void *arg), void *arg, struct stack_table *table)
 {
-	struct naming naming = {unloaded, unloaded_now, arg, table, 0};
+	struct naming naming = {unloaded, unloaded_now, arg, table};
 	const char *end = end_mark(stack->flags);
 	uint32_t node = STACK_NONE;
 
@@ -225,6 +222,5 @@ uint32_t java_stack(struct java_stacks *cache, const struct jvm *jvm,
 		for (size_t frame = run[0]; frame; frame--)
 			node = stack_table_node(table, node, run[frame]);
 	}
-	*ret_unnamed += naming.unnamed;
 	return node;
 }

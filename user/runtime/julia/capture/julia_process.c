@@ -123,7 +123,7 @@ int julia_process_stack(struct julia_processes *processes, const void *bytes, si
 	struct julia_snapshot snapshot;
 	struct julia_process *process;
 	struct waiting_stack *slot;
-	uint64_t addresses[FRAMES_MOST], unnamed = 0;
+	uint64_t addresses[FRAMES_MOST];
 	size_t count;
 	bool cut;
 
@@ -140,7 +140,7 @@ int julia_process_stack(struct julia_processes *processes, const void *bytes, si
 		.type = wire->header.type,
 		.pid = wire->header.pid,
 		.tid = wire->header.tid,
-		.node = julia_stack(process->stacks, addresses, count, cut, table, &unnamed),
+		.node = julia_stack(process->stacks, addresses, count, cut, table),
 		.generation = table->generation,
 		.time_ns = wire->header.time_ns,
 	};

@@ -177,11 +177,8 @@ static void remember(struct julia_stacks *stacks, uint64_t address)
 	u64map_put(&stacks->known, address, start);
 }
 
-enum naming { NAMED, UNNAMED, NO_CODE };
-
-/* The frames of @address, in stacks->found. */
-static enum naming name_address(struct julia_stacks *stacks, uint64_t address,
-	struct stack_table *table)
+/* The frames of @address, in stacks->found; false: no code is there. */
+static bool name_address(struct julia_stacks *stacks, uint64_t address, struct stack_table *table)
 {
 	const uint64_t *known = u64map_get(&stacks->known, address);
 	const struct proc_map *map;
@@ -191,7 +188,7 @@ static enum naming name_address(struct julia_stacks *stacks, uint64_t address,
 		const uint32_t *run = &stacks->runs.items[*known];
 
 		memcpy(stacks->found, run, (run[0] + 1) * sizeof(*run));
-		return NAMED;
+		return true;
 	}
 	stacks->found[0] = 0;
 	map = code_files_map(&stacks->files, address);
@@ -199,17 +196,17 @@ static enum naming name_address(struct julia_stacks *stacks, uint64_t address,
 		code_files_refresh(&stacks->files);
 		map = code_files_map(&stacks->files, address);
 		if (!map && !jit_code_holds(stacks->jit, address))
-			return NO_CODE;
+			return false;
 		if (!map) {
 			snprintf(name, sizeof(name), "[julia jit] %#" PRIx64, address);
 			add_frame(stacks, intern(table, LANG_MARK, name, "", 0));
-			return UNNAMED;
+			return true; /* another time it may have a name */
 		}
 	}
 	if (map)
 		name_in_file(stacks, map, address, table);
 	remember(stacks, address);
-	return NAMED;
+	return true;
 }
 
 static void prepare(struct julia_stacks *stacks, const struct stack_table *table)
@@ -232,18 +229,17 @@ static bool names_function(const struct stack_table *table, uint32_t frame)
 }
 
 uint32_t julia_stack(struct julia_stacks *stacks, const uint64_t *addresses, size_t count, bool cut,
-	struct stack_table *table, uint64_t *ret_unnamed)
+	struct stack_table *table)
 {
 	VEC(uint32_t) frames = {};
 	uint32_t node = STACK_NONE;
-	enum naming naming = NAMED;
+	bool code = true;
 
 	prepare(stacks, table);
-	for (size_t i = 0; i < count && naming != NO_CODE; i++) {
+	for (size_t i = 0; i < count && code; i++) {
 		/* All but the first are return addresses: the calls are before them. */
-		naming = name_address(stacks, addresses[i] - (i > 0), table);
-		*ret_unnamed += naming == UNNAMED;
-		for (size_t n = 1; naming != NO_CODE && n <= stacks->found[0]; n++) {
+		code = name_address(stacks, addresses[i] - (i > 0), table);
+		for (size_t n = 1; code && n <= stacks->found[0]; n++) {
 			uint32_t frame = stacks->found[n], *slot;
 
 			/* An interpreter's frames say no more than the first of them. */
@@ -255,7 +251,7 @@ uint32_t julia_stack(struct julia_stacks *stacks, const uint64_t *addresses, siz
 				*slot = frame;
 		}
 	}
-	if (frames.count && naming == NO_CODE)
+	if (frames.count && !code)
 		node = put_mark(table, node, "[unreadable]");
 	else if (frames.count && cut)
 		node = put_mark(table, node, "[truncated]");

@@ -22,8 +22,8 @@ struct jit_code *julia_stacks_jit(struct julia_stacks *stacks);
 
 /*
  * Interns a stack: where its thread was, then @count - 1 return addresses, outwards; @cut: there are more. JIT code that cannot be named,
- * or not yet, is "[julia jit] 0x…" and counted in *ret_unnamed; a stack that leaves all code ends in "[unreadable]",
+ * or not yet, is "[julia jit] 0x…"; a stack that leaves all code ends in "[unreadable]",
  * one that was cut in "[truncated]". Returns the innermost node; STACK_NONE without frames.
  */
 uint32_t julia_stack(struct julia_stacks *stacks, const uint64_t *addresses, size_t count, bool cut,
-	struct stack_table *table, uint64_t *ret_unnamed);
+	struct stack_table *table);
