@@ -1,8 +1,11 @@
 """Julia's stacks against Julia's own word on them, and steps against what the program counted."""
 
+import collections
 import contextlib
 import re
 import sqlite3
+
+import pytest
 
 import conftest
 import harness
@@ -84,6 +87,31 @@ def test_line_that_allocates(bench, julia):
     compiling = [p for p in automatic if p not in ours]
     assert all(any(f["file"].startswith("compiler/") for f in p["stack"]) for p in compiling)
     assert len(ours) >= 5
+
+
+@julias
+@pytest.mark.parametrize("options", [[], ["--variants"]], ids=["together", "variants"])
+def test_specialisations(bench, julia, options):
+    """Seven collections in a function's code for integers, eleven in that for floats: one function, apart if asked."""
+    target, path = start(bench, julia)
+    target.ask("special 1")  # compiled
+    tracer = bench.record(target, "--stack-min", "0", *options)
+    target.ask("special 7")
+    records = end(bench, tracer)
+    asked = [p for p in records.of_pid(target.pid) if p["asked"] == "incremental"]
+    names = [frames_of(p, path)[0][0] for p in asked]
+    assert {frames_of(p, path)[0][1] for p in asked} == {line_of("collects")}
+    if options:
+        integers, floats = names[0], names[-1]
+        assert integers != floats
+        assert re.fullmatch(r"specialised#\d+", integers) and re.fullmatch(r"specialised#\d+", floats)
+        assert names == 7 * [integers] + 11 * [floats]
+    else:
+        assert names == 18 * ["specialised"]
+    text = harness.gctrace("report", bench.file).stdout.decode()
+    lines = text.split("\nWhere the pauses were triggered")[1].split("\n\n")[0]
+    told = re.findall(r" (\d+) +\S+ \S+ +(specialised\S*) +%s:\d+$" % re.escape(path), lines, re.M)
+    assert {name: int(count) for count, name in told} == collections.Counter(names)
 
 
 @julias

@@ -3,6 +3,7 @@
 #   train64 N     the same of 64-bit numbers, for which train_step! is compiled once more
 #   redefine      train_step! is compiled anew
 #   allocate N    N vectors, all on one line
+#   special N     allocates and collects N times in what one function was compiled to for integers, N + 4 in that for floats
 #   where         GC.gc(false), and Julia's own word on who called it
 #   join N        N calls of joinpath(), a function of the system image
 #   quit
@@ -83,6 +84,15 @@ end
     length(kept)
 end
 
+@noinline function specialised(x, count)
+    kept = [x]
+    for _ in 1:count
+        kept = [x, kept[1]]
+        GC.gc(false) # collects
+    end
+    kept
+end
+
 @noinline innermost() = (GC.gc(false); stacktrace())
 
 @inline inlined() = innermost()
@@ -141,6 +151,9 @@ function main()
             allocate(count)
         elseif words[1] == "where"
             more = told(where_am_i(11))
+        elseif words[1] == "special"
+            specialised(1, count)
+            specialised(1.0, count + 4)
         elseif words[1] == "join"
             join_paths(count)
         else
