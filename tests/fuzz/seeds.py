@@ -10,6 +10,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import zlib
 
 PROBED = """
 #include <sys/sdt.h>
@@ -51,6 +52,8 @@ def jit_object(folder):
         path = os.path.join(folder, "object" + version)
         debug = ["-g", version] if version != "0" else []
         subprocess.run(["cc", "-c", "-O1", "-fno-pic", *debug, "-o", path, source], check=True)
+        if version == "-gdwarf-4":
+            packed_objects(folder, path)
         with open(path, "rb") as file:
             data = bytearray(file.read().replace(b"stepB_", b"step!_"))
         table, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
@@ -62,6 +65,25 @@ def jit_object(folder):
                 address += (size + 15) & ~15
         with open(path, "wb") as file:
             file.write(data)
+
+
+def zstandard(data):
+    """One block of a frame (RFC 8878) that is not compressed: what Python has had no module for."""
+    return struct.pack("<IBI", 0xFD2FB528, 0xA0, len(data)) + struct.pack("<I", len(data) << 3 | 1)[:3] + data
+
+
+def packed_objects(folder, path):
+    """The object at @path, not loaded, as Julia 1.12 keeps it: a node, what it refers to, and the packed object."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read().replace(b"stepB_", b"step!_"))
+    table = struct.unpack_from("<Q", data, 40)[0]
+    size = struct.unpack_from("<Q", data, table + 64 + 32)[0]  # of section 1, the code
+    address = 0x7F0000001000
+    for name, packed in (("zlib", zlib.compress(data)), ("zstd", zstandard(data)), ("stored", bytes(data))):
+        unpacked = 0 if name == "stored" else len(data)
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(struct.pack("<5Q", address, 4096, size, -address & 2**64 - 1, 1))
+            file.write(struct.pack("<4Q", 8192, len(packed), len(packed), unpacked) + packed)
 
 
 def record(kind, body):
