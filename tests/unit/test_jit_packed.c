@@ -17,6 +17,8 @@
 #include "jit_code.h"
 #include "jit_object_fixture.h"
 #include "jit_registry_fixture.h"
+#include "julia_stack.h"
+#include "mem.h"
 
 #define CODE_BYTES 65536u
 #define SECOND	   1000000000ull
@@ -26,6 +28,7 @@ struct subject {
 	const char *fixture; /* environment variable of the object */
 	enum packing packing;
 	bool loaded;   /* the object has the addresses: RuntimeDyld's; else JITLink's */
+	bool memfd;    /* its code is in one, as where /proc/self/mem cannot be written */
 	bool leftover; /* what it was packed from is still there */
 	int wrong;     /* what is added to the number of the section */
 	pid_t pid;
@@ -85,9 +88,12 @@ static void add_nodes(const struct subject *subject, const char *placed)
 static void keep(const struct subject *subject)
 {
 	char *placed;
+	int fd = subject->memfd ? memfd_create("julia-codegen", 0) : -1;
 
-	kept.code =
-		mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (subject->memfd && ftruncate(fd, CODE_BYTES))
+		_exit(1);
+	kept.code = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE,
+		subject->memfd ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
 	memset(kept.code, 0x90, CODE_BYTES);
 	kept.whole = read_fixture(subject->fixture, &kept.whole_size);
 	placed = malloc(kept.whole_size);
@@ -189,7 +195,7 @@ static int start_subject(struct subject *subject)
 	return read(subject->answers, &subject->code, 8) == 8 ? 0 : -1;
 }
 
-/* RuntimeDyld's, JITLink's; one that has had backtraces; one whose object has several sections; one with a copy
+/* RuntimeDyld's, JITLink's; one that has had backtraces; one whose object has several sections; a memfd; a copy
  * that Julia has let go of; a damaged registry. */
 static struct subject subjects[] = {
 	{"GCTRACE_JIT_FIXTURE", ZLIB, .loaded = true},
@@ -199,6 +205,7 @@ static struct subject subjects[] = {
 	{"GCTRACE_JIT_FIXTURE", STORED},
 	{"GCTRACE_JIT_SECTIONS", ZLIB, .loaded = true},
 	{"GCTRACE_JIT_SECTIONS", ZSTD},
+	{"GCTRACE_JIT_FIXTURE", ZSTD, .memfd = true},
 	{"GCTRACE_JIT_FIXTURE", ZLIB, .loaded = true, .leftover = true},
 	{"GCTRACE_JIT_FIXTURE", ZLIB, .wrong = 1},
 };
@@ -288,6 +295,37 @@ static void test_process(void **state)
 	}
 }
 
+static const char *function_of(const struct stack_table *table, uint32_t node)
+{
+	return strtab_get(table->strings, table->frames[table->nodes[node].frame].function);
+}
+
+static void test_stack(void **state)
+{
+	for (size_t i = 0; i < SOUND; i++) {
+		struct julia_stacks *stacks = julia_stacks_new(subjects[i].pid, true);
+		struct jit_code *code = julia_stacks_jit(stacks);
+		uint64_t unnamed = 0, addresses[2];
+		struct stack_table table;
+		char expected[64];
+		uint32_t node;
+
+		assert_int_equal(stack_table_init(&table), 0);
+		assert_true(jit_code_look(code, now_ns()));
+		addresses[0] = subjects[i].code + CODE_BYTES / 2; /* no object tells of it */
+		addresses[1] = address_of(&subjects[i], code, "japi1_train_step!_52") + 1;
+		node = julia_stack(stacks, addresses, 2, false, &table, &unnamed);
+		snprintf(expected, sizeof(expected), "[julia jit] %#llx",
+			(unsigned long long)addresses[0]);
+		assert_string_equal(function_of(&table, node), expected);
+		assert_int_equal(unnamed, 1);
+		node = table.nodes[node].parent;
+		assert_string_equal(function_of(&table, node), "train_step!#52");
+		stack_table_release(&table);
+		julia_stacks_free(stacks);
+	}
+}
+
 static void test_half_written(void **state)
 {
 	for (size_t i = 0; i < SOUND; i++) {
@@ -366,6 +404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_stack),
 		cmocka_unit_test(test_half_written),
 		cmocka_unit_test(test_leftover),
 		cmocka_unit_test(test_other_code),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "code_file.h"
+#include "jit_memory.h"
 #include "mem.h"
 
 #define MAPS_PAUSE 100000000ull /* between two readings of the maps */
@@ -38,7 +39,7 @@ const struct proc_map *code_files_map(const struct code_files *files, uint64_t a
 		const struct proc_map *map = &files->maps.maps.items[i];
 
 		if (map->exec && address >= map->start && address < map->end)
-			return map;
+			return jit_memory_is_named(map->path) ? NULL : map;
 	}
 	return NULL;
 }

@@ -32,7 +32,7 @@ void code_files_release(struct code_files *files);
 /* Reads the maps, unless that was a moment ago. */
 void code_files_refresh(struct code_files *files);
 
-/* The mapping of code that holds @address, as of the last reading; NULL: none does. */
+/* The mapping of code that holds @address, as of the last reading; NULL: none does, or it is the JIT's. */
 const struct proc_map *code_files_map(const struct code_files *files, uint64_t address);
 
 /* What is mapped there; NULL: memory is out. Valid until the next call. */

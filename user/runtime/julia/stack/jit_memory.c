@@ -32,6 +32,13 @@ static int by_rank(const void *a, const void *b)
 	return left_size < right_size ? -1 : left_size > right_size;
 }
 
+bool jit_memory_is_named(const char *name)
+{
+	static const char memfd[] = "/memfd:julia-codegen";
+
+	return !strncmp(name, memfd, strlen(memfd));
+}
+
 static void add_line(struct jit_memory *memory, const char *line)
 {
 	struct jit_range range = {}, *slot = NULL;
@@ -45,7 +52,8 @@ static void add_line(struct jit_memory *memory, const char *line)
 		return;
 	line += at;
 	/* A file's and the kernel's own have names; prctl() names anonymous ones "[anon:…]". */
-	if (*line && *line != '\n' && strncmp(line, "[heap]", 6) && strncmp(line, "[anon:", 6))
+	if (*line && *line != '\n' && strncmp(line, "[heap]", 6) && strncmp(line, "[anon:", 6) &&
+		(mode[2] != 'x' || !jit_memory_is_named(line)))
 		return;
 	range.rank = rank_of(&range, line);
 	if (mode[2] == 'x') {

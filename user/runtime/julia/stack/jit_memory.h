@@ -1,5 +1,5 @@
 /*
- * A process's memory that no file is behind: where code is that was made while it ran, and where its data. In:
+ * A process's memory that no file on a disk is behind: where code is that was made while it ran, and where its data. In:
  * /proc/PID/maps and pagemap. Out: ranges of addresses, and the pages of them that are in memory.
  */
 #pragma once
@@ -30,6 +30,12 @@ struct jit_run {
 /* Reads the maps of @pid anew; what they said before is gone only if this succeeds. */
 bool jit_memory_read(struct jit_memory *memory, pid_t pid);
 void jit_memory_release(struct jit_memory *memory);
+
+/*
+ * Whether the mapping of this name has the JIT's code: a memfd, if Julia cannot write /proc/self/mem (cgmemmgr.cpp); else
+ * it has no name.
+ */
+bool jit_memory_is_named(const char *name);
 
 /* Whether @address lies in memory that was made for code. */
 bool jit_memory_is_code(const struct jit_memory *memory, uint64_t address);
