@@ -23,13 +23,11 @@ int BPF_PROG(on_julia_safepoint, int signal)
 	struct julia_thread *thread;
 	struct gc_julia_calls *calls;
 	__u64 ids, now;
-	__u32 tgid;
 
 	if (signal != SAFEPOINT_SIGNAL)
 		return 0;
 	ids = current_ids();
-	tgid = ids >> 32;
-	calls = bpf_map_lookup_elem(&julia_calls, &tgid);
+	calls = calls_of_process(ids >> 32);
 	if (!calls)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -37,7 +35,7 @@ int BPF_PROG(on_julia_safepoint, int signal)
 	calls->late_ns = now;
 	thread = julia_thread(0);
 	if (thread)
-		hold(thread, tgid, now);
+		hold(thread, now);
 	if (calls->called_ns > calls->restarted_ns && now - calls->called_ns >= min_stack_ns)
 		send_late(now);
 	return 0;
@@ -49,7 +47,7 @@ static __always_inline void leave(struct julia_thread *thread)
 	if (!thread || !thread->depth)
 		return;
 	thread->depth = 0;
-	close_slot((__u32)current_ids());
+	close_slot(thread->record.header.tid);
 	send_julia(thread, bpf_ktime_get_ns(), GC_JULIA_UNFINISHED);
 }
 
@@ -58,10 +56,13 @@ int BPF_PROG(on_julia_exec, struct task_struct *task)
 {
 	struct julia_thread *thread =
 		bpf_task_storage_get(&julia_threads, bpf_get_current_task_btf(), NULL, 0);
+	struct gc_julia_calls *calls = calls_of_process(current_tgid());
 
 	leave(thread);
 	if (thread)
 		thread->entered_ns = 0;
+	if (calls)
+		calls->kept = 0;
 	return 0;
 }
 

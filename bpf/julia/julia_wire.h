@@ -31,6 +31,7 @@
 #define GC_JULIA_UNFINISHED 16 /* it did not return: exit or exec */
 #define GC_JULIA_MARK	    32 /* mark_ns is known */
 #define GC_JULIA_NESTED	    64 /* it began within the finalizers of another, whose pause it ended */
+#define GC_JULIA_KEPT	    128 /* before[] is after[] of the last collection that was seen */
 
 /*
  * One collection, and what its thread did for it: start_ns … collected_ns, and from then on to the end but waited_ns. One that begins in a finalizer of another ends that one's
@@ -75,10 +76,12 @@ struct gc_julia_layout {
 /* One process's calls of the collector. */
 struct gc_julia_calls {
 	__u64 entered, collected;
-	__u64 restarted_ns;  /* when the last collection let the threads run again */
-	__u64 called_ns;     /* the first call since then */
-	__u64 late_ns;	     /* when a thread last came to a safepoint, */
-	__u32 late_tid, pad; /* and which */
+	__u64 restarted_ns;	      /* when the last collection let the threads run again */
+	__u64 called_ns;	      /* the first call since then */
+	__u64 late_ns;		      /* when a thread last came to a safepoint, */
+	__u32 late_tid;		      /* and which */
+	__u32 kept;		      /* of what image books[] are, + 1; 0: they are not known */
+	__u64 books[GC_JULIA_FIELDS]; /* of gc_num, since the last collection that was seen */
 };
 
 /*
@@ -93,4 +96,4 @@ _Static_assert(sizeof(struct gc_julia_pause) == 24 + 72 + 16 * GC_JULIA_FIELDS +
 _Static_assert(sizeof(struct gc_julia_stack) == 24 + 72 + 4096 * (1 + GC_JULIA_STACK_PAGES),
 	"wire ABI");
 _Static_assert(sizeof(struct gc_julia_layout) == 8 * GC_MAX_SITES + 24, "wire ABI");
-_Static_assert(sizeof(struct gc_julia_calls) == 48, "wire ABI");
+_Static_assert(sizeof(struct gc_julia_calls) == 48 + 8 * GC_JULIA_FIELDS, "wire ABI");

@@ -140,6 +140,9 @@ static struct account read_account(struct session *session, const struct gc_juli
 	julia_books_read(layout, wire->before, &account.before);
 	account.known = account.after.pauses == account.before.pauses + 1 &&
 			account.after.total_ns > account.before.total_ns;
+	/* No probe saw the last one or more before it: the books will miss them, and .before is theirs. */
+	if (wire->flags & GC_JULIA_KEPT && account.after.pauses > account.before.pauses + 1)
+		return account;
 	account.counted = account.known;
 	session->unsound += !account.known;
 	return account;
@@ -311,17 +314,46 @@ static int on_record(void *state, const void *bytes, size_t size)
 	return 0;
 }
 
+/* Its slot in julia_calls; false: it never called the collector. */
+static bool slot_of(struct session *session, pid_t pid, uint32_t *ret)
+{
+	const uint32_t key = (uint32_t)pid;
+
+	return !bpf_map__lookup_elem(trace_map(session->trace, "julia_slots"), &key, sizeof(key),
+		ret, sizeof(*ret), 0);
+}
+
+/* The slot is free again once the process has ended. An exec leaves it to the next program. */
+static void clear_slot(struct session *session, pid_t pid)
+{
+	static const struct gc_julia_calls none;
+	const uint32_t key = (uint32_t)pid;
+	struct gc_target target;
+	uint32_t slot;
+
+	if (!slot_of(session, pid, &slot))
+		return;
+	bpf_map__update_elem(trace_map(session->trace, "julia_calls"), &slot, sizeof(slot), &none,
+		sizeof(none), BPF_ANY);
+	if (!bpf_map__lookup_elem(trace_map(session->trace, "targets"), &key, sizeof(key), &target,
+		    sizeof(target), 0))
+		return;
+	bpf_map__delete_elem(trace_map(session->trace, "julia_slots"), &key, sizeof(key), 0);
+	bpf_map__delete_elem(trace_map(session->trace, "julia_owners"), &slot, sizeof(slot), 0);
+}
+
 /* Those that lost to another thread's, or found the collector disabled. */
 static void count_idle_calls(struct session *session, const struct line *line)
 {
 	struct runtime *runtime = trace_runtime(session->trace, line->process, line->image);
-	const uint32_t key = (uint32_t)line->pid;
 	struct gc_julia_calls calls = {};
+	uint32_t slot;
 
 	if (!runtime)
 		return;
-	bpf_map__lookup_elem(trace_map(session->trace, "julia_calls"), &key, sizeof(key), &calls,
-		sizeof(calls), 0);
+	if (slot_of(session, line->pid, &slot))
+		bpf_map__lookup_elem(trace_map(session->trace, "julia_calls"), &slot, sizeof(slot),
+			&calls, sizeof(calls), 0);
 	if (calls.entered >= calls.collected)
 		runtime->idle_calls = (int64_t)(calls.entered - calls.collected);
 	trace_tell_runtime(session->trace, runtime);
@@ -401,12 +433,11 @@ static void finish(void *state)
 static void over(void *state, pid_t pid, uint64_t time_ns)
 {
 	struct session *session = state;
-	uint32_t key = (uint32_t)pid;
 
 	for (size_t i = session->lines.count; i--;)
 		if (session->lines.items[i].pid == pid)
 			end_line(session, i);
-	bpf_map__delete_elem(trace_map(session->trace, "julia_calls"), &key, sizeof(key), 0);
+	clear_slot(session, pid);
 	julia_process_over(&session->processes, pid);
 }
 
