@@ -10,6 +10,12 @@ import harness
 
 PROGRAMS = harness.HERE / "julia"
 
+# 1.5 starts no more threads than there are processors: glibc reads here how many, in a namespace of its own.
+PROCESSORS = (
+    'mount -t tmpfs tmpfs "$0/sys" && mkdir -p "$0/sys/devices/system/cpu" && '
+    'echo 0-7 >"$0/sys/devices/system/cpu/online" && '
+)
+
 # Of each the sum over the pauses, and which of the books it must equal. gc_num says no more of 1.5.
 SUMS = {"core_ns": "total_ns", "full_sweeps": "full"}
 LATER_SUMS = {"ttsp_ns": "ttsp_ns", "mark_ns": "mark_ns", "sweep_ns": "sweep_ns"}
@@ -26,7 +32,7 @@ class JuliaRuntime(harness.Runtime):
         """The command that runs julia with @args; its pid becomes julia's own."""
         command = [self.exe, "--startup-file=no"] + [str(a) for a in args]
         # julia finds its own files through /proc/self/exe
-        return ["unshare", "-m", "sh", "-c", harness.ENTER, self.root, "-"] + command
+        return ["unshare", "-m", "sh", "-c", PROCESSORS + harness.ENTER, self.root, "-"] + command
 
     def books(self, bench, threads=1, env=None, prefix=(), options=()):
         """Its program of julia/, ready for commands."""

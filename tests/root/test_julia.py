@@ -1,6 +1,7 @@
 """Julia's collections against its own books: each counted once, with the times and bytes that gc_num has."""
 
 import os
+import signal
 
 import pytest
 
@@ -85,8 +86,7 @@ def test_allocation(bench, julia):
 @pytest.mark.parametrize("threads", [2, 4])
 def test_allocation_in_threads(bench, julia, threads):
     oracle = julia.books(bench, threads)
-    # 1.5 starts no more threads than there are processors
-    assert len(set(oracle.ready["tids"])) == min(threads, os.cpu_count())
+    assert len(set(oracle.ready["tids"])) == threads
     watched = Watched(bench, julia, oracle)
     watched.ask("threads 50021")
     pauses, counted = watched.end()
@@ -177,6 +177,61 @@ def test_disabled(bench, julia):
     assert len(pauses) == counted["pauses"] <= 4
     # those asked for, and one at least that allocation made
     assert watched.idle_calls >= 13 + 1
+
+
+STORM = 4999
+
+
+@julias
+def test_storm(bench, julia):
+    """Collections back to back, thousands a second: each is recorded, and its times add up to the nanosecond."""
+    watched = Watched(bench, julia, julia.books(bench))
+    watched.ask("collect %d %d" % (2 if julia.embedded else 0, STORM))
+    pauses, counted = watched.end()
+    julia_harness.check(pauses, counted, julia.embedded)
+    own = 0 if julia.embedded else 2  # the program's own, one an answer
+    assert len(asked(pauses, "incremental")) == len(pauses) == STORM + own
+    assert watched.idle_calls == 0
+
+
+@julias
+def test_storm_in_a_small_ring(bench, julia):
+    """What the ring had no room for is counted, as a drop and as missed, and nothing is counted twice."""
+    # of the shortest pauses no stack is sent, so that each record that is lost is a pause's
+    options = ("--buffer", "4096", "--stack-min", "1h")
+    watched = Watched(bench, julia, julia.books(bench), *options)
+    tracer = watched.tracer
+    tracer.popen.send_signal(signal.SIGSTOP)
+    watched.ask("collect %d %d" % (2 if julia.embedded else 0, STORM))
+    tracer.popen.send_signal(signal.SIGCONT)
+    told = watched.ask("state")
+    assert tracer.interrupt() == 0
+    records = bench.report()
+    pauses = records.of_pid(watched.oracle.pid)
+    counted = julia_harness.difference(told, watched.before)["pauses"]
+    assert counted == STORM + (0 if julia.embedded else 2)
+    assert records.recording["complete"] is False
+    (drop,) = records.drops
+    lost = drop["count"]
+    assert drop["cause"] == "ring-full" and 0 < lost < counted
+    assert len(pauses) + lost == counted
+    assert records.process(watched.oracle.pid)["missed"] == lost
+    assert all(p["core_ns"] > 0 for p in pauses)
+    julia_harness.check_apart(pauses)
+
+
+@julias
+def test_storm_of_refusals(bench, julia):
+    """GC.enable(false): of calls that collect nothing none is a pause, and each is counted."""
+    watched = Watched(bench, julia, julia.books(bench))
+    watched.ask("enable 0")
+    told = watched.ask("collect 1 %d" % STORM)
+    assert told["pauses"] == watched.before["pauses"]
+    watched.ask("enable 1")
+    pauses, counted = watched.end()
+    own = 0 if julia.embedded else 2  # the program's own, one an answer: refused, and collected
+    assert watched.idle_calls == STORM + own
+    assert len(pauses) == counted["pauses"] == own
 
 
 @full_julias
