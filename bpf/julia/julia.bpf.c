@@ -71,6 +71,36 @@ static __always_inline void leave_lost(struct julia_thread *thread, __u64 sp)
 	count_drop(GC_DROP_UNMATCHED_END);
 }
 
+/* Where a file's variables are in this process. */
+struct place {
+	__u32 image;
+	__u64 bias;
+	const struct gc_julia_layout *layout;
+};
+
+static __always_inline struct place find_place(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	struct place place = {.image = GC_COOKIE_IMAGE(cookie)};
+
+	place.layout = bpf_map_lookup_elem(&julia_layouts, &place.image);
+	if (place.layout)
+		place.bias = PT_REGS_IP(ctx) - place.layout->site_address[GC_COOKIE_SITE(cookie)];
+	return place;
+}
+
+/* Whether a call that comes to @ctx, the site of calls, will find the collector disabled. */
+static __always_inline bool is_disabled(struct pt_regs *ctx)
+{
+	const struct place place = find_place(ctx);
+	__u32 times;
+
+	return place.layout && place.layout->disabled &&
+	       !bpf_probe_read_user(&times, sizeof(times),
+		       (void *)(place.bias + place.layout->disabled)) &&
+	       times;
+}
+
 /*
  * A call: it may find the collector disabled, or another thread collecting, which it waits for. So it is one that has
  * come to the safepoint.
@@ -94,6 +124,8 @@ int on_julia_call(struct pt_regs *ctx)
 	if (!calls)
 		return 0;
 	__sync_fetch_and_add(&calls->entered, 1);
+	if (is_disabled(ctx))
+		__sync_fetch_and_add(&calls->disabled, 1);
 	if (calls->called_ns <= calls->restarted_ns)
 		calls->called_ns = now;
 	calls->late_tid = (__u32)current_ids();
@@ -111,24 +143,6 @@ static __always_inline void tell_late(struct gc_julia_pause *record,
 		return;
 	record->late_ns = calls->late_ns;
 	record->late_tid = calls->late_tid;
-}
-
-/* Where a file's variables are in this process. */
-struct place {
-	__u32 image;
-	__u64 bias;
-	const struct gc_julia_layout *layout;
-};
-
-static __always_inline struct place find_place(struct pt_regs *ctx)
-{
-	__u64 cookie = bpf_get_attach_cookie(ctx);
-	struct place place = {.image = GC_COOKIE_IMAGE(cookie)};
-
-	place.layout = bpf_map_lookup_elem(&julia_layouts, &place.image);
-	if (place.layout)
-		place.bias = PT_REGS_IP(ctx) - place.layout->site_address[GC_COOKIE_SITE(cookie)];
-	return place;
 }
 
 static __always_inline bool read_live(const struct place *place, __u64 *ret)

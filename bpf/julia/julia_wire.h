@@ -69,13 +69,14 @@ struct gc_julia_stack {
 /* One file's: addresses in it; 0: not known. */
 struct gc_julia_layout {
 	__u64 site_address[GC_MAX_SITES];
-	__u64 gc_num, live_bytes;
-	__u8 fields[GC_JULIA_FIELDS + 2]; /* their offsets in gc_num, multiples of 8 */
+	__u64 gc_num, live_bytes, disabled; /* jl_gc_disable_counter: how often */
+	__u8 fields[GC_JULIA_FIELDS + 2];   /* their offsets in gc_num, multiples of 8 */
 };
 
 /* One process's calls of the collector. */
 struct gc_julia_calls {
 	__u64 entered, collected;
+	__u64 disabled;		      /* of those entered: the collector was, as they came */
 	__u64 restarted_ns;	      /* when the last collection let the threads run again */
 	__u64 called_ns;	      /* the first call since then */
 	__u64 late_ns;		      /* when a thread last came to a safepoint, */
@@ -95,5 +96,5 @@ struct gc_julia_calls {
 _Static_assert(sizeof(struct gc_julia_pause) == 24 + 72 + 16 * GC_JULIA_FIELDS + 16, "wire ABI");
 _Static_assert(sizeof(struct gc_julia_stack) == 24 + 72 + 4096 * (1 + GC_JULIA_STACK_PAGES),
 	"wire ABI");
-_Static_assert(sizeof(struct gc_julia_layout) == 8 * GC_MAX_SITES + 24, "wire ABI");
-_Static_assert(sizeof(struct gc_julia_calls) == 48 + 8 * GC_JULIA_FIELDS, "wire ABI");
+_Static_assert(sizeof(struct gc_julia_layout) == 8 * GC_MAX_SITES + 32, "wire ABI");
+_Static_assert(sizeof(struct gc_julia_calls) == 56 + 8 * GC_JULIA_FIELDS, "wire ABI");

@@ -6,8 +6,8 @@ INSERT INTO meta VALUES ('version', '0.1.0'), ('host', 'node7'), ('boot_id', '01
 INSERT INTO clock VALUES (5000000000, 1763726400000000000);
 INSERT INTO process VALUES
 	(1, 4711, 4711, 1, 'julia', CAST('julia' || char(0) || '-t' || char(0) || '2' || char(0) || 'train.jl' || char(0) AS BLOB), 5000000000, NULL);
-INSERT INTO runtime (id, process, kind, version, tier, path, detail, attached_ns, missed, idle_calls) VALUES
-	(1, 1, 'julia', '1.5.3', 'symbol', '/usr/lib/x86_64-linux-gnu/libjulia.so.1', 'jl_gc_collect+0 (push)', 5000100000, 0, 7);
+INSERT INTO runtime (id, process, kind, version, tier, path, detail, attached_ns, missed, idle_calls, disabled_calls) VALUES
+	(1, 1, 'julia', '1.5.3', 'symbol', '/usr/lib/x86_64-linux-gnu/libjulia.so.1', 'jl_gc_collect+0 (push)', 5000100000, 0, 7, 4);
 INSERT INTO string VALUES (1, 'train_step!'), (2, '/home/ada/train.jl'), (3, 'main'), (4, 'load!'), (5, 'auto'), (6, 'full'), (7, 'incremental');
 INSERT INTO frame VALUES (1, 3, 2, 80, 3), (2, 1, 2, 41, 3), (3, 4, 2, 23, 3);
 INSERT INTO stack VALUES (1, 0, 1), (2, 1, 2), (3, 0, 3);

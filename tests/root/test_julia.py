@@ -43,6 +43,7 @@ class Watched:
         assert (process["runtime"], process["missed"]) == ("julia", 0)
         assert process["runtime_path"] == os.path.realpath(self.julia.root + self.julia.elf)
         self.idle_calls = process["idle_calls"]
+        self.disabled_calls = process["disabled_calls"]
         pauses = sorted(records.of_pid(self.oracle.pid), key=lambda p: p["start_ns"])
         julia_harness.check_apart(pauses)
         return pauses, counted
@@ -64,7 +65,7 @@ def test_asked_for(bench, julia):
     own = 0 if julia.embedded else 3  # the program's own, one an answer
     assert len(asked(pauses, "incremental")) == 11 + own
     assert len(asked(pauses, "full")) == 7
-    assert watched.idle_calls == 0
+    assert watched.idle_calls == watched.disabled_calls == 0
     assert all(p["cause"] == "manual" for p in pauses if p["asked"] != "auto")
     assert {p["class"] for p in asked(pauses, "full")} <= {"asked full", "asked incremental"}
     assert {p["tid"] for p in pauses} == {watched.oracle.pid}
@@ -107,6 +108,7 @@ def test_embedded_threads(bench, julia, threads):
     assert {p["asked"] for p in pauses} == {"auto"}
     assert len(pauses) >= 7
     assert (watched.idle_calls == 0) is (threads == 1)
+    assert watched.disabled_calls == 0
 
 
 @embedded_julias
@@ -165,7 +167,7 @@ def test_slow_thread(bench, julia):
 
 @julias
 def test_disabled(bench, julia):
-    """GC.enable(false): calls that collect nothing are no pauses."""
+    """GC.enable(false): calls that collect nothing are no pauses. One thread's never lose to another's."""
     watched = Watched(bench, julia, julia.books(bench))
     watched.ask("enable 0")
     watched.ask("collect 1 13")
@@ -177,6 +179,36 @@ def test_disabled(bench, julia):
     assert len(pauses) == counted["pauses"] <= 4
     # those asked for, and one at least that allocation made
     assert watched.idle_calls >= 13 + 1
+    assert watched.disabled_calls == watched.idle_calls
+    text = harness.gctrace("report", bench.file).stdout.decode()
+    assert "%d collected nothing: it was disabled.\n" % watched.oracle.pid in text
+
+
+@julias
+def test_disabled_now_and_then(bench, julia):
+    """7 and 11 calls that find it disabled, and 23 between them that do not: as many of each are told."""
+    watched = Watched(bench, julia, julia.books(bench))
+    for on, calls in ((0, 7), (1, 23), (0, 11), (1, 5)):
+        watched.ask("enable %d" % on)
+        watched.ask("collect 1 %d" % calls)
+    pauses, counted = watched.end()
+    assert len(pauses) == counted["pauses"]
+    assert len(asked(pauses, "full")) == 23 + 5
+    # each answer of Julia's own program is a call, too: those to "enable 0" and to the "collect" after it find it disabled
+    assert watched.disabled_calls == watched.idle_calls == 7 + 11 + (0 if julia.embedded else 2 * 2)
+
+
+@embedded_julias
+def test_disabled_in_threads(bench, julia):
+    """Disabled, no call of any thread loses to another's; then they lose to each other, and none finds it disabled."""
+    watched = Watched(bench, julia, julia.books(bench))
+    watched.ask("enable 0")
+    watched.ask("work 4 101 3")
+    watched.ask("enable 1")
+    watched.ask("collect 1 3")
+    pauses, counted = watched.end()
+    assert len(pauses) == counted["pauses"]
+    assert watched.disabled_calls == watched.idle_calls > 0
 
 
 STORM = 4999

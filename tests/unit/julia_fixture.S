@@ -75,6 +75,8 @@ semaphore:
 gc_num:	.space 232
 live:	.space 8
 flag:	.space 8
+disabled:
+	.space 8
 callbacks:
 	.space 8
 elsewhere:
@@ -205,5 +207,15 @@ behind_second:
 	ret
 #endif
 	end EXPORTED(jl_gc_collect)
+
+	.globl EXPORTED(jl_gc_enable)
+	begin EXPORTED(jl_gc_enable)
+	test %edi, %edi
+	je 1f
+	lock subl $1, disabled(%rip)
+	ret
+1:	lock addl $1, disabled(%rip)
+	ret
+	end EXPORTED(jl_gc_enable)
 
 	.section .note.GNU-stack, "", @progbits

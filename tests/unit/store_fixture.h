@@ -423,7 +423,7 @@ static MAYBE_UNUSED void make_hostile(const char *sql)
 			"('start_ns','1000'),('end_ns','9000'),('complete','1');"
 			"insert into process values (1,4711,4711,1,'python3',NULL,1000,NULL);"
 			"insert into runtime values (1,1,'" STORE_FIXTURE_KIND
-			"','3.11','usdt',NULL,NULL,1000,0,NULL,NULL);"
+			"','3.11','usdt',NULL,NULL,1000,0,NULL,NULL,NULL);"
 			"insert into string values (1,'f'),(2,'x.py');"
 			"insert into frame values (1,1,2,3,1);"
 			"insert into stack values (1,0,1);"

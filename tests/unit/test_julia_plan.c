@@ -122,6 +122,7 @@ static void both_names(void **state)
 		assert_false(plan.single_stepped);
 		assert_int_equal(julia_plan(&plan)->told.gc_num, address_of(file, "gc_num"));
 		assert_int_equal(julia_plan(&plan)->told.live_bytes, address_of(file, "live"));
+		assert_int_equal(julia_plan(&plan)->told.disabled, address_of(file, "disabled"));
 		assert_non_null(julia_plan(&plan)->books);
 		check_sites(file, &plan, cases[i].wanted);
 		assert_int_equal(make_plan(file, "usdt", &plan, &err), -ENOENT);

@@ -124,9 +124,9 @@ static void test_hostile_rows(void **state)
 		{"insert into string values (4,'gap')", 1, true},
 		{"insert into string values (3,x'00ff00')", 1, false},
 		{"insert into string values (3,NULL)", 1, false},
-		{"insert into runtime values (2,99,'cpython','','',NULL,NULL,1,0,NULL,NULL)", 1,
-			true},
-		{"insert into runtime values (99999999999,1,'cpython','','',NULL,NULL,1,0,NULL,NULL)",
+		{"insert into runtime values (2,99,'cpython','','',NULL,NULL,1,0,NULL,NULL,NULL)",
+			1, true},
+		{"insert into runtime values (99999999999,1,'cpython','','',NULL,NULL,1,0,NULL,NULL,NULL)",
 			1, true},
 		{"insert into process values (2,-4,1,1,'x',NULL,1,NULL)", 1, true},
 		{"insert into process values (2,4,1,1,zeroblob(9999),zeroblob(9999),1,NULL)", 1,
@@ -356,9 +356,9 @@ static void test_endless_stacks(void **state)
 		{"update string set text=printf('%.4096c','y') where id=1;" COUNT(
 			 9999) "insert into stack select n + 1, n, 1 from c",
 			256, 1, true},
-		{COUNT(63) "insert into runtime select n + 1,1,'cpython','','',NULL,NULL,1,0,NULL,NULL from c",
+		{COUNT(63) "insert into runtime select n + 1,1,'cpython','','',NULL,NULL,1,0,NULL,NULL,NULL from c",
 			2, 64, false},
-		{COUNT(9999) "insert into runtime select n + 1,1,'cpython','','',NULL,NULL,1,0,NULL,NULL from c",
+		{COUNT(9999) "insert into runtime select n + 1,1,'cpython','','',NULL,NULL,1,0,NULL,NULL,NULL from c",
 			2, 64, true},
 	};
 

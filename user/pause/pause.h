@@ -120,8 +120,9 @@ struct runtime {
 	char *detail; /* what exactly was probed, for people: "gc_collect_main+4 (push)"; owned */
 	uint64_t
 		attached_ns; /* its pauses are known from then on; one under way then may have begun before */
-	uint64_t missed;    /* collections the runtime's own counters hold that no probe saw */
-	int64_t idle_calls; /* of its collector, that collected nothing; UNKNOWN: not counted */
+	uint64_t missed;	/* collections the runtime's own counters hold that no probe saw */
+	int64_t idle_calls;	/* of its collector, that collected nothing; UNKNOWN: not counted */
+	int64_t disabled_calls; /* of these, that found it disabled as they began; likewise */
 };
 
 #define DROP_REMEDY 448

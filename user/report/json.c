@@ -100,6 +100,8 @@ static void put_process(FILE *out, const struct process *process, const struct r
 	line_known(out, "missed", runtime ? (int64_t)runtime->missed : UNKNOWN);
 	if (runtime && runtime->idle_calls >= 0)
 		line_known(out, "idle_calls", runtime->idle_calls);
+	if (runtime && runtime->disabled_calls >= 0)
+		line_known(out, "disabled_calls", runtime->disabled_calls);
 	line_end(out);
 }
 

@@ -190,17 +190,27 @@ static void add_runtime(struct model_table *table, const struct row *row, uint64
 		model_text(runtime->path));
 }
 
+#define LOST "another thread's collection was under way, or it was disabled meanwhile"
+
 /* Only where there are any: no column for one runtime among others. */
 static void note_idle_calls(struct model_table *table, const struct row *row)
 {
 	const struct runtime *runtime = row->runtime;
+	const char *why = "it was disabled, or another thread's collection was under way";
 
-	if (runtime && runtime->idle_calls > 0)
-		model_note(table, IN_TEXT | IN_PAGE,
-			"%lld call%s of the collector of process %d collected nothing: it was disabled, or "
-			"another thread's collection was under way.",
-			(long long)runtime->idle_calls, runtime->idle_calls == 1 ? "" : "s",
-			(int)row->process->pid);
+	if (!runtime || runtime->idle_calls <= 0)
+		return;
+	if (!runtime->disabled_calls)
+		why = LOST;
+	else if (runtime->disabled_calls == runtime->idle_calls)
+		why = "it was disabled";
+	else if (runtime->disabled_calls > 0)
+		why = model_format(table->model, "for %lld it was disabled, for the others " LOST,
+			(long long)runtime->disabled_calls);
+	model_note(table, IN_TEXT | IN_PAGE,
+		"%lld call%s of the collector of process %d collected nothing: %s.",
+		(long long)runtime->idle_calls, runtime->idle_calls == 1 ? "" : "s",
+		(int)row->process->pid, why);
 }
 
 void model_processes(struct model *model, const struct report_input *input,

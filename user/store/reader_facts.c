@@ -1,5 +1,6 @@
 /* The small tables of an open .gct file in; out comes its struct recording, all of it checked. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +171,7 @@ static int read_runtime(struct store_reader *reader, sqlite3_stmt *row)
 	runtime->attached_ns = attached_ns;
 	runtime->missed = missed;
 	runtime->idle_calls = reader_known(row, 10, INT64_MAX);
+	runtime->disabled_calls = reader_known(row, 11, INT64_MAX);
 	note_attached(recording, runtime);
 	read_field(row, 2, runtime->kind, sizeof(runtime->kind));
 	read_field(row, 3, runtime->version, sizeof(runtime->version));
@@ -276,22 +278,25 @@ static int read_thread(struct store_reader *reader, sqlite3_stmt *row)
 	return 0;
 }
 
-/* An older recording lacks what came later. */
-static const char *runtime_sql(struct store_reader *reader)
-{
-#define RUNTIME_SQL(collector, idle_calls)                                                         \
-	"SELECT id, process, kind, version, tier, path, detail, attached_ns, missed, " collector   \
-	", " idle_calls " FROM runtime ORDER BY id"
-	const bool collector = reader_has(reader, "runtime", "collector");
+#define RUNTIME_SQL 256
 
-	if (reader_has(reader, "runtime", "idle_calls"))
-		return collector ? RUNTIME_SQL("collector", "idle_calls")
-				 : RUNTIME_SQL("NULL", "idle_calls");
-	return collector ? RUNTIME_SQL("collector", "NULL") : RUNTIME_SQL("NULL", "NULL");
+/* An older recording lacks what came later. */
+static const char *runtime_sql(struct store_reader *reader, char text[RUNTIME_SQL])
+{
+	static const char *const later[] = {"collector", "idle_calls", "disabled_calls"};
+	size_t used = (size_t)snprintf(text, RUNTIME_SQL,
+		"SELECT id, process, kind, version, tier, path, detail, attached_ns, missed");
+
+	for (size_t i = 0; i < ARRAY_SIZE(later); i++)
+		used += (size_t)snprintf(text + used, RUNTIME_SQL - used, ", %s",
+			reader_has(reader, "runtime", later[i]) ? later[i] : "NULL");
+	snprintf(text + used, RUNTIME_SQL - used, " FROM runtime ORDER BY id");
+	return text;
 }
 
 int reader_read_facts(struct store_reader *reader, struct err *err)
 {
+	char runtimes[RUNTIME_SQL];
 	const struct {
 		const char *table, *sql;
 		int (*row)(struct store_reader *, sqlite3_stmt *);
@@ -304,7 +309,7 @@ int reader_read_facts(struct store_reader *reader, struct err *err)
 			"SELECT id, pid, ns_pid, ppid, comm, cmdline, seen_ns, exit_ns "
 			"FROM process ORDER BY id",
 			read_process},
-		{"runtime", runtime_sql(reader), read_runtime},
+		{"runtime", runtime_sql(reader, runtimes), read_runtime},
 		{"drops", "SELECT cause, remedy, count, time_ns FROM drops ORDER BY time_ns, cause",
 			read_drop},
 		{"step_signal",

@@ -46,7 +46,8 @@ CREATE TABLE runtime (
 	attached_ns INTEGER NOT NULL,
 	missed      INTEGER NOT NULL,      -- collections (HotSpot: safepoints) in the runtime's own books that no probe saw
 	collector   TEXT,                  -- HotSpot: 'G1', 'Parallel', 'Serial', 'ZGC', 'Shenandoah', …
-	idle_calls  INTEGER                -- of the collector, that collected nothing; NULL: not counted
+	idle_calls  INTEGER,               -- of the collector, that collected nothing; NULL: not counted
+	disabled_calls INTEGER             -- of these, that found it disabled as they began; NULL: not counted
 ) STRICT;
 
 -- One row a pause.

@@ -99,6 +99,7 @@ int store_put_runtime(struct store_writer *writer, const struct runtime *runtime
 	else
 		sqlite3_bind_null(put, 10);
 	bind_known(put, 11, runtime->idle_calls);
+	bind_known(put, 12, runtime->disabled_calls);
 	return writer_step(writer, put);
 }
 

@@ -63,6 +63,7 @@ struct runtime *runtimes_get(struct runtimes *runtimes, uint32_t process, uint32
 	runtime->path = strdup(plan->shown_path);
 	runtime->detail = strdup(plan->detail);
 	runtime->idle_calls = UNKNOWN;
+	runtime->disabled_calls = UNKNOWN;
 	runtime->attached_ns = known_since(runtimes, process, image);
 	if (u64map_put(&runtimes->rows, key_of(process, image), runtime->id))
 		return NULL;

@@ -191,7 +191,7 @@ static void find_books(const struct elf_file *file, const struct julia_version *
 	struct probe_plan *plan)
 {
 	struct julia_plan *own = julia_plan(plan);
-	uint64_t total_time, live_bytes;
+	uint64_t total_time, live_bytes, disabled;
 
 	own->books = julia_layout(version);
 	if (own->books && !julia_code_variable(file, "jl_gc_total_hrtime", false, &total_time))
@@ -202,6 +202,8 @@ static void find_books(const struct elf_file *file, const struct julia_version *
 		memcpy(own->told.fields, own->books->fields, sizeof(own->books->fields));
 	if (!julia_code_variable(file, "jl_gc_live_bytes", false, &live_bytes))
 		own->told.live_bytes = live_bytes;
+	if (!julia_code_disabled(file, &disabled))
+		own->told.disabled = disabled;
 }
 
 int julia_read_books(pid_t pid, uint64_t bias, const struct probe_plan *plan,

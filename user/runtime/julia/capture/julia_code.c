@@ -10,10 +10,11 @@
 #include "elf_code.h"
 #include "julia_code.h"
 
-#define CALLS_MAX   512	 /* of one function */
-#define LEAST_BYTES 64	 /* of the collector: the trampoline of the same name has 16 */
-#define LARGE_BYTES 2048 /* of what collects: 4.5 KB in 1.5, 9.5 KB in 1.13 */
-#define MARK_LOOPS  3	 /* calls of it in a collection of 1.5 to 1.8 */
+#define CALLS_MAX    512  /* of one function */
+#define LEAST_BYTES  64	  /* of the collector: the trampoline of the same name has 16 */
+#define LARGE_BYTES  2048 /* of what collects: 4.5 KB in 1.5, 9.5 KB in 1.13 */
+#define ENABLE_BYTES 512  /* at most, of jl_gc_enable(): 128 */
+#define MARK_LOOPS   3	  /* calls of it in a collection of 1.5 to 1.8 */
 
 /* 1.8 renamed all that is exported; up to 1.7 the old name is the collector's (JuliaLang/julia#42151). */
 static int find_exported(const struct elf_file *file, const char *name, struct elf_symbol *ret)
@@ -188,6 +189,43 @@ int julia_code_variable(const struct elf_file *file, const char *name, bool addr
 		return -ENOENT;
 	memcpy(&disp, code + 3, sizeof(disp));
 	*ret = at + 7 + (uint64_t)(int64_t)disp;
+	return 0;
+}
+
+/* The variable from which the "lock OP $1, disp(%rip)" with @modrm takes or adds; 0: there is not just one in @code. */
+static uint64_t counted(const uint8_t *code, size_t size, uint64_t vaddr, uint8_t modrm)
+{
+	uint64_t found = 0, at;
+	int32_t disp;
+
+	for (size_t i = 0; i + 8 <= size; i++) {
+		if (code[i] != 0xf0 || code[i + 1] != 0x83 || code[i + 2] != modrm ||
+			code[i + 7] != 1)
+			continue;
+		memcpy(&disp, code + i + 3, sizeof(disp));
+		at = vaddr + i + 8 + (uint64_t)(int64_t)disp;
+		if (found && found != at)
+			return 0;
+		found = at;
+	}
+	return found;
+}
+
+int julia_code_disabled(const struct elf_file *file, uint64_t *ret)
+{
+	uint8_t code[ENABLE_BYTES];
+	struct elf_symbol symbol;
+	uint64_t start, end, up, down;
+
+	if (find_exported(file, "jl_gc_enable", &symbol) ||
+		elf_code_bounds(file, symbol.vaddr, &start, &end) || start != symbol.vaddr ||
+		end - start > sizeof(code) || elf_file_read(file, start, code, end - start))
+		return -ENOENT;
+	up = counted(code, end - start, start, 0x05);
+	down = counted(code, end - start, start, 0x2d);
+	if (!up || up != down)
+		return -ENOENT;
+	*ret = up;
 	return 0;
 }
 

@@ -54,5 +54,11 @@ int julia_code_marked(const struct elf_file *file, uint64_t collector, uint64_t 
  */
 int julia_code_variable(const struct elf_file *file, const char *name, bool address, uint64_t *ret);
 
+/*
+ * jl_gc_disable_counter, which has no exported name, but is counted up and down by the exported [i]jl_gc_enable(): "lock
+ * addl $1, disp(%rip)" and "lock subl $1, disp(%rip)". 0 or -ENOENT.
+ */
+int julia_code_disabled(const struct elf_file *file, uint64_t *ret);
+
 /* 0 or -ENOENT. */
 int julia_code_version(const struct elf_file *file, struct julia_version *ret);

@@ -346,6 +346,7 @@ static void clear_slot(struct session *session, pid_t pid)
 static void count_idle_calls(struct session *session, const struct line *line)
 {
 	struct runtime *runtime = trace_runtime(session->trace, line->process, line->image);
+	const struct probe_plan *plan = trace_plan(session->trace, line->image);
 	struct gc_julia_calls calls = {};
 	uint32_t slot;
 
@@ -354,8 +355,12 @@ static void count_idle_calls(struct session *session, const struct line *line)
 	if (slot_of(session, line->pid, &slot))
 		bpf_map__lookup_elem(trace_map(session->trace, "julia_calls"), &slot, sizeof(slot),
 			&calls, sizeof(calls), 0);
-	if (calls.entered >= calls.collected)
+	if (calls.entered >= calls.collected) {
 		runtime->idle_calls = (int64_t)(calls.entered - calls.collected);
+		if (plan && julia_plan(plan)->told.disabled &&
+			calls.disabled <= calls.entered - calls.collected)
+			runtime->disabled_calls = (int64_t)calls.disabled;
+	}
 	trace_tell_runtime(session->trace, runtime);
 }
 
