@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
 """What tracing adds to Julia's collections, and to a loop that asks the time.
 
-usage: julia.py GCTRACE [-r ROUNDS]
+usage: julia.py GCTRACE [-r ROUNDS] [--before GCTRACE]
 
 On the embedded 1.13.1 of scripts/runtimes, CPU times of one thread, variants in turn: a small incremental collection; a
 call that finds the collector disabled; jl_hrtime(), which a design that probes the clock would slow down as much as its
-last row says. Beside empty programs at gctrace's own places (read from bpftool), and an empty uprobe and uretprobe on
-the collector. Exit status 1: gctrace costs more than 1.3 x the empty programs.
+last row says. Beside empty programs at gctrace's own places (read from bpftool), an empty uprobe and uretprobe on the
+collector, and another build of gctrace. Exit status 1: gctrace costs more than 1.3 x the empty programs.
 """
 import argparse
 import collections
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 
@@ -21,7 +20,7 @@ import bench
 import safepoint
 
 MOST = 1.3
-CALLS, CLOCKS = 1500, 300_000
+CALLS, BATCHES, CLOCKS = 500, 3, 300_000
 EMBED = bench.HERE.parent / "root/julia/embed.c"
 
 
@@ -52,10 +51,13 @@ def offset_of(library, name):
 
 
 def measure(subject):
-    """CPU ns of (a collection, an idle call, a look at the clock)."""
-    collection = subject.ask("cost", 2, CALLS)["ns"]
+    """CPU ns of (a collection, an idle call, a look at the clock), each of the batch that others disturbed least."""
+    def cost():
+        return min(subject.ask("cost", 2, CALLS)["ns"] for _ in range(BATCHES))
+
+    collection = cost()
     subject.ask("enable", 0)
-    idle = subject.ask("cost", 2, CALLS)["ns"]
+    idle = cost()
     subject.ask("enable", 1)
     return collection, idle, subject.ask("clock", CLOCKS)["ns"]
 
@@ -76,6 +78,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("gctrace")
     parser.add_argument("-r", "--rounds", type=int, default=11)
+    parser.add_argument("--before", help="another gctrace, to compare with")
     options = parser.parse_args()
     folder = safepoint.build()
     subprocess.run(["cc", "-O1", "-o", folder + "/embed", EMBED, "-ldl", "-lpthread"], check=True)
@@ -98,6 +101,8 @@ def main():
         "an empty uprobe on the clock": lambda: bench.Tracer(
             [*floor, "entry", library, offset_of(library, "ijl_hrtime")]),
     }
+    if options.before:
+        variants["gctrace, the other one"] = lambda: start_gctrace(options.before, subject.pid)
     times = collections.defaultdict(list)
     for _ in range(options.rounds):
         for name, start in variants.items():
@@ -110,12 +115,17 @@ def main():
                 tracer.stop()
     subject.end()
     print(bench.versions(options.gctrace))
-    print("%d rounds; medians, CPU ns of one thread\n" % options.rounds)
-    middle = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in times.items()}
+    print("%d rounds; medians and quartiles, CPU ns of one thread\n" % options.rounds)
+    spreads = {name: [bench.spread(column) for column in zip(*rows)] for name, rows in times.items()}
+    middle = {name: [spread[0] for spread in row] for name, row in spreads.items()}
     base = middle["untraced"]
-    bench.table(("", "a collection", "an idle call", "a look at the clock"),
-                [(name, *(("%.0f" if name == "untraced" else "%+.0f") % (v - (0 if name == "untraced" else b))
-                          for v, b in zip(values, base))) for name, values in middle.items()])
+    rows = []
+    for name, row in spreads.items():
+        off = [0, 0, 0] if name == "untraced" else base
+        texts = [("%.0f" if name == "untraced" else "%+.0f") % (spread[0] - b) for spread, b in zip(row, off)]
+        texts[0] += " (%.0f … %.0f)" % (row[0][1] - off[0], row[0][2] - off[0])
+        rows.append((name, *texts))
+    bench.table(("", "a collection", "an idle call", "a look at the clock"), rows)
     added = [v - b for v, b in zip(middle["**gctrace**"], base)]
     least = [v - b for v, b in zip(middle["empty programs at the same %d places" % len(offsets)], base)]
     print("x empty programs: %.2f, an idle call %.2f" % (added[0] / least[0], added[1] / least[1]))
