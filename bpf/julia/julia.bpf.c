@@ -123,9 +123,7 @@ int on_julia_call(struct pt_regs *ctx)
 	calls = calls_of(thread);
 	if (!calls)
 		return 0;
-	__sync_fetch_and_add(&calls->entered, 1);
-	if (is_disabled(ctx))
-		__sync_fetch_and_add(&calls->disabled, 1);
+	__sync_fetch_and_add(is_disabled(ctx) ? &calls->disabled : &calls->entered, 1);
 	if (calls->called_ns <= calls->restarted_ns)
 		calls->called_ns = now;
 	calls->late_tid = (__u32)current_ids();

@@ -76,12 +76,12 @@ struct gc_julia_layout {
 /* One process's calls of the collector. */
 struct gc_julia_calls {
 	__u64 entered, collected;
-	__u64 disabled;		      /* of those entered: the collector was, as they came */
-	__u64 restarted_ns;	      /* when the last collection let the threads run again */
-	__u64 called_ns;	      /* the first call since then */
-	__u64 late_ns;		      /* when a thread last came to a safepoint, */
-	__u32 late_tid;		      /* and which */
-	__u32 kept;		      /* of what image books[] are, + 1; 0: they are not known */
+	__u64 disabled;	    /* those that came as it was disabled, not among the entered */
+	__u64 restarted_ns; /* when the last collection let the threads run again */
+	__u64 called_ns;    /* the first call since then */
+	__u64 late_ns;	    /* when a thread last came to a safepoint, */
+	__u32 late_tid;	    /* and which */
+	__u32 kept;	    /* of what image books[] are, + 1; 0: they are not known */
 	__u64 books[GC_JULIA_FIELDS]; /* of gc_num, since the last collection that was seen */
 };
 

@@ -356,9 +356,8 @@ static void count_idle_calls(struct session *session, const struct line *line)
 		bpf_map__lookup_elem(trace_map(session->trace, "julia_calls"), &slot, sizeof(slot),
 			&calls, sizeof(calls), 0);
 	if (calls.entered >= calls.collected) {
-		runtime->idle_calls = (int64_t)(calls.entered - calls.collected);
-		if (plan && julia_plan(plan)->told.disabled &&
-			calls.disabled <= calls.entered - calls.collected)
+		runtime->idle_calls = (int64_t)(calls.entered - calls.collected + calls.disabled);
+		if (plan && julia_plan(plan)->told.disabled)
 			runtime->disabled_calls = (int64_t)calls.disabled;
 	}
 	trace_tell_runtime(session->trace, runtime);
