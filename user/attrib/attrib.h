@@ -56,9 +56,19 @@ enum cost_base {
 	BASE_NONE, /* too few steps, or windows of fixed length, which pauses cannot lengthen */
 };
 
-/* Sum over a track, with a 95 % bootstrap interval over blocks of steps. */
+/* How the time that a loop lost is known: docs/steps.md. */
+enum cost_source {
+	COST_MEASURED, /* by what the thread then did not wait; the interval is of what the waits varied */
+	COST_ESTIMATED, /* by comparing steps, with a 95 % interval */
+	COST_UNTOLD,	/* the recording cannot say: track_cost.untold says why */
+};
+
+/*
+ * Lost by a track: by how much the loop fell behind because of its pauses, with a 95 % interval. After-effects can make
+ * it more than the pauses took, and chance less than nothing. All 0 where it is untold.
+ */
 struct cost_estimate {
-	uint64_t ns, low_ns, high_ns;
+	int64_t ns, low_ns, high_ns;
 };
 
 struct step_distribution {
@@ -108,7 +118,10 @@ struct track_cost {
 	 * pauses. Each moment counts once. Not included in any cost or in the figures above.
 	 */
 	uint64_t stalls, stall_ns, stall_alone_ns;
-	struct cost_estimate cost; /* counterfactual */
+	enum cost_source source;
+	struct cost_estimate cost;
+	const char *
+		untold; /* a clause: why the cost cannot be told, and what would tell; NULL: it can */
 	enum cost_base base;
 	struct step_distribution with, without; /* durations; durations less cost */
 	struct slow_pattern slow;

@@ -33,7 +33,8 @@ static void set_overlaps(const struct step_track *track, struct track_cost *cost
 		step->cost_ns = step->overlap_ns;
 	}
 	cost->base = BASE_NONE;
-	cost->cost = (struct cost_estimate){cost->overlap_ns, 0, cost->overlap_ns};
+	cost->source = COST_UNTOLD;
+	cost->untold = "there are too few steps to compare";
 }
 
 static int population_of(const struct step_track *track, struct track_cost *cost,

@@ -201,7 +201,9 @@ int estimate_cost(const struct step_track *track, const struct reference *refere
 	low = least_of(&sum) - noise;
 	high = estimate + noise;
 	set_interval(blocks, count, &sum, shares, &low, &high);
-	cost->cost = (struct cost_estimate){within(estimate, cost->overlap_ns),
-		within(low - overestimate_ns, cost->overlap_ns), within(high, cost->overlap_ns)};
+	cost->source = COST_ESTIMATED;
+	cost->cost = (struct cost_estimate){(int64_t)within(estimate, cost->overlap_ns),
+		(int64_t)within(low - overestimate_ns, cost->overlap_ns),
+		(int64_t)within(high, cost->overlap_ns)};
 	return 0;
 }

@@ -136,9 +136,9 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 	line_text(out, "note", track->note);
 	line_unsigned(out, "time_ns", cost->time_ns);
 	line_unsigned(out, "overlap_ns", cost->overlap_ns);
-	line_known(out, "cost_ns", estimated ? (int64_t)cost->cost.ns : UNKNOWN);
-	line_known(out, "cost_low_ns", estimated ? (int64_t)cost->cost.low_ns : UNKNOWN);
-	line_known(out, "cost_high_ns", estimated ? (int64_t)cost->cost.high_ns : UNKNOWN);
+	line_known(out, "cost_ns", estimated ? cost->cost.ns : UNKNOWN);
+	line_known(out, "cost_low_ns", estimated ? cost->cost.low_ns : UNKNOWN);
+	line_known(out, "cost_high_ns", estimated ? cost->cost.high_ns : UNKNOWN);
 	line_text(out, "base", bases[cost->base]);
 	line_unsigned(out, "pauses", cost->pauses);
 	line_unsigned(out, "pause_ns", cost->pause_ns);

@@ -108,7 +108,7 @@ static void say_cost(struct paragraph *paragraph, const struct track_cost *cost)
 	say(paragraph, "%s of training time", VERDICT_SHARE(cost->overlap_ns, cost->time_ns));
 	if (cost->base == BASE_NONE)
 		return;
-	if (cost->overlap_ns && cost->cost.low_ns >= cost->overlap_ns) {
+	if (cost->overlap_ns && cost->cost.low_ns >= (int64_t)cost->overlap_ns) {
 		/* An interval both of whose ends are the upper bound says no more than the bound. */
 		say(paragraph, " (counterfactual the same: the steps paid all of it)");
 		return;

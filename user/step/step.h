@@ -36,6 +36,11 @@ void step_marks_release(struct step_marks *marks);
 struct step {
 	uint64_t start_ns, end_ns; /* [start, end) */
 	int64_t rss_bytes;	   /* at the start; UNKNOWN if not known */
+	/*
+	 * CPU time of the thread that makes the steps, within the step and outside calls that wait (a wait may spin). What
+	 * is left of the duration it waited, was stopped or was not scheduled. UNKNOWN if not known.
+	 */
+	int64_t work_ns;
 };
 
 static inline uint64_t step_duration(const struct step *step)

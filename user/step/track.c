@@ -75,6 +75,7 @@ static int make_steps(struct study *study, const struct choice *choice, struct s
 			.start_ns = event->time_ns,
 			.end_ns = i + 1 < count ? ends[i] : last_end(study, choice),
 			.rss_bytes = rss_at(study, event),
+			.work_ns = UNKNOWN,
 		};
 	}
 	if (!r && gaps)
