@@ -28,8 +28,20 @@ struct thread_struct {
 	unsigned long fsbase; /* x86-64: pthread_self() under glibc and musl */
 } __attribute__((preserve_access_index));
 
+/* A CPU's queue: its clocks, as of the scheduler's last look. */
+struct rq {
+	__u64 clock;	  /* sched_clock() */
+	__u64 clock_task; /* the same without what interrupts and other guests took */
+} __attribute__((preserve_access_index));
+
+struct cfs_rq {
+	struct rq *rq;
+} __attribute__((preserve_access_index));
+
 struct sched_entity {
+	__u64 exec_start;	/* when sum_exec_runtime was brought up to date: rq.clock_task */
 	__u64 sum_exec_runtime; /* ns on a CPU; while running, as of the last tick */
+	struct cfs_rq *cfs_rq;	/* with CONFIG_FAIR_GROUP_SCHED: of its CPU */
 } __attribute__((preserve_access_index));
 
 struct sched_info {		      /* its fields come with CONFIG_SCHED_INFO */

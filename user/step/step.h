@@ -23,6 +23,7 @@ struct step_marks {
 			uint64_t time_ns;
 			uint32_t rss;	  /* in KiB; STEP_RSS_UNKNOWN */
 			uint32_t skipped; /* struct mark.skipped */
+			int64_t work_ns;  /* struct mark.work_ns */
 		})
 		marks; /* by time, once steps_find() has run */
 	})

@@ -32,6 +32,7 @@ int steps_open(struct step_watch *steps, const struct trace_options *options, co
 		return err_set(err, errno, "the BPF map of step signals cannot be mapped: %s",
 			strerror(errno));
 	steps->page = page;
+	steps->page->waits.epoch = 1;
 	steps->on = true;
 	return 0;
 }
