@@ -123,6 +123,9 @@ static int sum_triggers(struct attribution *attribution, struct charging *chargi
 			charge->stack < stacks->node_count ? charging->triggers[charge->stack] : 0;
 
 		stats_add(&charging->sums[frame].cost_ns, charge->cost_ns);
+		charging->sums[frame].untold |=
+			charge->track != ATTRIB_NONE &&
+			!attrib_told(&attribution->tracks.items[charge->track]);
 	}
 	for (uint32_t i = 0; i < stacks->frame_count || !i; i++) {
 		struct trigger_cost *added;
@@ -188,10 +191,14 @@ int attrib_build(const struct recording *recording, const struct stack_table *st
 
 bool attrib_harmless(const struct track_cost *cost)
 {
+	double limit_ns = ATTRIB_HARMLESS * (double)cost->time_ns;
 	uint64_t ns = cost->overlap_ns;
 
 	stats_add(&ns, cost->stall_alone_ns);
-	return !cost->slow.steps && (!ns || (double)ns < ATTRIB_HARMLESS * (double)cost->time_ns);
+	if (!cost->slow.steps && (!ns || (double)ns < limit_ns))
+		return true;
+	return attrib_told(cost) && cost->overlap_ns &&
+	       (double)cost->cost.high_ns + (double)cost->stall_alone_ns < limit_ns;
 }
 
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t id)

@@ -131,6 +131,7 @@ struct track_cost {
 struct trigger_cost {
 	uint32_t frame;			    /* 0: no stack was taken */
 	uint64_t pauses, pause_ns, cost_ns; /* the last: of charge.cost_ns */
+	bool untold;			    /* some of it is of a track whose cost cannot be told */
 	int64_t collected;		    /* UNKNOWN if not known */
 };
 
@@ -177,6 +178,20 @@ struct attribution {
 					     one that has */
 };
 
+/*
+ * How it is known what a track lost. One whose steps no pause stopped lost nothing, which needs no comparison.
+ */
+static inline enum cost_source attrib_source(const struct track_cost *cost)
+{
+	return cost->overlap_ns ? cost->source : COST_MEASURED;
+}
+
+/* Whether it is known. If not, the costs of its steps and charges mean nothing either. */
+static inline bool attrib_told(const struct track_cost *cost)
+{
+	return attrib_source(cost) != COST_UNTOLD;
+}
+
 /* The class of charge @index. NULL: ATTRIB_NONE. */
 static inline const struct pause_class *attrib_class(const struct attribution *attribution,
 	uint32_t index)
@@ -212,7 +227,8 @@ uint32_t attrib_trigger(const struct stack_table *stacks, uint32_t stack);
 uint32_t *attrib_triggers(const struct stack_table *stacks);
 
 /*
- * Whether pauses and other waits for the collector took a negligible share of a track's time and slowed no step.
+ * Whether pauses and other waits for the collector took a negligible share of a track's time and slowed no step; or
+ * whether, however long they were, the loop certainly lost a negligible share to them.
  */
 bool attrib_harmless(const struct track_cost *cost);
 
