@@ -16,12 +16,18 @@ static void charging_release(struct charging *charging)
 	u64map_release(&charging->callers);
 }
 
+static void track_cost_release(struct track_cost *cost)
+{
+	vec_free(&cost->steps);
+	vec_free(&cost->siblings);
+}
+
 void attrib_release(struct attribution *attribution)
 {
 	if (!attribution)
 		return;
 	for (size_t i = 0; i < attribution->tracks.count; i++)
-		vec_free(&attribution->tracks.items[i].steps);
+		track_cost_release(&attribution->tracks.items[i]);
 	vec_free(&attribution->tracks);
 	vec_free(&attribution->charges);
 	vec_free(&attribution->classes);
@@ -150,6 +156,8 @@ static int conclude(struct attribution *attribution, struct charging *charging)
 
 	charge_overlap(attribution, charging);
 	r = stalls_lay(attribution, charging);
+	if (!r)
+		r = siblings_lay(attribution, charging);
 	for (size_t i = 0; i < attribution->tracks.count && !r; i++)
 		r = counterfactual_track(&attribution->steps->tracks.items[i],
 			&attribution->tracks.items[i]);

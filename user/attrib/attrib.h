@@ -48,6 +48,8 @@ struct step_cost {
 	 * How long its thread also waited for the collector, outside the charged pauses; not included above.
 	 */
 	uint64_t stall_ns;
+	/* How long siblings were paused within it, outside its own pauses; not included above. */
+	uint64_t held_ns;
 };
 
 enum cost_base {
@@ -80,6 +82,7 @@ struct slow_pattern {
 	uint64_t steps;	  /* slowed to SLOW_RATIO × the median or more, mostly by pauses */
 	uint64_t other;	  /* as slow, but not by pauses */
 	uint64_t stalled; /* of these, by stalls of the thread that makes the steps */
+	uint64_t held;	  /* not of these: slowed as much while siblings were paused */
 	/*
 	 * The class whose slow steps paid most in total, each step being attributed to the class of its longest
 	 * pause: a few long collections outweigh many short ones. Classes without a rank count as one.
@@ -95,6 +98,13 @@ struct slow_pattern {
 };
 
 #define SLOW_RATIO 1.5
+
+/* A process that goes in step with another, as the ranks of one training do. */
+struct sibling_cost {
+	uint32_t process; /* struct process.id */
+	uint64_t pauses;  /* of its own, that fell into the other's steps outside the latter's own pauses */
+	uint64_t held_ns; /* for so long; a moment counts for the sibling that was paused first */
+};
 
 /* What the steps of one process paid. Same index as steps.tracks. */
 struct track_cost {
@@ -118,6 +128,12 @@ struct track_cost {
 	 * pauses. Each moment counts once. Not included in any cost or in the figures above.
 	 */
 	uint64_t stalls, stall_ns, stall_alone_ns;
+	/*
+	 * What siblings were paused while this one was not, within steps. Not included in the figures above: whether it
+	 * then waited for them is for the cost to tell.
+	 */
+	VEC(struct sibling_cost) siblings;
+	uint64_t held_ns;
 	enum cost_source source;
 	struct cost_estimate cost;
 	const char *

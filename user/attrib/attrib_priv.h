@@ -44,5 +44,7 @@ int pattern_find(const struct attribution *attribution, size_t track, struct slo
 /* Lays the stalls of the threads that make steps on these. @charging's intervals are sorted. 0 or
  * -ENOMEM. */
 int stalls_lay(struct attribution *attribution, const struct charging *charging);
+/* Lays the pauses of siblings on their steps. @charging's intervals are sorted. 0 or -ENOMEM. */
+int siblings_lay(struct attribution *attribution, const struct charging *charging);
 /* Fills attribution->explicit_calls once pauses are charged. 0 or -ENOMEM. */
 int explicit_sum(struct attribution *attribution, struct charging *charging);

@@ -87,6 +87,20 @@ static struct slow *costliest(const struct slows *slows)
 	return most;
 }
 
+enum slowed { SLOWED_BY_PAUSES, SLOWED_BY_SIBLINGS, SLOWED_BY_STALLS, SLOWED_OTHERWISE };
+
+/* What makes up half of the excess, or more. */
+static enum slowed reason_of(const struct step_cost *cost, double excess)
+{
+	double paused = 2 * (double)cost->cost_ns;
+
+	if (paused >= excess)
+		return SLOWED_BY_PAUSES;
+	if (paused + 2 * (double)cost->held_ns >= excess)
+		return SLOWED_BY_SIBLINGS;
+	return paused + 2 * (double)cost->stall_ns >= excess ? SLOWED_BY_STALLS : SLOWED_OTHERWISE;
+}
+
 static int find(const struct attribution *attribution, size_t index, const uint64_t *durations,
 	struct slows *slows, struct slow_pattern *ret)
 {
@@ -104,15 +118,21 @@ static int find(const struct attribution *attribution, size_t index, const uint6
 		excess = (double)durations[i] - median;
 		if (excess <= 0 || (double)durations[i] < SLOW_RATIO * median)
 			continue;
-		if (2 * (double)cost->steps.items[i].cost_ns < excess) {
-			ret->other++;
-			ret->stalled += 2 * ((double)cost->steps.items[i].cost_ns +
-						    (double)cost->steps.items[i].stall_ns) >=
-					excess;
-		} else if (slow_add(slows, attribution, &cost->steps.items[i], i, durations[i])) {
-			return -ENOMEM;
-		} else {
+		switch (reason_of(&cost->steps.items[i], excess)) {
+		case SLOWED_BY_PAUSES:
 			ret->steps++;
+			if (slow_add(slows, attribution, &cost->steps.items[i], i, durations[i]))
+				return -ENOMEM;
+			break;
+		case SLOWED_BY_SIBLINGS:
+			ret->held++;
+			break;
+		case SLOWED_BY_STALLS:
+			ret->stalled++;
+			ret->other++;
+			break;
+		case SLOWED_OTHERWISE:
+			ret->other++;
 		}
 	}
 	return 0;
