@@ -102,7 +102,8 @@ struct slow_pattern {
 /* A process that goes in step with another, as the ranks of one training do. */
 struct sibling_cost {
 	uint32_t process; /* struct process.id */
-	uint64_t pauses;  /* of its own, that fell into the other's steps outside the latter's own pauses */
+	uint64_t
+		pauses; /* of its own, that fell into the other's steps outside the latter's own pauses */
 	uint64_t held_ns; /* for so long; a moment counts for the sibling that was paused first */
 };
 

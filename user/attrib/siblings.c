@@ -11,8 +11,9 @@
 #include "spans.h"
 #include "stats.h"
 
-#define STEPS_LEAST   16   /* in the time that both were seen; fewer show no common step */
-#define PERIODS_APART 0.05 /* of their median durations: ranks that wait for each other have one speed */
+#define STEPS_LEAST 16 /* in the time that both were seen; fewer show no common step */
+#define PERIODS_APART                                                                              \
+	0.05 /* of their median durations: ranks that wait for each other have one speed */
 /*
  * How closely the other's marks keep to one place in the steps: the length of the mean of unit vectors, 1 for always the
  * same place, 0 for every place alike (circular statistics: Fisher 1993, section 2.3). A rank that is paused is late in
@@ -38,7 +39,8 @@ static struct place place_of(const struct step_track *one, const struct step_tra
 			at++;
 		if (!at || at == other->steps.count)
 			continue;
-		for (; at < other->steps.count && other->steps.items[at].start_ns < step->end_ns; at++) {
+		for (; at < other->steps.count && other->steps.items[at].start_ns < step->end_ns;
+			at++) {
 			double turn = 2 * M_PI *
 				      (double)(other->steps.items[at].start_ns - step->start_ns) /
 				      (double)step_duration(step);
@@ -84,7 +86,8 @@ static int find_groups(const struct steps *steps, uint32_t **ret)
 	for (uint32_t i = 0; i < steps->tracks.count; i++) {
 		group[i] = i;
 		for (uint32_t j = 0; j < i && group[i] == i; j++)
-			if (group[j] == j && in_step(&steps->tracks.items[j], &steps->tracks.items[i]))
+			if (group[j] == j &&
+				in_step(&steps->tracks.items[j], &steps->tracks.items[i]))
 				group[i] = j;
 	}
 	*ret = group;
@@ -164,8 +167,8 @@ static void lay(const struct step_track *track, const struct held_list *list,
 		for (size_t j = first; j < track->steps.count; j++) {
 			const struct step *step = &track->steps.items[j];
 			uint64_t begin = step->start_ns > from ? step->start_ns : from;
-			uint64_t end = step->end_ns < held->span.end_ns ? step->end_ns
-									: held->span.end_ns;
+			uint64_t end =
+				step->end_ns < held->span.end_ns ? step->end_ns : held->span.end_ns;
 			uint64_t part_ns;
 
 			if (step->start_ns >= held->span.end_ns)
@@ -195,7 +198,8 @@ int siblings_lay(struct attribution *attribution, const struct charging *chargin
 		if (collect(attribution, charging, group, i, &list) ||
 			spans_of_track(charging, i, &own))
 			return -ENOMEM;
-		lay(&attribution->steps->tracks.items[i], &list, &own, &attribution->tracks.items[i]);
+		lay(&attribution->steps->tracks.items[i], &list, &own,
+			&attribution->tracks.items[i]);
 	}
 	return 0;
 }

@@ -68,8 +68,8 @@ static int collect_stalls(const struct attribution *attribution, track_stalls *r
 	return r;
 }
 
-static void lay(const struct step_track *track, const struct spans *stalls, const struct spans *pauses,
-	struct track_cost *cost)
+static void lay(const struct step_track *track, const struct spans *stalls,
+	const struct spans *pauses, struct track_cost *cost)
 {
 	size_t first = 0, paused = 0;
 
