@@ -18,9 +18,9 @@ struct row {
 
 struct step_thread {
 	struct row rows[ROWS];
-	__u64 base_ns;	/* cpu_ns() from which its work is counted */
-	__u64 spun_ns;	/* on a CPU since then, within calls that wait */
-	__u64 call_sp;	/* stack pointer at the entry of the outermost call that it waits in; 0: none */
+	__u64 base_ns; /* cpu_ns() from which its work is counted */
+	__u64 spun_ns; /* on a CPU since then, within calls that wait */
+	__u64 call_sp; /* stack pointer at the entry of the outermost call that it waits in; 0: none */
 	__u64 call_cpu; /* cpu_ns() then */
 	__u64 epoch;	/* of gc_waits, at base_ns; 0: none of this is set */
 };
@@ -53,8 +53,7 @@ static __always_inline bool read_lag(const struct task_struct *task, __u64 *ret)
 {
 	const struct rq *rq;
 
-	if (!bpf_core_field_exists(task->se.cfs_rq) ||
-		!bpf_core_field_exists(task->se.cfs_rq->rq))
+	if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(task->se.cfs_rq->rq))
 		return false;
 	rq = task->se.cfs_rq->rq;
 	*ret = rq->clock - rq->clock_task;
