@@ -95,6 +95,18 @@ def also(draw, every, more, phase=0, cv=0.05):
     return both
 
 
+def warm_up(draw, first, more):
+    """The first so many steps take `more` at first, less with each: caches fill, functions are compiled."""
+
+    def both(chance, steps):
+        out = draw(chance, steps)
+        for i in range(first):
+            out[i] += more * (first - i) // first
+        return out
+
+    return both
+
+
 def at_times(draw, probability, more):
     """Each step of `draw`, and with this probability some `more`, of any length up to twice that."""
 
@@ -193,6 +205,13 @@ def rare(count, length, cv=0.1):
         }
 
     return plan
+
+
+def until(share, plan):
+    """No more from that share of the steps on: somebody froze the heap."""
+    return lambda chance, work: {
+        i: pauses for i, pauses in plan(chance, work).items() if i < share * len(work)
+    }
 
 
 def together(*plans):

@@ -5,7 +5,8 @@ the CPU time of the thread at each mark). What is not listed may be left untold.
 """
 
 from loop import (MS, US, Loop, after_long, allocated, also, at_times, bursts, chance_of, drift, kinds, locked,
-                  mixed, normal, rare, shift, skewed, spaced, together, trend)
+                  mixed, normal, rare, shift, skewed, spaced, together, trend,
+                  until, warm_up)
 
 HOST, DEVICE = normal(2 * MS), normal(8 * MS)  # a step of the loops that keep a device busy
 FULL = spaced(23, 25 * MS)
@@ -102,6 +103,21 @@ LOOPS.update({
         normal(10 * MS, 0.1), chance_of(0.33, 50 * US, generation=0)
     ),
     "slow steps for another reason": Loop(at_times(normal(10 * MS), 0.05, 100 * MS), FULL),
+    "few steps": Loop(normal(10 * MS), spaced(12, 25 * MS), steps=103),
+    "queue of 2, few steps": Loop(HOST, spaced(12, 25 * MS), device=DEVICE, queue=2, steps=103),
+    "queue of 2, many steps": Loop(HOST, FULL, device=DEVICE, queue=2, steps=4999),
+    "queue of 3, at any time": Loop(HOST, chance_of(0.05, 25 * MS), device=DEVICE, queue=3),
+    "loader and queue": Loop(
+        HOST, FULL, device=normal(6 * MS), queue=2, load=skewed(6 * MS, 0.5), prefetch=2
+    ),
+    "queue of 2, slow warm-up": Loop(
+        warm_up(HOST, 40, 80 * MS), spaced(15, 25 * MS), device=DEVICE, queue=2
+    ),
+    "queue of 2, pauses until midway": Loop(
+        HOST, until(0.5, spaced(8, 25 * MS)), device=DEVICE, queue=2
+    ),
+    "queue of 2, lengths vary": Loop(HOST, spaced(15, 20 * MS, cv=0.8), device=DEVICE, queue=2),
+    "synchronous, work drifts": Loop(drift(10 * MS, memory=0.9), spaced(7, 5 * MS)),
     "2 ranks, device barrier": Loop(
         HOST, spaced(40, 25 * MS), device=DEVICE, queue=2, ranks=2, collective="device"
     ),
