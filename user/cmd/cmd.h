@@ -10,7 +10,7 @@ enum exit_status {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
 	EXIT_BLIND = 3,	     /* nothing could be traced, or a budget could not be judged */
-	EXIT_INCOMPLETE = 4, /* traced but incomplete, where a verdict was asked for */
+	EXIT_INCOMPLETE = 4, /* traced but incomplete, or untold, where a verdict was asked for */
 	EXIT_BREACH = 99,    /* a budget is broken, or a comparison shows a regression */
 };
 
