@@ -72,4 +72,3 @@ static inline size_t code_from(const char *bytes, size_t index)
 			return index;
 	return 0;
 }
-

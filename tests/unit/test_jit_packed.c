@@ -25,9 +25,9 @@
 struct subject {
 	const char *fixture; /* environment variable of the object */
 	enum packing packing;
-	bool loaded; /* the object has the addresses: RuntimeDyld's; else JITLink's */
+	bool loaded;   /* the object has the addresses: RuntimeDyld's; else JITLink's */
 	bool leftover; /* what it was packed from is still there */
-	int wrong;   /* what is added to the number of the section */
+	int wrong;     /* what is added to the number of the section */
 	pid_t pid;
 	int commands, answers;
 	uint64_t code; /* where it is */
@@ -86,7 +86,8 @@ static void keep(const struct subject *subject)
 {
 	char *placed;
 
-	kept.code = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	kept.code =
+		mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memset(kept.code, 0x90, CODE_BYTES);
 	kept.whole = read_fixture(subject->fixture, &kept.whole_size);
 	placed = malloc(kept.whole_size);

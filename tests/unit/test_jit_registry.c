@@ -158,14 +158,14 @@ static void test_place(void **state)
 	assert_int_equal(jit_object_place(bytes, size, (uint32_t)index + 1, PLACE,
 				 section_of(bytes, index + 1)->sh_size),
 		-EBADMSG); /* no code */
-	assert_int_equal(
-		jit_object_place(bytes, size, (uint32_t)index, PLACE, code_size - 1), -EBADMSG);
-	assert_int_equal(
-		jit_object_place(bytes, size - 1, (uint32_t)index, PLACE, code_size), -EBADMSG);
+	assert_int_equal(jit_object_place(bytes, size, (uint32_t)index, PLACE, code_size - 1),
+		-EBADMSG);
+	assert_int_equal(jit_object_place(bytes, size - 1, (uint32_t)index, PLACE, code_size),
+		-EBADMSG);
 	assert_int_equal(jit_object_place(bytes, size, (uint32_t)index, PLACE, code_size), 0);
 	assert_int_equal(jit_object_place(bytes, size, (uint32_t)index, PLACE, code_size), 0);
-	assert_int_equal(
-		jit_object_place(bytes, size, (uint32_t)index, PLACE + 16, code_size), -EBADMSG);
+	assert_int_equal(jit_object_place(bytes, size, (uint32_t)index, PLACE + 16, code_size),
+		-EBADMSG);
 
 	assert_int_equal(jit_object_open(bytes, size, &object), 0);
 	jit_object_functions(object, want, &function);

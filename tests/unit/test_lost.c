@@ -60,8 +60,8 @@ static void check_verdict(enum cost_source source, double low, double lost, doub
 
 	open_steps(&analysis, source, low, lost, high);
 	text = render(&analysis, "text");
-	snprintf(begin, sizeof(begin), "GC stopped training for 203.2 ms (25.1 %% of its time)%s; every 13th",
-		want);
+	snprintf(begin, sizeof(begin),
+		"GC stopped training for 203.2 ms (25.1 %% of its time)%s; every 13th", want);
 	if (strncmp(text, begin, strlen(begin)) != 0)
 		fail_msg("wanted %s, got %.400s", begin, text);
 	analysis_close(&analysis);
@@ -104,8 +104,9 @@ static void test_told(void **state)
 	text = render(&analysis, "text");
 	json = render(&analysis, "json");
 	page = render(&analysis, "html");
-	has(text, "stopped by pauses 203.2 ms (25.1 % of its time), of which lost 0 ns (0 %): measured by "
-		  "how much less its thread waited, 95 % interval 0 ns … 2.032 ms\n");
+	has(text,
+		"stopped by pauses 203.2 ms (25.1 % of its time), of which lost 0 ns (0 %): measured by "
+		"how much less its thread waited, 95 % interval 0 ns … 2.032 ms\n");
 	has(text, "\n  without what they cost ");
 	has(text, "PAUSES    STOPPED       LOST  GEN ");
 	has(text, "\nLost by the line that triggered");
@@ -127,14 +128,16 @@ static void test_untold(void **state)
 	text = render(&analysis, "text");
 	json = render(&analysis, "json");
 	page = render(&analysis, "html");
-	has(text, "stopped by pauses 203.2 ms (25.1 % of its time); how much of that was lost cannot be "
-		  "told (" UNTOLD ")\n");
+	has(text,
+		"stopped by pauses 203.2 ms (25.1 % of its time); how much of that was lost cannot be "
+		"told (" UNTOLD ")\n");
 	has_not(text, "without what they cost");
 	has(text, "   50.00 ms          -    2  Trainer.step");
 	has(text, "\nPaused by the line that triggered");
 	has(text, "\n       PAUSED    PAUSES  COLLECTED  LINE\n");
-	has(json, "\"overlap_ns\":203200000,\"cost_ns\":null,\"cost_low_ns\":null,\"cost_high_ns\":null,"
-		  "\"base\":null,");
+	has(json,
+		"\"overlap_ns\":203200000,\"cost_ns\":null,\"cost_low_ns\":null,\"cost_high_ns\":null,"
+		"\"base\":null,");
 	has(json, "\"cost_source\":\"untold\",\"cost_untold\":\"" UNTOLD "\"}");
 	has(json, "\"overlap_ns\":50000000,\"cost_ns\":null");
 	has(json, "\"pause_ns\":50000000,\"cost_ns\":null");
@@ -153,7 +156,8 @@ static void test_what_was_caught_up_is_harmless(void **state)
 
 	open_steps(&analysis, COST_MEASURED, -0.001, 0, 0.003);
 	text = render(&analysis, "text");
-	has(text, ", none of it lost (measured, 95 % interval 0–0.08 %): look elsewhere; every 13th");
+	has(text,
+		", none of it lost (measured, 95 % interval 0–0.08 %): look elsewhere; every 13th");
 	analysis_close(&analysis);
 }
 
@@ -183,13 +187,16 @@ static void test_exit_status(void **state)
 	assert_int_equal(judge(COST_ESTIMATED, "cost.share<30%",
 				 "estimated, 95 % interval 22.6–25.1 %; stopped.share is 25.1 %"),
 		EXIT_OK);
-	assert_int_equal(judge(COST_MEASURED, "cost.share<1%", "cost.share is 23.8 % (measured, 95 % "),
+	assert_int_equal(judge(COST_MEASURED, "cost.share<1%",
+				 "cost.share is 23.8 % (measured, 95 % "),
 		EXIT_BREACH);
-	assert_int_equal(judge(COST_UNTOLD, "cost.share<30%", "What can be judged is stopped.share: 25.1 %"),
+	assert_int_equal(judge(COST_UNTOLD, "cost.share<30%",
+				 "What can be judged is stopped.share: 25.1 %"),
 		EXIT_INCOMPLETE);
 	assert_int_equal(judge(COST_UNTOLD, "step.cost.max<1h", "refused"), EXIT_INCOMPLETE);
 	assert_int_equal(judge(COST_UNTOLD, "stopped.share<30%", "kept"), EXIT_OK);
-	assert_int_equal(judge(COST_UNTOLD, "cost.share<30%,stopped.share<1%", "broken"), EXIT_BREACH);
+	assert_int_equal(judge(COST_UNTOLD, "cost.share<30%,stopped.share<1%", "broken"),
+		EXIT_BREACH);
 	assert_int_equal(judge(COST_UNTOLD, "cost.share<30%,ttsp.max<1s", "needs a"), EXIT_BLIND);
 }
 

@@ -74,7 +74,8 @@ static void test_each_nanosecond_is_held_once(void **state)
 
 			track->period_ns = PERIOD;
 			for (uint64_t i = 0; i < STEPS; i++) /* a few ns late each */
-				world_step(track, PERIOD * i + 7 * rank, PERIOD * (i + 1) + 7 * rank);
+				world_step(track, PERIOD * i + 7 * rank,
+					PERIOD * (i + 1) + 7 * rank);
 		}
 		for (uint32_t rank = 1; rank <= RANKS; rank++) {
 			/* no two of one rank touch, and no two of different ranks begin together */

@@ -203,9 +203,10 @@ bool attrib_harmless(const struct track_cost *cost)
 	uint64_t ns = cost->overlap_ns;
 
 	stats_add(&ns, cost->stall_alone_ns);
+	stats_add(&ns, cost->held_ns);
 	if (!cost->slow.steps && (!ns || (double)ns < limit_ns))
 		return true;
-	return attrib_told(cost) && cost->overlap_ns &&
+	return attrib_told(cost) && (cost->overlap_ns || cost->held_ns) &&
 	       (double)cost->cost.high_ns + (double)cost->stall_alone_ns < limit_ns;
 }
 

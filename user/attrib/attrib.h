@@ -196,11 +196,11 @@ struct attribution {
 };
 
 /*
- * How it is known what a track lost. One whose steps no pause stopped lost nothing, which needs no comparison.
+ * How it is known what a track lost. One whose steps no pause stopped or held up lost nothing, which needs no comparison.
  */
 static inline enum cost_source attrib_source(const struct track_cost *cost)
 {
-	return cost->overlap_ns ? cost->source : COST_MEASURED;
+	return cost->overlap_ns || cost->held_ns ? cost->source : COST_MEASURED;
 }
 
 /* Whether it is known. If not, the costs of its steps and charges mean nothing either. */

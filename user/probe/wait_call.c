@@ -18,11 +18,10 @@ static const struct wait_entry table[] = {
 	 * context was made with CU_CTX_SCHED_BLOCKING_SYNC. A copy to memory that is not pinned waits within the call, also
 	 * where its name says otherwise. cuEventQuery() and cuStreamQuery() return at once.
 	 */
-	{{"libcuda.so"},
-		{"cuStreamSynchronize", "cuStreamSynchronize_ptsz", "cuCtxSynchronize",
-			"cuCtxSynchronize_v2", "cuEventSynchronize", "cuMemcpyDtoH_v2",
-			"cuMemcpyDtoH_v2_ptds", "cuMemcpyDtoHAsync_v2",
-			"cuMemcpyDtoHAsync_v2_ptsz"}},
+	{{"libcuda.so"}, {"cuStreamSynchronize", "cuStreamSynchronize_ptsz", "cuCtxSynchronize",
+				 "cuCtxSynchronize_v2", "cuEventSynchronize", "cuMemcpyDtoH_v2",
+				 "cuMemcpyDtoH_v2_ptds", "cuMemcpyDtoHAsync_v2",
+				 "cuMemcpyDtoHAsync_v2_ptsz"}},
 	/* Open MPI and MPICH poll the network while they wait. What PMPI_ calls has the same addresses. */
 	{{"libmpi.so", "libmpich.so"},
 		{"MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome", "MPI_Recv",

@@ -13,7 +13,8 @@
 #define WAIT_MAX_SITES 32
 
 struct wait_site {
-	uint64_t offset;  /* in the file, where the stack pointer is still that of the function's entry */
+	uint64_t
+		offset; /* in the file, where the stack pointer is still that of the function's entry */
 	uint64_t cookie;  /* what a call costs, in those of cheap instructions */
 	const char *name; /* static */
 };

@@ -51,6 +51,8 @@ static void put_step(FILE *out, const struct report_input *input, size_t at, siz
 	line_known(out, "rss_bytes", step->rss_bytes);
 	if (meaning->wait_count)
 		line_unsigned(out, "stall_ns", cost->stall_ns);
+	if (costs->siblings.count)
+		line_unsigned(out, "held_ns", cost->held_ns);
 	line_end(out);
 }
 
@@ -126,6 +128,24 @@ static void put_changes(FILE *out, const struct step_track *track)
 	putc_unlocked(']', out);
 }
 
+static void put_siblings(FILE *out, const struct report_input *input, const struct track_cost *cost)
+{
+	line_unsigned(out, "held_ns", cost->held_ns);
+	line_unsigned(out, "slow_held", cost->slow.held);
+	line_key(out, "siblings");
+	putc_unlocked('[', out);
+	for (size_t i = 0; i < cost->siblings.count; i++) {
+		const struct sibling_cost *sibling = &cost->siblings.items[i];
+
+		fputs_unlocked(i ? ",{\"pid\":" : "{\"pid\":", out);
+		line_number(out, pid_of(input, sibling->process));
+		line_unsigned(out, "pauses", sibling->pauses);
+		line_unsigned(out, "held_ns", sibling->held_ns);
+		putc_unlocked('}', out);
+	}
+	putc_unlocked(']', out);
+}
+
 static void put_track(FILE *out, const struct report_input *input, size_t at)
 {
 	static const char *const bases[] = {[BASE_LIGHT_STEPS] = "light-steps",
@@ -178,6 +198,8 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 	}
 	line_text(out, "cost_source", describe_source(attrib_source(cost)));
 	line_text(out, "cost_untold", told ? NULL : describe_untold(track, cost));
+	if (cost->siblings.count)
+		put_siblings(out, input, cost);
 	putc_unlocked('}', out);
 }
 

@@ -124,6 +124,14 @@ static void note_elsewhere(struct model_table *table, const struct track_cost *c
 			"in its worker processes: %llu pause%s, %s, of which it waited for %s",
 			(unsigned long long)cost->worker_pauses, plural(cost->worker_pauses),
 			FORMAT_DURATION(cost->worker_ns), FORMAT_DURATION(cost->worker_waited_ns));
+	if (cost->held_ns)
+		note_for_all(table, 0,
+			model_format(table->model,
+				"%zu process%s in step with it paused within its steps, outside its own "
+				"pauses: %s (%s of its time)",
+				(size_t)cost->siblings.count, cost->siblings.count == 1 ? "" : "es",
+				FORMAT_DURATION(cost->held_ns),
+				VERDICT_SHARE(cost->held_ns, cost->time_ns)));
 	if (cost->stalls)
 		note_for_all(table, 0,
 			model_format(table->model,

@@ -97,6 +97,14 @@ static struct model_cell times_of(struct model *model, uint64_t duration_ns, uin
 	return cell;
 }
 
+/* Why there is no line of code to name. */
+static const char *excuse_of(const struct step_cost *cost, uint64_t duration_ns)
+{
+	if (cost->overlap_ns * 10 >= duration_ns)
+		return NULL;
+	return cost->held_ns * 10 < duration_ns ? "not GC" : "GC of a sibling";
+}
+
 static void add_step(struct model_table *table, const struct report_input *input,
 	const struct step_track *track, const struct track_cost *costs, size_t index)
 {
@@ -118,8 +126,7 @@ static void add_step(struct model_table *table, const struct report_input *input
 		model_number(cost.pauses), model_number(cost.overlap_ns),
 		attrib_told(costs) ? model_number(cost.cost_ns) : model_known(UNKNOWN),
 		model_text(cost.class ? cost.class->cell : NULL), class_of(attribution, &cost),
-		model_frame(attrib_trigger(input->stacks, stack),
-			cost.overlap_ns * 10 < duration_ns ? "not GC" : NULL));
+		model_frame(attrib_trigger(input->stacks, stack), excuse_of(&cost, duration_ns)));
 }
 
 /* What a class is called above it in text, and how wide it is there, go by the runtime. */

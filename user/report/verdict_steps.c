@@ -199,6 +199,35 @@ static void say_steps(struct paragraph *paragraph, const struct report_input *in
 	say(paragraph, verdict_complete(input->recording) ? ", nothing dropped." : ", INCOMPLETE.");
 }
 
+/* Ranks wait for each other: what held it up may be another's pause. */
+static void say_siblings(struct paragraph *paragraph, const struct report_input *input,
+	const struct track_cost *cost)
+{
+	const struct sibling_cost *most = cost->siblings.items;
+	char name[96];
+
+	if (!cost->held_ns)
+		return;
+	for (size_t i = 1; i < cost->siblings.count; i++)
+		if (cost->siblings.items[i].held_ns > most->held_ns)
+			most = &cost->siblings.items[i];
+	verdict_process_name(recording_process(input->recording, most->process), name,
+		sizeof(name));
+	if (cost->siblings.count == 1)
+		say(paragraph, " %s, which is in step with it, paused for another %s (%s)", name,
+			FORMAT_DURATION(cost->held_ns),
+			VERDICT_SHARE(cost->held_ns, cost->time_ns));
+	else
+		say(paragraph,
+			" The %zu processes in step with it paused for another %s (%s), most of it %s",
+			(size_t)cost->siblings.count, FORMAT_DURATION(cost->held_ns),
+			VERDICT_SHARE(cost->held_ns, cost->time_ns), name);
+	if (cost->slow.held)
+		say(paragraph, "; %" PRIu64 " step%s %.1f × the median or slower meanwhile",
+			cost->slow.held, cost->slow.held == 1 ? " was" : "s were", SLOW_RATIO);
+	say(paragraph, ".");
+}
+
 /* Slow steps that no pause explains are an answer too. */
 static void say_exonerated(struct paragraph *paragraph, const struct track_cost *cost,
 	const struct runtime_meaning *meaning)
@@ -304,6 +333,7 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 		say(&paragraph, ": look elsewhere");
 	say_slow(&paragraph, input, cost);
 	say_steps(&paragraph, input, track);
+	say_siblings(&paragraph, input, cost);
 	say_exonerated(&paragraph, cost, meaning);
 	say_beside(&paragraph, input, summary);
 	return text;

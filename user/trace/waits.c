@@ -8,7 +8,8 @@
 #include "log.h"
 #include "steps_priv.h"
 
-#define COST 200 /* what they may cost of a processor's time, as its reciprocal, for each of a call's two hits */
+#define COST                                                                                       \
+	200 /* what they may cost of a processor's time, as its reciprocal, for each of a call's two hits */
 
 #define FIRST_WAIT_NS 10000000000ull /* until they are tried again, then twice that */
 
