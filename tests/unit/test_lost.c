@@ -110,6 +110,11 @@ static void test_told(void **state)
 	has(text, "\n  without what they cost ");
 	has(text, "PAUSES    STOPPED       LOST  GEN ");
 	has(text, "\nLost by the line that triggered");
+	has(text,
+		"What is saved are pauses. Of the 203.2 ms that they stopped only 0 ns were lost (measured, "
+		"95 % interval 0 ns … 2.032 ms): steps would gain accordingly less.\n");
+	has(page,
+		"<p class=\"note\">What is saved are pauses. Of the 203.2 ms that they stopped only ");
 	has(json, "\"cost_ns\":0,\"cost_low_ns\":-1016000,\"cost_high_ns\":2032000,\"base\":");
 	has(json, "\"cost_source\":\"measured\",\"cost_untold\":null}");
 	has(json, "\"step\":51,\"overlap_ns\":50000000,\"cost_ns\":");
@@ -134,6 +139,9 @@ static void test_untold(void **state)
 	has_not(text, "without what they cost");
 	has(text, "   50.00 ms          -    2  Trainer.step");
 	has(text, "\nPaused by the line that triggered");
+	has(text,
+		"What is saved are pauses. How much of them was lost, and so what steps would gain, cannot be "
+		"told.\n");
 	has(text, "\n       PAUSED    PAUSES  COLLECTED  LINE\n");
 	has(json,
 		"\"overlap_ns\":203200000,\"cost_ns\":null,\"cost_low_ns\":null,\"cost_high_ns\":null,"
