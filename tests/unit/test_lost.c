@@ -106,7 +106,7 @@ static void test_told(void **state)
 	page = render(&analysis, "html");
 	has(text,
 		"stopped by pauses 203.2 ms (25.1 % of its time), of which lost 0 ns (0 %): measured by "
-		"how much less its thread waited, 95 % interval 0 ns … 2.032 ms\n");
+		"what its thread waited, 95 % interval 0 ns … 2.032 ms\n");
 	has(text, "\n  without what they cost ");
 	has(text, "PAUSES    STOPPED       LOST  GEN ");
 	has(text, "\nLost by the line that triggered");

@@ -85,7 +85,7 @@ function pauseColumns(track) {
 			text: row => row.cause + (row.slept ? ", slept" : "") +
 			(row.worker ? ", in a worker" : "")},
 		...isTold(track) ? [{title: "Lost",
-		help: "How far the loop fell behind because of it",
+		help: "Its part of what the loop lost to pauses",
 			value: row => row.cost, text: row => duration(row.cost)}] : [],
 		...page.data.reach ? [reachColumn()] : [],
 		...page.data.by_class ? [] : [{title: "Collected", help: "Objects freed", narrow: true,

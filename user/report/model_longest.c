@@ -42,7 +42,7 @@ static const struct model_column fixed_columns[FIXED] = {
 	[CAUSE] = {"cause", NULL, UNIT_TEXT, .heading = "CAUSE", .width = -9},
 	[WHY] = {"why", "Reason", UNIT_TEXT, .spare = true},
 	[COST] = {"cost_ns", "Lost", UNIT_NS, .if_known = true,
-		.help = "How far the loop fell behind because of it"},
+		.help = "Its part of what the loop lost to pauses"},
 	[REACH] = {"reach_ns", "Reach", UNIT_NS, .spare = true, .if_known = true,
 		.help = "Time to safepoint: until all threads stood still"},
 	[BEFORE] = {"before", NULL, UNIT_BYTES, .heading = "BEFORE", .width = 7},

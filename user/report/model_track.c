@@ -79,7 +79,7 @@ static void note_seen(struct model_table *table, const struct report_input *inpu
 static const char *method_of(const struct track_cost *cost)
 {
 	if (cost->source == COST_MEASURED)
-		return " by how much less its thread waited";
+		return " by what its thread waited";
 	return cost->base == BASE_REMAINDER
 		       ? " against the lighter half of the steps, less their pauses, as every step has some"
 		       : " against steps without pauses";

@@ -17,7 +17,7 @@ static const struct model_column worst_columns[] = {
 	{"pauses", "Pauses", UNIT_COUNT, .spare = true},
 	{"pause_ns", "Stopped", UNIT_NS, .help = "Pause time within the step"},
 	{"cost_ns", "Lost", UNIT_NS,
-		.help = "How far the loop fell behind because of that; unknown where it cannot be told"},
+		.help = "Its part of what the loop lost to pauses, where that can be told"},
 	{"oldest", NULL, UNIT_TEXT, .width = 5},
 	{"class", "Oldest", UNIT_CLASS, .spare = true},
 	{"frame", "Triggered in", UNIT_FRAME, .width = -36, .wide = true},
