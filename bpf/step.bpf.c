@@ -58,7 +58,7 @@ static __always_inline void send_label(struct gc_signals *all, __u32 index, __u6
 {
 	struct gc_label *label;
 
-	if (all->labels[key % GC_LABEL_SLOTS] == key)
+	if (likely(all->labels[key % GC_LABEL_SLOTS] == key))
 		return;
 	label = bpf_ringbuf_reserve(&events, sizeof(*label), 0);
 	if (!label) {
@@ -139,9 +139,9 @@ static __always_inline void take_work(struct step_thread *thread, const struct g
 {
 	if (!thread || waits->muted || waits->blind)
 		return;
-	if (thread->epoch != waits->epoch)
+	if (unlikely(thread->epoch != waits->epoch))
 		begin_work(thread, waits->epoch, cpu);
-	if (thread->call_sp && thread->call_sp < sp)
+	if (unlikely(thread->call_sp && thread->call_sp < sp))
 		thread->call_sp = 0; /* left by a jump */
 	if (thread->call_sp)
 		cpu = thread->call_cpu;
@@ -156,8 +156,9 @@ static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u
 	struct gc_mark *mark = bpf_ringbuf_reserve(&events, sizeof(*mark), 0);
 	__u64 flags = BPF_RB_NO_WAKEUP;
 
-	signal->marked = 1;
-	if (!mark) {
+	if (!signal->marked)
+		signal->marked = 1;
+	if (unlikely(!mark)) {
 		count_drop(GC_DROP_RING);
 		return;
 	}
@@ -181,7 +182,7 @@ static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u
  */
 static __always_inline void end_rows(struct gc_signals *all, struct step_thread *thread)
 {
-	if (!all->any_thinned)
+	if (likely(!all->any_thinned))
 		return;
 	if (!thread) {
 		count_drop(GC_DROP_THREAD);
@@ -229,11 +230,10 @@ static __always_inline bool waits(struct gc_signals *all, struct step_thread *th
 }
 
 static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
-	struct gc_signal *signal, __u64 cookie, __u64 cpu, __u64 now)
+	struct gc_signal *signal, struct step_thread *thread, __u64 cookie, __u64 cpu, __u64 now)
 {
 	__u64 key = GC_STEP_VARIANT(cookie), number = 0;
 	struct moment at = {.ns = now};
-	struct step_thread *thread;
 	__u32 index = GC_STEP_SIGNAL(cookie), skipped = 0;
 
 	switch (GC_STEP_KEY(cookie)) {
@@ -253,7 +253,8 @@ static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 		key = mix(number ^ mix(cookie));
 		break;
 	}
-	thread = this_thread(signal->thinned ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread && !signal->thinned)
+		thread = this_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	take_work(thread, &all->waits, PT_REGS_SP(ctx), cpu, &at);
 	if (!signal->thinned)
 		end_rows(all, thread);
@@ -265,13 +266,14 @@ static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 SEC("uprobe")
 int on_step(struct pt_regs *ctx)
 {
-	__u32 tgid = current_tgid(), zero = 0;
-	__u64 now, cpu, cookie;
+	struct step_thread *thread = this_thread(0);
 	struct gc_signal *signal;
 	struct gc_signals *all;
+	__u64 now, cpu, cookie;
+	__u32 zero = 0;
 
 	OWN_STACK(ctx, no_programs);
-	if (!bpf_map_lookup_elem(&targets, &tgid))
+	if (!thread && !is_target())
 		return 0;
 	cpu = cpu_ns(&now);
 	cookie = bpf_get_attach_cookie(ctx);
@@ -281,7 +283,7 @@ int on_step(struct pt_regs *ctx)
 	signal = &all->signals[GC_STEP_SIGNAL(cookie)];
 	__sync_fetch_and_add(&signal->hits, 1);
 	if (!signal->muted && (signal->kept || pour(signal, now)))
-		mark(ctx, all, signal, cookie, cpu, now);
+		mark(ctx, all, signal, thread, cookie, cpu, now);
 	return 0;
 }
 

@@ -16,13 +16,14 @@ struct row {
 
 #define ROWS 4 /* at once; other calls are sent one by one */
 
+/* Of a thread of a target, as long as it lives: what was a target once is one to its end. */
 struct step_thread {
-	struct row rows[ROWS];
 	__u64 base_ns; /* cpu_ns() from which its work is counted */
 	__u64 spun_ns; /* on a CPU since then, within calls that wait */
 	__u64 call_sp; /* stack pointer at the entry of the outermost call that it waits in; 0: none */
 	__u64 call_cpu; /* cpu_ns() then */
 	__u64 epoch;	/* of gc_waits, at base_ns; 0: none of this is set */
+	struct row rows[ROWS];
 };
 
 struct {

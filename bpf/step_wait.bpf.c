@@ -17,14 +17,11 @@ static __always_inline bool pour(struct gc_waits *waits, __u64 weight, __u64 now
 	return false;
 }
 
-/* NULL: not of a target. */
-static __always_inline struct gc_waits *waits_here(void)
+static __always_inline struct gc_waits *all_waits(void)
 {
-	__u32 tgid = current_tgid(), zero = 0;
 	struct gc_signals *all;
+	__u32 zero = 0;
 
-	if (!bpf_map_lookup_elem(&targets, &tgid))
-		return NULL;
 	all = bpf_map_lookup_elem(&signals, &zero);
 	return all ? &all->waits : NULL;
 }
@@ -33,18 +30,21 @@ static __always_inline struct gc_waits *waits_here(void)
 SEC("uprobe")
 int on_wait_call(struct pt_regs *ctx)
 {
-	struct gc_waits *waits;
-	struct step_thread *thread;
+	struct step_thread *thread = this_thread(0);
 	__u64 cpu, now, sp = PT_REGS_SP(ctx);
+	struct gc_waits *waits;
 
 	OWN_STACK(ctx, no_programs);
-	waits = waits_here();
+	if (!thread && !is_target())
+		return 0;
+	waits = all_waits();
 	if (!waits || waits->muted)
 		return 0;
 	cpu = cpu_ns(&now);
 	if (!pour(waits, bpf_get_attach_cookie(ctx), now))
 		return 0;
-	thread = this_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		thread = this_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread) {
 		count_drop(GC_DROP_THREAD);
 		return 0;
@@ -62,14 +62,12 @@ int on_wait_call(struct pt_regs *ctx)
 SEC("uretprobe")
 int on_wait_return(struct pt_regs *ctx)
 {
-	struct step_thread *thread;
-	struct gc_waits *waits;
+	struct step_thread *thread = this_thread(0);
+	struct gc_waits *waits = all_waits();
 	__u64 now;
 
 	OWN_STACK(ctx, no_programs);
-	waits = waits_here();
-	thread = waits ? this_thread(0) : NULL;
-	if (!thread || thread->epoch != waits->epoch ||
+	if (!thread || !waits || thread->epoch != waits->epoch ||
 		thread->call_sp + sizeof(__u64) != PT_REGS_SP(ctx))
 		return 0;
 	thread->spun_ns += cpu_ns(&now) - thread->call_cpu;
