@@ -23,8 +23,8 @@ LOOPS = {
     "queue of 4": (("queued.py", "--depth", 4), MARKED),
     "loader, prefetch 2": (("torch_prefetch.py", "--prefetch", 2), ()),
     "loader, prefetch 4": (("torch_prefetch.py", "--prefetch", 4), ()),
-    "2 ranks": (("torch_ranks.py", "--ranks", 2), ()),
-    "4 ranks": (("torch_ranks.py", "--ranks", 4), ()),
+    "2 ranks": (("torch_ranks.py", "--ranks", 2, "--pause", 50), ()),
+    "4 ranks": (("torch_ranks.py", "--ranks", 4, "--pause", 50), ()),
 }
 
 
