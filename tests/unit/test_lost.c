@@ -156,6 +156,20 @@ static void test_untold(void **state)
 	analysis_close(&analysis);
 }
 
+static void test_after_effects(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct analysis analysis;
+
+	open_steps(&analysis, COST_ESTIMATED, 1.2, 1.3, 1.4);
+	text = render(&analysis, "text");
+	has(text,
+		"stopped by pauses 203.2 ms (25.1 % of its time); lost with what followed them 264.2 ms "
+		"(32.6 %): estimated against steps without pauses, 95 % interval 243.8 ms … 284.5 ms\n");
+	has_not(text, "What is saved are pauses.");
+	analysis_close(&analysis);
+}
+
 /* A loop that caught up with all of its pauses is as harmless as one that had next to none. */
 static void test_what_was_caught_up_is_harmless(void **state)
 {
@@ -214,6 +228,7 @@ int main(void)
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_untold),
+		cmocka_unit_test(test_after_effects),
 		cmocka_unit_test(test_what_was_caught_up_is_harmless),
 		cmocka_unit_test(test_exit_status),
 	};
