@@ -128,8 +128,7 @@ static void say_stopped(struct paragraph *paragraph, const struct report_input *
 }
 
 /* "of which 12.0 ms (1.5 %) were lost (estimated, …)": by how much it fell behind, and how that is known. */
-static void say_lost(struct paragraph *paragraph, const struct step_track *track,
-	const struct track_cost *cost)
+static void say_lost(struct paragraph *paragraph, const struct track_cost *cost)
 {
 	uint64_t lost_ns = describe_lost_ns(cost->cost.ns);
 	const char *lost = FORMAT_DURATION(lost_ns);
@@ -137,8 +136,7 @@ static void say_lost(struct paragraph *paragraph, const struct step_track *track
 	if (!cost->overlap_ns)
 		return;
 	if (!attrib_told(cost)) {
-		say(paragraph, "; how much of that was lost cannot be told (%s)",
-			describe_untold(track, cost));
+		say(paragraph, ", an unknown part of it lost");
 		return;
 	}
 	if (!lost_ns)
@@ -153,6 +151,14 @@ static void say_lost(struct paragraph *paragraph, const struct step_track *track
 			VERDICT_SHARE(lost_ns, cost->time_ns));
 	say(paragraph, " (%s%s)", describe_source(attrib_source(cost)),
 		DESCRIBE_INTERVAL(cost, true));
+}
+
+/* Why it is not known what was lost, and what would tell: too long for the first sentence. */
+static void say_untold(struct paragraph *paragraph, const struct step_track *track,
+	const struct track_cost *cost)
+{
+	if (!attrib_told(cost))
+		say(paragraph, " What was lost cannot be told: %s.", describe_untold(track, cost));
 }
 
 static void say_slow(struct paragraph *paragraph, const struct report_input *input,
@@ -328,11 +334,12 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 		   !*verdict_stalls(input->recording, verdict_traced_ns(input->recording, summary),
 			   stalls, sizeof(stalls));
 	say_stopped(&paragraph, input, track, cost);
-	say_lost(&paragraph, track, cost);
+	say_lost(&paragraph, cost);
 	if (harmless)
 		say(&paragraph, ": look elsewhere");
 	say_slow(&paragraph, input, cost);
 	say_steps(&paragraph, input, track);
+	say_untold(&paragraph, track, cost);
 	say_siblings(&paragraph, input, cost);
 	say_exonerated(&paragraph, cost, meaning);
 	say_beside(&paragraph, input, summary);
