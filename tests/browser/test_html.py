@@ -38,7 +38,7 @@ def test_figures_at_the_top_are_the_data(show):
         f"1,009 steps, marked by torch:record Optimizer.step#Adam.step; period "
         f"{duration(recordings.quantile(durations, 0.5))} ± 2.1 %, confidence 0.97; measured.")
     assert page.tiles() == {
-        "Stopped in GC": share(track.overlap, track.time), "Of which lost": share(track.cost, track.time),
+        "Stopped in GC": share(track.overlap, track.time), "Lost": share(track.cost, track.time),
         "Median step": duration(recordings.quantile(durations, 0.5)),
         "p99 step": duration(recordings.quantile(durations,
                                                  0.99)), "Worst step": duration(max(durations)),

@@ -191,7 +191,7 @@ def test_without_a_pause(show):
     track.steps = [(s, e - o, rss, 0, 0, b, 0, recordings.NONE, -1) for s, e, rss, o, _c, b,
                    *_ in track.steps]
     page = show(recording)
-    assert page.tiles()["Stopped in GC"] == page.tiles()["Of which lost"] == "0 %"
+    assert page.tiles()["Stopped in GC"] == page.tiles()["Lost"] == "0 %"
     assert not page.run("return Array.from(document.querySelectorAll('h2'), e => e.textContent)").count("The pauses")
     page.focus()
     page.press(Keys.HOME, Keys.ENTER)
@@ -209,7 +209,7 @@ def test_a_cost_says_how_it_is_known(show, source, name):
     track = recording.tracks[0]
     track.source = source
     page = show(recording)
-    about = dict(page.run(ABOUT))["Of which lost"]
+    about = dict(page.run(ABOUT))["Lost"]
     low, high = (100 * int(track.cost * factor) / track.time for factor in (0.97, 1.04))
     assert about == f"{duration(track.cost)}; {name}, 95 % interval {low:.1f}–{high:.1f} %"
     assert "Lost" in page.run(HEADS)
@@ -221,8 +221,8 @@ def test_an_untold_cost_is_not_shown(show):
     track = recording.tracks[0]
     track.source = 2
     page = show(recording)
-    assert page.tiles()["Of which lost"] == "cannot be told"
-    assert dict(page.run(ABOUT))["Of which lost"] == "the recording does not say"
+    assert page.tiles()["Lost"] == "cannot be told"
+    assert dict(page.run(ABOUT))["Lost"] == "the recording does not say"
     assert all("without" not in text for _, text in page.run(ABOUT))
     assert "without" not in page.find(".distribution").text
     page.focus()

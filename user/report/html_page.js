@@ -24,10 +24,10 @@ function addTiles(parent, track) {
 	addTile(tiles, "Stopped in GC", share(track.overlap_ns, track.time_ns),
 		duration(track.overlap_ns) + " of " + duration(track.time_ns));
 	if (isTold(track))
-		addTile(tiles, "Of which lost", share(track.cost_ns, track.time_ns), duration(track.cost_ns) +
+		addTile(tiles, "Lost", share(track.cost_ns, track.time_ns), duration(track.cost_ns) +
 			(track.overlap_ns ? "; " + track.source + (track.interval || "") : ""));
 	else
-		addTile(tiles, "Of which lost", "cannot be told", track.untold);
+		addTile(tiles, "Lost", "cannot be told", track.untold);
 	faster("Median step", "p50_ns");
 	faster("p99 step", "p99_ns");
 	faster("Worst step", "max_ns");
