@@ -24,7 +24,7 @@ struct command {
 /* NULL-terminated. The first, "live", is what `gctrace -p PID` means. */
 extern const struct command *const commands[];
 extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_check, cmd_diff,
-	cmd_doctor, cmd_schema, cmd_version;
+	cmd_trial, cmd_doctor, cmd_schema, cmd_version;
 
 /*
  * Passes each option of @longs (and @shorts, as for getopt_long, without the leading ":") to @take,
