@@ -79,6 +79,8 @@ static void test_verdicts(void **state)
 	check_verdict(COST_MEASURED, 1.2, 1.3, 1.4,
 		"; with what followed the pauses, 264.2 ms (32.6 %) were lost (measured, 95 % interval "
 		"30.1–35.1 %)");
+	check_verdict(COST_ESTIMATED, 0.9, 1.1, 1.4,
+		"; 223.5 ms (27.6 %) were lost (estimated, 95 % interval 22.6–35.1 %)");
 	check_verdict(COST_UNTOLD, 0, 0, 0, ", an unknown part of it lost");
 }
 
@@ -164,7 +166,7 @@ static void test_after_effects(void **state)
 	open_steps(&analysis, COST_ESTIMATED, 1.2, 1.3, 1.4);
 	text = render(&analysis, "text");
 	has(text,
-		"stopped by pauses 203.2 ms (25.1 % of its time); lost with what followed them 264.2 ms "
+		"stopped by pauses 203.2 ms (25.1 % of its time); lost 264.2 ms "
 		"(32.6 %): estimated against steps without pauses, 95 % interval 243.8 ms … 284.5 ms\n");
 	has_not(text, "What is saved are pauses.");
 	analysis_close(&analysis);

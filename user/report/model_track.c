@@ -97,9 +97,8 @@ static void note_cost(struct model_table *table, const struct step_track *track,
 			describe_untold(track, cost));
 	else if (cost->overlap_ns)
 		lost = model_format(table->model,
-			lost_ns > cost->overlap_ns
-				? "; lost with what followed them %s (%s): %s%s%s"
-				: ", of which lost %s (%s): %s%s%s",
+			lost_ns > cost->overlap_ns ? "; lost %s (%s): %s%s%s"
+						   : ", of which lost %s (%s): %s%s%s",
 			FORMAT_DURATION(lost_ns), VERDICT_SHARE(lost_ns, cost->time_ns),
 			describe_source(attrib_source(cost)), method_of(cost),
 			DESCRIBE_INTERVAL(cost, false));

@@ -146,9 +146,12 @@ static void say_lost(struct paragraph *paragraph, const struct track_cost *cost)
 	else if (lost_ns < cost->overlap_ns)
 		say(paragraph, ", of which %s (%s) were lost", lost,
 			VERDICT_SHARE(lost_ns, cost->time_ns));
-	else
-		say(paragraph, "; with what followed the pauses, %s (%s) were lost", lost,
-			VERDICT_SHARE(lost_ns, cost->time_ns));
+	else /* after-effects, unless chance explains it */
+		say(paragraph, "; %s%s (%s) were lost",
+			cost->cost.low_ns > (int64_t)cost->overlap_ns
+				? "with what followed the pauses, "
+				: "",
+			lost, VERDICT_SHARE(lost_ns, cost->time_ns));
 	say(paragraph, " (%s%s)", describe_source(attrib_source(cost)),
 		DESCRIBE_INTERVAL(cost, true));
 }
