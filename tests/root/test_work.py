@@ -13,10 +13,11 @@ import harness
 
 STEPS = 397
 MS = 1000000
-# What an interrupt or another guest can have of the time since the scheduler's last look: docs/steps.md.
 TICK = int(time.clock_getres(6) * 1e9)  # CLOCK_MONOTONIC_COARSE goes by ticks
 # Between a mark and its book lies the rest of the probe's hit.
 HIT = MS // 5 * harness.SLOWNESS
+# What interrupts or other guests take of the time since the scheduler's last look: docs/steps.md.
+TAKEN = TICK * harness.SLOWNESS + HIT
 
 
 class Subject(harness.Process):
@@ -90,12 +91,14 @@ def run(bench, some_runtime, libraries):
 def check(steps, calls=0):
     """
     The work of each step and of all of them is the CPU time outside the driver's calls; the hits of the probes there are
-    in the calls for us, but not in the driver's books.
+    in the calls for us, but not in the driver's books. One step in twenty may be one in which the machine stood still: an
+    emulated one does so for longer than a tick, also between a mark and its book.
     """
     errors = [worked - (cpu - spun) for wall, worked, cpu, spun in steps]
-    assert max(abs(error) for error in errors) < TICK + HIT
-    assert statistics.median(abs(error) for error in errors) < HIT
-    assert abs(sum(errors)) < TICK + HIT + calls * HIT // 4
+    sizes = sorted(abs(error) for error in errors)
+    assert sizes[len(sizes) * 19 // 20] < TAKEN
+    assert statistics.median(sizes) < HIT
+    assert abs(sum(errors)) < TAKEN + calls * HIT // 4
 
 
 def test_work_alone(run):
