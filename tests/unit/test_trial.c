@@ -371,11 +371,11 @@ static void plans_fit_the_time(void **state)
 		const uint64_t duration_ns = s * 1000 * MS;
 		int r = blocks_plan(100 * MS, 1700 * MS, s % 3 ? 0 : 9, duration_ns, &plan, &err);
 
-		if (s < 46)
+		if (s < 50)
 			assert_int_equal(r, -ENOTSUP);
 		if (r)
 			continue;
-		assert_true(plan.pairs >= 8 && plan.block_ns >= 2800 * MS);
+		assert_true(plan.pairs >= 9 && plan.block_ns >= 2800 * MS);
 		assert_true(2 * plan.pairs * plan.block_ns + plan.tail_ns <= duration_ns);
 		assert_true(plan.tail_ns >= 1600 * MS && plan.tail_ns >= plan.block_ns / 2);
 	}

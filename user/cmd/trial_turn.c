@@ -120,17 +120,27 @@ static int next_block(struct trial *trial, size_t index, struct err *err)
 	return add_block(trial, pair, trial->draw.tried_first != index % 2, err);
 }
 
+/* The mean: of steps that pause often, half may take much longer than the median. */
+static uint64_t step_ns_of(const struct step_track *track)
+{
+	uint64_t total_ns = 0;
+
+	for (size_t i = 0; i < track->steps.count; i++)
+		stats_add(&total_ns, step_duration(&track->steps.items[i]));
+	return total_ns / track->steps.count;
+}
+
 static int begin_blocks(struct trial *trial, const struct step_track *track, uint64_t now,
 	struct err *err)
 {
 	uint64_t full_ns = period_of(trial, true),
 		 duration_ns = trial->options->capture.duration_ns;
-	uint64_t spent_ns = now - trial->start_ns;
+	uint64_t spent_ns = now - trial->start_ns, step_ns = step_ns_of(track);
 	char was[96], is[96];
 	int r = check_books(trial, err);
 
 	if (!r)
-		r = blocks_plan(track->period_ns, full_ns ? full_ns : period_of(trial, false),
+		r = blocks_plan(step_ns, full_ns ? full_ns : period_of(trial, false),
 			trial->options->pairs,
 			duration_ns ? (duration_ns > spent_ns ? duration_ns - spent_ns : 1) : 0,
 			&trial->plan, err);
@@ -138,7 +148,7 @@ static int begin_blocks(struct trial *trial, const struct step_track *track, uin
 		return r;
 	trial->rss_before = trial->rss_peak = trial_rss(trial->pid);
 	trial->rss_limit = trial_rss_limit(trial->rss_before, trial->options->max_rss);
-	log_info("steps: %s, every %s", track->signal, FORMAT_DURATION(track->period_ns));
+	log_info("steps: %s, of %s", track->signal, FORMAT_DURATION(step_ns));
 	log_info("as it is: %s; tried: %s",
 		subject_describe(&trial->subject, &trial->subject.as_it_is, was, sizeof(was)),
 		subject_describe(&trial->subject, &trial->subject.tried, is, sizeof(is)));

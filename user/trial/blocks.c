@@ -13,6 +13,7 @@
 #define LEAST_NS       500000000ull   /* of a block: it begins within 20 ms of its time */
 #define MOST_NS	       30000000000ull /* unless so many steps take longer */
 #define PAIRS_WANTED   16
+#define PAIRS_SPARE    2  /* beside the least: one whose blocks turn out too short is left out */
 #define SETTLE_SHARE   6  /* of a block: the first sixth */
 #define STEPS_LEAST    28 /* in a block: some settle, and a fifth may be taken away */
 #define LENGTH_SHARE   5  /* of a block: by so much it may be longer or shorter */
@@ -42,6 +43,7 @@ static uint64_t total_ns(uint64_t block_ns, uint64_t step_ns, size_t pairs)
 int blocks_plan(uint64_t step_ns, uint64_t period_ns, size_t pairs, uint64_t duration_ns,
 	struct blocks_plan *ret, struct err *err)
 {
+	const size_t least_pairs = EFFECT_PAIRS_LEAST + PAIRS_SPARE;
 	const uint64_t steps = STEPS_LEAST * step_ns;
 	const uint64_t least = steps > LEAST_NS ? steps : LEAST_NS;
 	uint64_t block = wanted_ns(step_ns, period_ns), tail = tail_ns(least, step_ns);
@@ -49,7 +51,7 @@ int blocks_plan(uint64_t step_ns, uint64_t period_ns, size_t pairs, uint64_t dur
 	if (duration_ns && !pairs) {
 		pairs = duration_ns > block ? (duration_ns - tail_ns(block, step_ns)) / block / 2
 					    : 0;
-		pairs = pairs > EFFECT_PAIRS_LEAST ? pairs : EFFECT_PAIRS_LEAST;
+		pairs = pairs > least_pairs ? pairs : least_pairs;
 	}
 	pairs = pairs ? pairs : PAIRS_WANTED;
 	if (duration_ns) {
