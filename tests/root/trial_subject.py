@@ -82,13 +82,13 @@ def listen():
 
 def step():
     os.getpgid(0)
-    for _ in range(10):
+    for _ in range(5):
         burst = [[j] for j in range(1000)]
     BOOK["steps"] += gc.isenabled()
 
 
 def main():
-    old = [[i] for i in range(100000)]
+    old = [[i] for i in range(20000)]
     gc.set_threshold(600, 2, 2)
     gc.callbacks.append(on_collection)
     threading.Thread(target=listen, daemon=True).start()

@@ -77,9 +77,6 @@ static int check_books(const struct trial *trial, struct err *err)
 /* The settings that are due now, if they are not yet. 0 or -errno with a sentence. */
 static int apply(struct trial *trial, bool tried, struct err *err)
 {
-	if (tried && !watcher_lives(&trial->watcher))
-		return err_set(err, ECHILD,
-			"the watcher, which would put the settings back, has ended");
 	if (tried == trial->subject.state->changed)
 		return 0;
 	return tried ? subject_change(&trial->subject, err) : subject_restore(&trial->subject, err);
@@ -217,6 +214,9 @@ static int run_blocks(struct trial *trial, uint64_t now, struct err *err)
 	size_t index = drawn(trial);
 	int r = subject_check(&trial->subject, err);
 
+	if (!r && !watcher_lives(&trial->watcher))
+		r = err_set(err, ECHILD,
+			"the watcher, which would put the settings back, was killed");
 	if (r)
 		return r;
 	trial->rss_peak = rss > trial->rss_peak ? rss : trial->rss_peak;

@@ -27,7 +27,10 @@ struct settings_ops {
 	 */
 	int (*find)(pid_t pid, uint64_t bias, const struct probe_plan *plan, struct settings *ret,
 		struct err *err);
-	/* *ret: @now, changed as @text asks; NULL: by what is worth a try. -EINVAL with a sentence. */
+	/*
+	 * *ret: @now, changed as @text asks; NULL: by what is worth a try. -EINVAL, or -ENOTSUP if
+	 * there is nothing to compare with, with a sentence.
+	 */
 	int (*change)(const struct settings *now, const char *text, struct settings *ret,
 		struct err *err);
 	/* For people: "on, thresholds 700, 10, 10". */

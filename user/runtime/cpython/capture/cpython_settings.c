@@ -151,7 +151,7 @@ static int change(const struct settings *now, const char *text, struct settings 
 	int r = 0;
 
 	if (!now->items[ENABLED].value || !now->items[YOUNG].value)
-		return err_set(err, EINVAL,
+		return err_set(err, ENOTSUP,
 			"the program has turned its collector off (gc.disable() or a threshold of 0): there is "
 			"nothing to compare with");
 	if (!text)
