@@ -159,8 +159,7 @@ static int conclude(struct attribution *attribution, struct charging *charging)
 	if (!r)
 		r = siblings_lay(attribution, charging);
 	for (size_t i = 0; i < attribution->tracks.count && !r; i++)
-		r = counterfactual_track(&attribution->steps->tracks.items[i],
-			&attribution->tracks.items[i]);
+		r = lost_find(&attribution->steps->tracks.items[i], &attribution->tracks.items[i]);
 	if (r)
 		return r;
 	charge_cost(attribution, charging);

@@ -34,14 +34,21 @@ struct charge {
 	uint32_t stack;
 	uint16_t class; /* index into attribution.classes: attrib_class() */
 	bool worker;	/* of a child process: only the time its consumer waited is charged */
+	bool own;	/* the thread that makes the steps collected itself: it was on the CPU */
 };
 
 struct step_cost {
 	uint64_t overlap_ns; /* union of the charged pauses within the step */
-	uint64_t cost_ns;    /* min(overlap, max(0, duration − base)) */
-	uint64_t base_ns; /* what the step would have taken: median of the light steps around it */
-	uint32_t pauses;  /* that overlap it */
-	uint32_t worst;	  /* index of the longest such charge, or ATTRIB_NONE */
+	uint64_t own_ns;     /* of it, in pauses of the thread that makes the steps */
+	/*
+	 * Its part of what the track lost: the same share of each step's overlap. Where that cannot be told, the overlap,
+	 * by which steps and pauses are ranked.
+	 */
+	uint64_t cost_ns;
+	uint64_t
+		base_ns; /* what steps far from pauses took around it, or itself without its pauses */
+	uint32_t pauses; /* that overlap it */
+	uint32_t worst;	 /* index of the longest such charge, or ATTRIB_NONE */
 	const struct pause_class
 		*class; /* the highest-ranked class among them; NULL: none has a rank */
 	/*

@@ -35,8 +35,8 @@ void charge_overlap(struct attribution *attribution, struct charging *charging);
 /* Gives each its part of its steps' costs. */
 void charge_cost(struct attribution *attribution, struct charging *charging);
 
-/* Bases, costs and the estimate of a track whose overlaps are known. 0 or -ENOMEM. */
-int counterfactual_track(const struct step_track *track, struct track_cost *cost);
+/* What a track lost whose overlaps are known, and its part in each step. 0 or -ENOMEM. */
+int lost_find(const struct step_track *track, struct track_cost *cost);
 
 /* The slow steps of a track whose costs are known. 0 or -ENOMEM. */
 int pattern_find(const struct attribution *attribution, size_t track, struct slow_pattern *ret);
