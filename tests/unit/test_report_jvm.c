@@ -184,7 +184,8 @@ static void test_steps(void **state)
 	assert_has(text,
 		"Safepoints stopped java (4711), the most stopped of 2 processes that train, for ");
 	assert_has(text, " of its time), an unknown part of it lost; 100 steps of ");
-	assert_has(text, " nothing dropped. What was lost cannot be told: a window of time ");
+	assert_has(text,
+		" nothing dropped. What was lost cannot be told: the steps are windows of time, ");
 	assert_has(text, "Of the time at safepoints at least 73.5 % was to collect.");
 	assert_has(text, "Not in these figures: 9 stalls");
 	assert_has(text, "   GC  TRIGGERED IN\n");

@@ -70,6 +70,23 @@ def test_a_cost_says_how_it_is_known(spiky):
     assert re.search(r"cost\.share is \d\.\d % \((measured|estimated).*\), not below 1\.0 %", done.stdout)
 
 
+@pytest.mark.parametrize("budget, instead", [
+    ("cost.share<99%", "stopped.share: 33.3 %"),
+    ("cost.total<1h", "stopped.total: 1.055 s"),
+    ("step.cost.max<1h", "step.stopped.max: 5.000 ms"),
+])
+def test_what_cannot_be_told_never_passes(tmp_path, budget, instead):
+    """With as long a pause in every step there is no step to compare with: what was stopped can be judged."""
+    dense = training(tmp_path / "dense.gct", every=1, pause=5 * MS)
+    done = check(dense, budget)
+    assert done.returncode == INCOMPLETE, done.stdout
+    assert re.search(r"refused .* cannot be told of python3 \(pid 4711\): .* What can be judged is ", done.stdout)
+    assert instead in done.stdout
+    assert check(dense, budget, "stopped.share<34%").returncode == INCOMPLETE
+    assert check(dense, budget, "stopped.share<33%").returncode == BROKEN
+    assert check(dense, "stopped.share<34%").returncode == KEPT
+
+
 def test_no_pause_at_all_is_a_pass(quiet):
     assert check(quiet, "pause.max<1ms", "stopped.share<0.1%", "cost.share<0.1%").returncode == KEPT
 

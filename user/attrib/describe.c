@@ -110,10 +110,8 @@ const char *describe_interval(const struct track_cost *cost, bool shares, char *
 	return text;
 }
 
-const char *describe_untold(const struct step_track *track, const struct track_cost *cost)
+const char *describe_untold(const struct track_cost *cost)
 {
-	if (!track->measured)
-		return "a window of time gets no longer by a pause; steps would tell: --step";
 	return cost->untold ? cost->untold : "the recording does not say";
 }
 

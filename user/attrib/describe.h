@@ -30,7 +30,7 @@ const char *describe_interval(const struct track_cost *cost, bool shares, char *
 #define DESCRIBE_INTERVAL(cost, shares) describe_interval((cost), (shares), (char[80]){0}, 80)
 
 /* Why it cannot be told, and what would tell: a clause. */
-const char *describe_untold(const struct step_track *track, const struct track_cost *cost);
+const char *describe_untold(const struct track_cost *cost);
 
 /* What was lost as a time that is shown: chance may put it below 0. */
 static inline uint64_t describe_lost_ns(int64_t ns)

@@ -85,8 +85,8 @@ static bool refuse_untold(const struct budget *budget, const struct attribution 
 			"%s cannot be told of %s: %.280s. What can be judged is %s: %s",
 			budget->metric->name,
 			DESCRIBE_PROCESS(attribution->recording, track->process),
-			describe_untold(track, &attribution->tracks.items[i]),
-			budget->metric->stopped, stopped);
+			describe_untold(&attribution->tracks.items[i]), budget->metric->stopped,
+			stopped);
 		return true;
 	}
 	return false;

@@ -176,13 +176,12 @@ static void put_distribution(FILE *out, const char *name, const struct step_dist
 }
 
 /* How it is known what the track lost; "untold": .untold says why it is not, and the figures of it mean nothing. */
-static void put_source(struct html_page *page, const struct step_track *track,
-	const struct track_cost *cost)
+static void put_source(struct html_page *page, const struct track_cost *cost)
 {
 	fprintf(page->out, ",\"source\":\"%s\"", describe_source(attrib_source(cost)));
 	if (!attrib_told(cost))
-		html_text(page->out, "untold", describe_untold(track, cost),
-			strlen(describe_untold(track, cost)), 480, &page->text);
+		html_text(page->out, "untold", describe_untold(cost), strlen(describe_untold(cost)),
+			480, &page->text);
 	else if (cost->overlap_ns)
 		put_field(page, "interval", DESCRIBE_INTERVAL(cost, true), HTML_WHOLE);
 }
@@ -242,7 +241,7 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 	int r;
 
 	put_signal(page, track);
-	put_source(page, track, &attribution->tracks.items[index]);
+	put_source(page, &attribution->tracks.items[index]);
 	put_costs(out, &attribution->tracks.items[index]);
 	html_key(out, false, "distribution");
 	html_distribution_write(out, attribution, index);

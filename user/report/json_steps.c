@@ -197,7 +197,7 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 		line_unsigned(out, "stall_alone_ns", cost->stall_alone_ns);
 	}
 	line_text(out, "cost_source", describe_source(attrib_source(cost)));
-	line_text(out, "cost_untold", told ? NULL : describe_untold(track, cost));
+	line_text(out, "cost_untold", told ? NULL : describe_untold(cost));
 	if (cost->siblings.count)
 		put_siblings(out, input, cost);
 	putc_unlocked('}', out);

@@ -86,15 +86,14 @@ static const char *method_of(const struct track_cost *cost)
 }
 
 /* What was stopped is a fact, what was lost is known in some way, or is not. The page has tiles for both. */
-static void note_cost(struct model_table *table, const struct step_track *track,
-	const struct track_cost *cost)
+static void note_cost(struct model_table *table, const struct track_cost *cost)
 {
 	uint64_t lost_ns = describe_lost_ns(cost->cost.ns);
 	const char *lost = "";
 
 	if (!attrib_told(cost))
 		lost = model_format(table->model, "; how much of that was lost cannot be told (%s)",
-			describe_untold(track, cost));
+			describe_untold(cost));
 	else if (cost->overlap_ns)
 		lost = model_format(table->model,
 			lost_ns > cost->overlap_ns ? "; lost %s (%s): %s%s%s"
@@ -176,7 +175,7 @@ static void add_about(struct model *model, const struct report_input *input,
 		(size_t)track->steps.count);
 	note_signal(table, track);
 	note_seen(table, input, track);
-	note_cost(table, track, cost);
+	note_cost(table, cost);
 	note_elsewhere(table, cost);
 	note_memory(table, track);
 }

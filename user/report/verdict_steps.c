@@ -157,11 +157,10 @@ static void say_lost(struct paragraph *paragraph, const struct track_cost *cost)
 }
 
 /* Why it is not known what was lost, and what would tell: too long for the first sentence. */
-static void say_untold(struct paragraph *paragraph, const struct step_track *track,
-	const struct track_cost *cost)
+static void say_untold(struct paragraph *paragraph, const struct track_cost *cost)
 {
 	if (!attrib_told(cost))
-		say(paragraph, " What was lost cannot be told: %s.", describe_untold(track, cost));
+		say(paragraph, " What was lost cannot be told: %s.", describe_untold(cost));
 }
 
 static void say_slow(struct paragraph *paragraph, const struct report_input *input,
@@ -342,7 +341,7 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 		say(&paragraph, ": look elsewhere");
 	say_slow(&paragraph, input, cost);
 	say_steps(&paragraph, input, track);
-	say_untold(&paragraph, track, cost);
+	say_untold(&paragraph, cost);
 	say_siblings(&paragraph, input, cost);
 	say_exonerated(&paragraph, cost, meaning);
 	say_beside(&paragraph, input, summary);
