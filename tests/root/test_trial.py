@@ -111,6 +111,18 @@ def test_end_of_the_program(bench, some_runtime):
     assert "has ended" in tracer.out.text()
 
 
+def test_another_program_is_not_written(bench, some_runtime):
+    """Even where it has the same pid, and, without PIE, its collector at the same addresses."""
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject, "--set", "off")
+    subject.becomes(OFF)
+    subject.send("exec")
+    assert tracer.wait() == 4, tracer.err.text()
+    assert "called exec" in tracer.out.text()
+    enabled, thresholds = subject.ask("anything")
+    assert enabled and thresholds[1:] == [10, 10]
+
+
 @pytest.mark.parametrize("during", [WAS, TRIED], ids=["as it is", "tried"])
 def test_the_program_has_the_last_word(bench, some_runtime, during):
     subject = Subject(bench, some_runtime)

@@ -2,7 +2,8 @@
 
 Meanwhile it answers each line of stdin with a line of JSON: [enabled, thresholds] of its collector as it sees them,
 after it has done what the line says: "get", "set 500 5 5", "disable", "fork" (the child's values follow when it is sent
-"child"), "subinterpreter", "gc" (also: steps and ns in collections while the collector was on).
+"child"), "subinterpreter", "gc" (instead: steps and ns in collections while the collector was on), "exit", "exec" (another program,
+which answers one line likewise).
 """
 
 import gc
@@ -12,6 +13,8 @@ import sys
 import threading
 import time
 
+# What another program says of its own collector, once it is asked.
+AFTER = "import gc, json; input(); print(json.dumps([gc.isenabled(), list(gc.get_threshold())]), flush=True)"
 BOOK = {"steps": 0, "ns": 0, "from": 0}
 CHILD = []
 WANTED = []  # what the loop's own thread is to do
@@ -71,6 +74,8 @@ def answer(words):
         return [BOOK["steps"], BOOK["ns"]]
     elif words[0] == "exit":
         os._exit(0)
+    elif words[0] == "exec":
+        os.execv(sys.executable, [sys.executable, "-c", AFTER])
     return settings()
 
 
