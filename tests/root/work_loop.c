@@ -11,7 +11,8 @@ typedef int (*driver_call)(void *stream);
 
 struct book {
 	long cpu_ns;  /* of the thread, just after the mark */
-	long spun_ns; /* of that, in the driver */
+	long spun_ns; /* of that, in the driver, by its own books */
+	long gone_ns; /* likewise, with what its callers do to get there and back: probes are hit there */
 };
 
 static volatile long marks;
@@ -42,17 +43,19 @@ CALLED void work_run(long steps, long busy_ns, long sleep_ns, driver_call driver
 	long calls, struct book *books)
 {
 	const struct timespec nap = {.tv_nsec = sleep_ns};
-	long spun = 0;
+	long spun = 0, gone = 0;
 
 	for (long i = 0; i < steps; i++) {
 		work_step();
-		books[i] = (struct book){clock_ns(CLOCK_THREAD_CPUTIME_ID), spun};
+		books[i] = (struct book){clock_ns(CLOCK_THREAD_CPUTIME_ID), spun, gone};
 		keep_busy(busy_ns);
 		if (sleep_ns)
 			nanosleep(&nap, NULL);
+		gone -= clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		for (long j = 0; driver && j < calls; j++)
 			spun += driver(stream);
+		gone += clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	}
 	work_step();
-	books[steps] = (struct book){clock_ns(CLOCK_THREAD_CPUTIME_ID), spun};
+	books[steps] = (struct book){clock_ns(CLOCK_THREAD_CPUTIME_ID), spun, gone};
 }

@@ -3,7 +3,7 @@
     ["run", STEPS, BUSY, SLEEP, FUNCTION, SPIN, NAP, CALLS]   in C; FUNCTION of the driver or null
     ["queue", STEPS, BUSY, EVERY]   in Python: takes what another thread puts into a queue
     ["quit"]
-Times are in ns. Each answer is a list of [CPU time, of that in the driver] at each mark.
+Times are in ns. Each answer is a list of [CPU time, of that in the driver, the same with its calls] at each mark.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ driver = ctypes.CDLL(sys.argv[2])
 
 
 class Book(ctypes.Structure):
-    _fields_ = [("cpu_ns", ctypes.c_long), ("spun_ns", ctypes.c_long)]
+    _fields_ = [(name, ctypes.c_long) for name in ("cpu_ns", "spun_ns", "gone_ns")]
 
 
 def run(steps, busy, sleep, function, spin, nap, calls):
@@ -28,7 +28,7 @@ def run(steps, busy, sleep, function, spin, nap, calls):
     called = ctypes.cast(getattr(driver, function), ctypes.c_void_p) if function else None
     numbers = [ctypes.c_long(number) for number in (steps, busy, sleep)]
     loop.work_run(*numbers, called, stream, ctypes.c_long(calls), books)
-    return [[book.cpu_ns, book.spun_ns] for book in books]
+    return [[book.cpu_ns, book.spun_ns, book.gone_ns] for book in books]
 
 
 def fed(steps, busy, every):
@@ -43,13 +43,13 @@ def fed(steps, busy, every):
     feeder.start()
     for _ in range(steps):
         loop.work_step()
-        books.append([time.thread_time_ns(), 0])
+        books.append([time.thread_time_ns(), 0, 0])
         items.get()
         until = time.monotonic_ns() + busy
         while time.monotonic_ns() < until:
             pass
     loop.work_step()
-    books.append([time.thread_time_ns(), 0])
+    books.append([time.thread_time_ns(), 0, 0])
     feeder.join()
     return books
 
