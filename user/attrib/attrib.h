@@ -18,8 +18,8 @@
 #define ATTRIB_NONE UINT32_MAX
 
 /*
- * A share of training time, or of traced time, below which pauses are not worth attention. It is about the
- * accuracy of the counterfactual (docs/steps.md): anything smaller cannot be distinguished from zero.
+ * A share of training time, or of traced time, below which pauses are not worth attention. What is lost of it
+ * cannot be told from nothing (docs/steps.md).
  */
 #define ATTRIB_HARMLESS 0.001
 
@@ -28,7 +28,7 @@ struct charge {
 	uint64_t start_ns, end_ns;
 	uint64_t
 		overlap_ns; /* the part inside steps of its track: an upper bound of what it cost */
-	uint64_t cost_ns;   /* its share of its steps' costs */
+	uint64_t cost_ns;   /* its share of its steps' costs: step_cost.cost_ns */
 	uint32_t track;	    /* index into steps.tracks; ATTRIB_NONE: it stops none of them */
 	uint32_t step;	    /* the first step that it overlaps, or ATTRIB_NONE */
 	uint32_t stack;
@@ -60,9 +60,8 @@ struct step_cost {
 };
 
 enum cost_base {
-	BASE_LIGHT_STEPS, /* steps around it with next to no pause */
-	BASE_REMAINDER,	  /* every step has pauses: the lighter half of them, less their pauses */
-	BASE_NONE, /* too few steps, or windows of fixed length, which pauses cannot lengthen */
+	BASE_LIGHT_STEPS, /* steps around it that are far from pauses */
+	BASE_NONE, /* too few of them, or windows of fixed length, which pauses cannot lengthen */
 };
 
 /* How the time that a loop lost is known: docs/steps.md. */
@@ -73,7 +72,8 @@ enum cost_source {
 };
 
 /*
- * Lost by a track: by how much the loop fell behind because of its pauses, with a 95 % interval. After-effects can make
+ * Lost by a track: by how much the loop fell behind because of its pauses and of siblings' in step_cost.held_ns, with a
+ * 95 % interval. After-effects can make
  * it more than the pauses took, and chance less than nothing. All 0 where it is untold.
  */
 struct cost_estimate {

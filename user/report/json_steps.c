@@ -148,9 +148,7 @@ static void put_siblings(FILE *out, const struct report_input *input, const stru
 
 static void put_track(FILE *out, const struct report_input *input, size_t at)
 {
-	static const char *const bases[] = {[BASE_LIGHT_STEPS] = "light-steps",
-		[BASE_REMAINDER] = "remainder",
-		[BASE_NONE] = NULL};
+	static const char *const bases[] = {[BASE_LIGHT_STEPS] = "light-steps", [BASE_NONE] = NULL};
 	const struct step_track *track = &input->attribution->steps->tracks.items[at];
 	const struct track_cost *cost = &input->attribution->tracks.items[at];
 	bool told = attrib_told(cost);

@@ -80,9 +80,7 @@ static const char *method_of(const struct track_cost *cost)
 {
 	if (cost->source == COST_MEASURED)
 		return " by what its thread waited";
-	return cost->base == BASE_REMAINDER
-		       ? " against the lighter half of the steps, less their pauses, as every step has some"
-		       : " against steps without pauses";
+	return " against steps without pauses";
 }
 
 /* What was stopped is a fact, what was lost is known in some way, or is not. The page has tiles for both. */
