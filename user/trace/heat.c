@@ -166,5 +166,7 @@ void step_watch_signals(struct step_watch *steps, uint64_t now)
 	}
 	for (size_t i = 0; i < steps->feed->recording.signals.count; i++)
 		watch_signal(steps, i, now);
+	if (!steps->price_ns && step_waits_run_hot(steps, now))
+		step_price(steps);
 	step_watch_waits(steps, now);
 }

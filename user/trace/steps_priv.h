@@ -30,6 +30,8 @@ void step_waits_attach(struct step_watch *steps, int fd, const struct wait_plan 
 /* it has been looked through, and @all of them can be probed. */
 void step_waits_looked(struct step_watch *steps, bool all);
 void step_set_waits_rate(struct step_watch *steps, uint64_t price_ns);
+/* Whether a quarter of the calls that are tolerated at once have come. */
+bool step_waits_run_hot(const struct step_watch *steps, uint64_t now);
 /* What is due for them. */
 void step_watch_waits(struct step_watch *steps, uint64_t now);
 void step_waits_detach(struct step_watch *steps);

@@ -126,9 +126,10 @@ static void try_again(struct step_watch *steps)
 	set_blind(steps);
 }
 
-/* Whether a quarter of the calls that are tolerated at once have come. */
-static bool run_hot(const volatile struct gc_waits *state, uint64_t now)
+bool step_waits_run_hot(const struct step_watch *steps, uint64_t now)
 {
+	const volatile struct gc_waits *state = &steps->page->waits;
+
 	return state->due_ns > now + (uint64_t)state->rate_ns * GC_SIGNAL_BURST / 4;
 }
 
@@ -139,8 +140,6 @@ void step_watch_waits(struct step_watch *steps, uint64_t now)
 
 	if (!waits->places.count)
 		return;
-	if (!steps->price_ns && run_hot(state, now))
-		step_price(steps);
 	if (!waits->let_go && state->muted)
 		let_go(steps, now);
 	else if (waits->let_go && now >= waits->retry_ns)
