@@ -23,7 +23,7 @@ def loops():
 def test_the_cost_is_that_of_the_clock(bench, name):
     """Within 5 % of what was stopped, as in tests/truth, but for what chance does to so few runs: to the intervals
     that gctrace states, and to the truth itself, for runs without collections differ, too."""
-    runs = paired.measure(bench, name, 3, "--steps", 211)
+    runs = paired.measure(bench, name, 3, "--every", 31)
     for run in runs:
         assert run.pauses == run.collections > 0
     told = [run for run in runs if run.told]
