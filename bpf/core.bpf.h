@@ -28,8 +28,20 @@ struct thread_struct {
 	unsigned long fsbase; /* x86-64: pthread_self() under glibc and musl */
 } __attribute__((preserve_access_index));
 
+/* A CPU's queue: its clocks, as of the scheduler's last look. */
+struct rq {
+	__u64 clock;	  /* sched_clock() */
+	__u64 clock_task; /* the same without what interrupts and other guests took */
+} __attribute__((preserve_access_index));
+
+struct cfs_rq {
+	struct rq *rq;
+} __attribute__((preserve_access_index));
+
 struct sched_entity {
+	__u64 exec_start;	/* when sum_exec_runtime was brought up to date: rq.clock_task */
 	__u64 sum_exec_runtime; /* ns on a CPU; while running, as of the last tick */
+	struct cfs_rq *cfs_rq;	/* with CONFIG_FAIR_GROUP_SCHED: of its CPU */
 } __attribute__((preserve_access_index));
 
 struct sched_info {		      /* its fields come with CONFIG_SCHED_INFO */
@@ -151,6 +163,10 @@ static __always_inline bool state_is_refused(void)
 	return refuse_state && !(bpf_get_prandom_u32() % refuse_state);
 }
 
+/* Of which branch the code is to run straight on: what a hit does not run should not be between what it does. */
+#define likely(condition)   __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
 /*
  * For each program of a uprobe. From 6.13 on the JIT gives a program of this type one stack a CPU, as
  * if it could not be preempted. A uprobe's can: another task's run of it on the same CPU then writes
@@ -227,6 +243,13 @@ static __always_inline __u64 current_ids(void)
 static __always_inline __u32 current_tgid(void)
 {
 	return current_ids() >> 32;
+}
+
+static __always_inline bool is_target(void)
+{
+	__u32 tgid = current_tgid();
+
+	return bpf_map_lookup_elem(&targets, &tgid);
 }
 
 static __always_inline void fill_header(struct gc_header *header, __u32 type, __u32 size,

@@ -58,11 +58,13 @@ struct gc_mark {
 	__u64 key;    /* distinguishes the series of one signal: a hash of its label, or 0 */
 	__u64 number; /* what GC_KEY_NUMBER read, else 0 */
 	__u64 rss_bytes;
+	__u64 work_ns; /* the thread's CPU time outside calls that wait, from an origin of its own */
 	__u32 skipped,
 		pad; /* calls just before it, of this thread, signal and key, that were not sent */
 };
 
-#define GC_MARK_RSS 1 /* rss_bytes is known */
+#define GC_MARK_RSS  1 /* rss_bytes is known */
+#define GC_MARK_WORK 2 /* work_ns is known */
 
 /* The text whose hash is a key. */
 struct gc_label {
@@ -109,11 +111,23 @@ struct gc_signal {
 	__u8 pad[7];
 };
 
+/* The probes on calls that wait, all together. */
+struct gc_waits {
+	__u64 calls;  /* in targets */
+	__u64 due_ns; /* the leaky bucket, as a signal's */
+	__u64 epoch; /* from 1; counted up by user space when calls are seen that were not before */
+	__u32 rate_ns; /* what a call takes from the bucket; set by user space */
+	__u8 muted;    /* set by BPF when the bucket has run over, cleared by user space */
+	__u8 blind;    /* set by user space: not all calls that wait are seen */
+	__u8 pad[2];
+};
+
 /* What BPF and user space share about signals: one page, so that a hit touches no other. */
 struct gc_signals {
 	struct gc_signal signals[GC_MAX_SIGNALS];
 	__u64 labels[GC_LABEL_SLOTS]; /* keys of labels already sent; losing one costs a resend */
 	__u64 any_thinned; /* a thinned signal was hit: other marks check whether they end a row */
+	struct gc_waits waits;
 };
 
 /* An instruction of a process whose execution marks steps, and what is known of it. */
@@ -179,10 +193,11 @@ struct gc_shared {
 _Static_assert(sizeof(struct gc_header) == 24, "wire ABI");
 _Static_assert(sizeof(struct gc_process) == 56, "wire ABI");
 _Static_assert(sizeof(struct gc_open) == 24, "wire ABI");
-_Static_assert(sizeof(struct gc_mark) == 64, "wire ABI");
+_Static_assert(sizeof(struct gc_mark) == 72, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
 _Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");
 _Static_assert(sizeof(struct gc_watched_place) == 16, "wire ABI");
 _Static_assert(sizeof(struct gc_watched_step) == 16, "wire ABI");
+_Static_assert(sizeof(struct gc_waits) == 32, "wire ABI");
 _Static_assert(sizeof(struct gc_signals) <= 4096, "one page");
 _Static_assert(sizeof(struct gc_shared) == 32 + 24 * GC_OPEN_SLOTS, "wire ABI");

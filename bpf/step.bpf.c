@@ -1,37 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* A call that may mark a step → one gc_mark record, and before it, once, the text of its label. */
 #include "memory.bpf.h"
+#include "step_thread.bpf.h"
 #include "step_text.bpf.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct gc_signals);
-} signals SEC(".maps");
-
-/* Calls of one thinned signal and key in one thread, since the thread's last mark of another signal. */
-struct row {
-	__u64 key, last_ns;
-	__u32 signal;
-	__u32 calls;   /* 0: none, and none in the rows behind it */
-	__u32 waiting; /* of them, the last ones: those that were not sent */
-	__u32 pad;
-};
-
-#define ROWS 4 /* at once; other calls are sent one by one */
-
-struct rows {
-	struct row rows[ROWS];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct rows);
-} thread_rows SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -87,7 +58,7 @@ static __always_inline void send_label(struct gc_signals *all, __u32 index, __u6
 {
 	struct gc_label *label;
 
-	if (all->labels[key % GC_LABEL_SLOTS] == key)
+	if (likely(all->labels[key % GC_LABEL_SLOTS] == key))
 		return;
 	label = bpf_ringbuf_reserve(&events, sizeof(*label), 0);
 	if (!label) {
@@ -153,25 +124,53 @@ static __always_inline __u64 read_dims(struct pt_regs *ctx, __u32 first, bool at
 	return GC_DIMS(m, n, k);
 }
 
+/* A call: when it came, and what its thread had done by then. */
+struct moment {
+	__u64 ns, work_ns;
+	__u32 flags; /* GC_MARK_WORK: work_ns is known */
+};
+
+/*
+ * What the thread has done, its CPU time being @cpu. Calls that wait and were not seen would pass for work: while there
+ * may be some, nothing is known, and after that it is counted from another origin.
+ */
+static __always_inline void take_work(struct step_thread *thread, const struct gc_waits *waits,
+	__u64 sp, __u64 cpu, struct moment *at)
+{
+	if (!thread || waits->muted || waits->blind)
+		return;
+	if (unlikely(thread->epoch != waits->epoch))
+		begin_work(thread, waits->epoch, cpu);
+	if (unlikely(thread->call_sp && thread->call_sp < sp))
+		thread->call_sp = 0; /* left by a jump */
+	if (thread->call_sp)
+		cpu = thread->call_cpu;
+	at->work_ns = cpu - thread->base_ns - thread->spun_ns;
+	if ((__s64)at->work_ns >= 0) /* else an interrupt that was not known at its beginning */
+		at->flags = GC_MARK_WORK;
+}
+
 static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u64 key,
-	__u64 number, __u32 skipped, __u64 now)
+	__u64 number, __u32 skipped, const struct moment *at)
 {
 	struct gc_mark *mark = bpf_ringbuf_reserve(&events, sizeof(*mark), 0);
 	__u64 flags = BPF_RB_NO_WAKEUP;
 
-	signal->marked = 1;
-	if (!mark) {
+	if (!signal->marked)
+		signal->marked = 1;
+	if (unlikely(!mark)) {
 		count_drop(GC_DROP_RING);
 		return;
 	}
-	fill_header(&mark->header, GC_EVENT_MARK, sizeof(*mark), now);
+	fill_header(&mark->header, GC_EVENT_MARK, sizeof(*mark), at->ns);
 	mark->signal = index;
 	mark->key = key;
 	mark->number = number;
 	mark->rss_bytes = 0;
+	mark->work_ns = at->work_ns;
 	mark->skipped = skipped;
 	mark->pad = 0;
-	mark->flags = read_rss(&mark->rss_bytes) ? GC_MARK_RSS : 0;
+	mark->flags = at->flags | (read_rss(&mark->rss_bytes) ? GC_MARK_RSS : 0);
 	if (!(signal->hits % 16) && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	bpf_ringbuf_submit(mark, flags);
@@ -181,50 +180,45 @@ static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u
  * A mark of another signal ends the rows of its thread: what waits in them is sent before it, so that between
  * two such marks the sum is that of all calls. Rows are begun only in threads that have such marks.
  */
-static __always_inline void end_rows(struct gc_signals *all)
+static __always_inline void end_rows(struct gc_signals *all, struct step_thread *thread)
 {
-	struct rows *rows;
-
-	if (!all->any_thinned)
+	if (likely(!all->any_thinned))
 		return;
-	rows = state_is_refused() ? NULL
-				  : bpf_task_storage_get(&thread_rows, bpf_get_current_task_btf(),
-					    NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!rows) {
+	if (!thread) {
 		count_drop(GC_DROP_THREAD);
 		return;
 	}
 	for (int i = 0; i < ROWS; i++) {
-		struct row *row = &rows->rows[i];
+		struct row *row = &thread->rows[i];
 		__u32 index = row->signal & (GC_MAX_SIGNALS - 1);
 
 		if (!row->calls)
 			break;
-		if (row->waiting)
-			send_mark(&all->signals[index], index, row->key, 0, row->waiting - 1,
-				row->last_ns);
+		if (row->waiting) {
+			const struct moment at = {row->last_ns, row->last_work_ns, row->flags};
+
+			send_mark(&all->signals[index], index, row->key, 0, row->waiting - 1, &at);
+		}
 		row->calls = row->waiting = 0;
 	}
 }
 
 /* Whether the call waits for a later mark, which counts it: by the number of calls, never by the clock. */
-static __always_inline bool waits(struct gc_signals *all, __u32 index, __u64 key, __u64 now,
-	__u32 *ret_skipped)
+static __always_inline bool waits(struct gc_signals *all, struct step_thread *thread, __u32 index,
+	__u64 key, const struct moment *at, __u32 *ret_skipped)
 {
-	struct rows *rows = state_is_refused() ? NULL
-					       : bpf_task_storage_get(&thread_rows,
-							 bpf_get_current_task_btf(), NULL, 0);
-
 	if (!all->any_thinned)
 		all->any_thinned = 1;
-	for (int i = 0; rows && i < ROWS; i++) {
-		struct row *row = &rows->rows[i];
+	for (int i = 0; thread && i < ROWS; i++) {
+		struct row *row = &thread->rows[i];
 
 		if (row->calls && (row->key != key || row->signal != index))
 			continue;
 		row->key = key;
 		row->signal = index;
-		row->last_ns = now;
+		row->last_ns = at->ns;
+		row->last_work_ns = at->work_ns;
+		row->flags = at->flags;
 		row->calls++;
 		*ret_skipped = row->waiting++;
 		if (row->waiting * GC_ROW_SHARE <= row->calls)
@@ -236,9 +230,10 @@ static __always_inline bool waits(struct gc_signals *all, __u32 index, __u64 key
 }
 
 static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
-	struct gc_signal *signal, __u64 cookie, __u64 now)
+	struct gc_signal *signal, struct step_thread *thread, __u64 cookie, __u64 cpu, __u64 now)
 {
 	__u64 key = GC_STEP_VARIANT(cookie), number = 0;
+	struct moment at = {.ns = now};
 	__u32 index = GC_STEP_SIGNAL(cookie), skipped = 0;
 
 	switch (GC_STEP_KEY(cookie)) {
@@ -258,24 +253,29 @@ static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 		key = mix(number ^ mix(cookie));
 		break;
 	}
+	if (!thread && !signal->thinned)
+		thread = this_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	take_work(thread, &all->waits, PT_REGS_SP(ctx), cpu, &at);
 	if (!signal->thinned)
-		end_rows(all);
-	else if (waits(all, index, key, now, &skipped))
+		end_rows(all, thread);
+	else if (waits(all, thread, index, key, &at, &skipped))
 		return;
-	send_mark(signal, index, key, number, skipped, now);
+	send_mark(signal, index, key, number, skipped, &at);
 }
 
 SEC("uprobe")
 int on_step(struct pt_regs *ctx)
 {
-	__u64 now = bpf_ktime_get_ns(), cookie;
-	__u32 tgid = current_tgid(), zero = 0;
+	struct step_thread *thread = this_thread(0);
 	struct gc_signal *signal;
 	struct gc_signals *all;
+	__u64 now, cpu, cookie;
+	__u32 zero = 0;
 
 	OWN_STACK(ctx, no_programs);
-	if (!bpf_map_lookup_elem(&targets, &tgid))
+	if (!thread && !is_target())
 		return 0;
+	cpu = cpu_ns(&now);
 	cookie = bpf_get_attach_cookie(ctx);
 	all = bpf_map_lookup_elem(&signals, &zero);
 	if (!all)
@@ -283,7 +283,7 @@ int on_step(struct pt_regs *ctx)
 	signal = &all->signals[GC_STEP_SIGNAL(cookie)];
 	__sync_fetch_and_add(&signal->hits, 1);
 	if (!signal->muted && (signal->kept || pour(signal, now)))
-		mark(ctx, all, signal, cookie, now);
+		mark(ctx, all, signal, thread, cookie, cpu, now);
 	return 0;
 }
 
@@ -295,11 +295,13 @@ SEC("perf_event")
 int on_step_watch(struct bpf_perf_event_data *ctx)
 {
 	struct gc_watched_place place = {.pid = current_tgid(), .address = PT_REGS_IP(&ctx->regs)};
-	__u64 now = bpf_ktime_get_ns();
 	struct gc_watched_step *step;
+	struct step_thread *thread;
 	struct gc_signals *all;
 	struct gc_signal *signal;
+	struct moment at = {};
 	__u32 zero = 0, index;
+	__u64 cpu;
 
 	if (!bpf_map_lookup_elem(&targets, &place.pid))
 		return 0;
@@ -307,12 +309,15 @@ int on_step_watch(struct bpf_perf_event_data *ctx)
 	all = bpf_map_lookup_elem(&signals, &zero);
 	if (!step || !all)
 		return 0;
-	step->last_ns = now;
+	cpu = cpu_ns(&at.ns);
+	step->last_ns = at.ns;
 	index = GC_STEP_SIGNAL(step->cookie);
 	signal = &all->signals[index];
 	__sync_fetch_and_add(&signal->hits, 1);
-	end_rows(all);
-	send_mark(signal, index, GC_STEP_VARIANT(step->cookie), 0, 0, now);
+	thread = this_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	take_work(thread, &all->waits, PT_REGS_SP(&ctx->regs), cpu, &at);
+	end_rows(all, thread);
+	send_mark(signal, index, GC_STEP_VARIANT(step->cookie), 0, 0, &at);
 	return 0;
 }
 

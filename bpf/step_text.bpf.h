@@ -45,7 +45,7 @@ static __always_inline __u64 hash_text(const struct text *text, __u64 seed)
 {
 	__u64 hash = seed ^ text->length;
 
-	for (int i = 0; i < LABEL_WORDS; i++) {
+	for (int i = 0; i < LABEL_WORDS && i * sizeof(__u64) < text->length; i++) {
 		hash = (hash ^ text->words[i]) * 0x9e3779b97f4a7c15ull;
 		hash ^= hash >> 29;
 	}

@@ -9,7 +9,7 @@ usage() {
 	cat <<-'USAGE'
 	usage: gctrace.sh COMMAND [ARGUMENT]...
 	environment:
-	  GCTRACE_BUDGETS  separated by commas (cost.share<1%,pause.max<100ms)
+	  GCTRACE_BUDGETS  separated by commas (stopped.share<1%,pause.max<100ms)
 	  GCTRACE_STEP     what marks a training step (auto)
 	  GCTRACE_OUT      folder for what is written (gctrace-out)
 	  GCTRACE          the binary (gctrace)
@@ -19,7 +19,7 @@ usage() {
 [ $# -gt 0 ] || { usage >&2; exit 2; }
 
 gctrace=${GCTRACE:-gctrace}
-budgets=${GCTRACE_BUDGETS:-cost.share<1%,pause.max<100ms}
+budgets=${GCTRACE_BUDGETS:-stopped.share<1%,pause.max<100ms}
 step=${GCTRACE_STEP:-auto}
 out=${GCTRACE_OUT:-gctrace-out}
 

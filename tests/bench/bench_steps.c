@@ -101,7 +101,8 @@ static void make_steps(struct steps *steps, uint64_t count)
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t end = 1000000000 + STEP_NS * (i + 1) + u64_mix(i) % (STEP_NS / 10);
 
-		track->steps.items[track->steps.count++] = (struct step){now, end, UNKNOWN};
+		track->steps.items[track->steps.count++] =
+			(struct step){now, end, UNKNOWN, UNKNOWN};
 		now = end;
 	}
 }

@@ -1,9 +1,9 @@
 // A loop of steps of a known length that calls what PyTorch calls, as often. Built as libtorch_cpu.so,
-// whose functions are step signals, and as libother.so, whose same functions are not; with -DMAIN as
-// the program that runs the loop with either. Commands on stdin, an answer a line on stdout.
+// whose functions are step signals, as libcuda.so.1, where one of them is a call that waits, and as libother.so, whose
+// same functions are nothing; with -DMAIN as the program that runs the loop with two of them. Commands on stdin, an answer a line on stdout.
 //
 //   pairs N STEPS      N times STEPS steps with each of the two: [[other, torch], …], ns a step
-//   calls NAME N       N calls of NAME (record, backward, loss), ns a call: [other, torch]
+//   calls NAME N       N calls of NAME (record, backward, loss, wait), ns a call: [other, torch]
 #ifndef MAIN
 
 #include <memory>
@@ -50,6 +50,11 @@ Tensor cross_entropy_loss::call(const Tensor &input, const Tensor &target)
 }
 } // namespace at::_ops
 
+extern "C" CALLED long cuEventSynchronize(long value)
+{
+	return *std::make_shared<long>(value);
+}
+
 extern "C" CALLED long bench_call(int which)
 {
 	static const std::string name = "Optimizer.step#Adam.step";
@@ -60,6 +65,8 @@ extern "C" CALLED long bench_call(int which)
 		return *torch::autograd::profiler::record_function_enter_new(name);
 	if (which == 'b')
 		return engine.execute(roots, true)[0];
+	if (which == 'w')
+		return cuEventSynchronize(which);
 	return at::_ops::cross_entropy_loss::call(roots[0], roots[1]).value;
 }
 

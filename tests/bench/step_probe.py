@@ -6,7 +6,7 @@ usage: step_probe.py GCTRACE [-r PAIRS]
 One traced process runs a few steps with a library whose functions are signals, then as many with a
 copy of it whose functions are none, and so on: the ratio of thread CPU time, as the median of pairs.
 Beside it the same with empty BPF programs, which is what the kernel takes for the probes alone. Then
-the price of one mark in a loop of nothing else. Exit status 1: the loop became more than 1 % slower.
+the price of one mark, and of a call that waits, in a loop of nothing else. Exit status 1: the loop became more than 1 % slower.
 """
 import argparse
 import atexit
@@ -38,12 +38,13 @@ def build():
         done = bench.run(*command)
         if done.returncode:
             raise bench.Skip("step_loop.cc cannot be built: " + bench.last_line(done.stderr))
-    shutil.copy(folder + "/libtorch_cpu.so", folder + "/libother.so")
+    for name in ("/libother.so", "/libcuda.so.1"):
+        shutil.copy(folder + "/libtorch_cpu.so", folder + name)
     return folder
 
 
-def start(folder):
-    return bench.Subject([folder + "/loop", folder + "/libother.so", folder + "/libtorch_cpu.so"],
+def start(folder, library="/libtorch_cpu.so"):
+    return bench.Subject([folder + "/loop", folder + "/libother.so", folder + library],
                          dict(os.environ))
 
 
@@ -57,8 +58,8 @@ def trace(gctrace, folder, pid):
 class Place:
     """A function's file and offset, as floor wants them."""
 
-    def __init__(self, folder, pattern):
-        self.file = folder + "/libtorch_cpu.so"
+    def __init__(self, folder, pattern, library="/libtorch_cpu.so"):
+        self.file = folder + library
         symbols = bench.run("readelf", "-sW", self.file).stdout
         self.offset = int(re.search(r": (\w+) +\w+ +FUNC .*" + pattern, symbols).group(1), 16)
         for line in bench.run("readelf", "-lW", self.file).stdout.splitlines():
@@ -116,6 +117,21 @@ def prices(gctrace, floor, folder):
         yield name, statistics.median(empty), statistics.median(marked)
 
 
+def price_of_wait(gctrace, floor, folder):
+    """The same of a call that waits, with empty probes at its entry and return."""
+    place, both = Place(folder, "cuEventSynchronize", "/libcuda.so.1"), ([], [])
+    attached = (lambda s: bench.floor(floor, "pair", place, s.pid), lambda s: trace(gctrace, folder, s.pid))
+    for _ in range(5):
+        for attach, found in zip(attached, both):
+            subject = start(folder, "/libcuda.so.1")
+            tracer = attach(subject)
+            time.sleep(0.5)
+            found.append(added(subject, "wait"))
+            tracer.stop()
+            subject.end()
+    return ("cuEventSynchronize",) + tuple(statistics.median(found) for found in both)
+
+
 def main():
     parser = argparse.ArgumentParser(description="cost of step signals")
     parser.add_argument("gctrace")
@@ -135,9 +151,10 @@ def main():
         print("step of %.3f ms, %s: with / without, %d pairs: %.4f (quartiles %.4f … %.4f)" % (
             step / 1e6, name, args.r, *found))
     print()
-    bench.table(("ns added to one call", "empty uprobe", "mark", "×"), [
+    bench.table(("ns added to one call", "empty probes", "gctrace", "×"), [
         (name, "%.0f" % empty, "%.0f" % mark, "%.2f" % (mark / empty))
-        for name, empty, mark in prices(args.gctrace, floor, folder)])
+        for name, empty, mark in (*prices(args.gctrace, floor, folder),
+                                  price_of_wait(args.gctrace, floor, folder))])
     return int(found[0] > MOST)
 
 

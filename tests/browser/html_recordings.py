@@ -29,6 +29,7 @@ class Track:
         self.confidence, self.measured = confidence, measured
         self.steps = []  # (start, end, rss, overlap, cost, base, pauses, worst, generation)
         self.outside, self.outside_ns = 0, 0
+        self.source = 1  # enum cost_source: estimated
         self.changes = []
 
     def durations(self):
@@ -139,7 +140,7 @@ class Recording:
                f"{hexed(track.signal)} {hexed(track.note)}")
         for change in track.changes:
             yield "change %d %d %d" % change
-        figures = [0 if track.steps else 2, sum(durations),
+        figures = [0 if track.steps else 2, track.source, sum(durations),
                    sum(step[6] for step in track.steps) + track.outside,
                    track.overlap + track.outside_ns, track.overlap, track.outside, track.outside_ns, 0, 0, 0,
                    track.cost, int(track.cost * 0.97), int(track.cost * 1.04)]

@@ -164,6 +164,7 @@ static void take_costs(struct world *w)
 	struct track_cost *cost = &w->attribution.tracks.items[w->attribution.tracks.count - 1];
 
 	cost->base = small();
+	cost->source = small();
 	cost->time_ns = (uint64_t)number();
 	cost->pauses = (uint64_t)number();
 	cost->pause_ns = (uint64_t)number();

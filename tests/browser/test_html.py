@@ -32,14 +32,13 @@ def test_figures_at_the_top_are_the_data(show):
     page = show(recording)
     durations, without = track.durations(), track.without()
     assert page.find("h1").text == "gctrace run.gct"
-    assert page.find(".verdict").text.startswith(f"GC cost {share(track.overlap, track.time)} of training time")
+    assert page.find(".verdict").text.startswith(f"GC stopped training for {duration(track.overlap)} ({share(track.overlap, track.time)} of its time)")
     assert not page.all(".banner")
     assert page.texts(".track .lead")[0] == (
         f"1,009 steps, marked by torch:record Optimizer.step#Adam.step; period "
         f"{duration(recordings.quantile(durations, 0.5))} ± 2.1 %, confidence 0.97; measured.")
     assert page.tiles() == {
-        "GC cost": share(track.cost, track.time), "Pauses in steps": share(track.overlap,
-                                                                           track.time),
+        "Stopped in GC": share(track.overlap, track.time), "Lost": share(track.cost, track.time),
         "Median step": duration(recordings.quantile(durations, 0.5)),
         "p99 step": duration(recordings.quantile(durations,
                                                  0.99)), "Worst step": duration(max(durations)),
@@ -141,7 +140,7 @@ def test_the_cursor_reads_out_a_step(show):
     start, end, rss, overlap, cost, *_ = steps[2]
     text = page.readout()
     assert text.startswith(f"step 2 took {duration(1000 * us(end - start))} pauses 1, {duration(1000 * us(overlap))}")
-    assert f"cost {duration(1000 * us(cost))}" in text and "gen 0" in text
+    assert f"lost {duration(1000 * us(cost))}" in text and "gen 0" in text
     assert f"RSS {float(f'{rss / 2**30:.4g}'):g} GiB" in text
     assert f"at +{(start - START) / 1e9:.3f} s" in text
     page.press(Keys.ARROW_LEFT)
@@ -349,7 +348,7 @@ def test_totals_by_generation_cause_and_line(show):
     whole = sum(p[1] - p[0] for p in recording.pauses)
     assert page.rows("Pauses by cause")[0][:3] == ["automatic", str(len(recording.pauses)),
                                                    duration(whole)]
-    lines = page.rows("Cost by the line that triggered the collection")
+    lines = page.rows("Lost by the line that triggered the collection")
     cost = sum(p[13] for p in recording.pauses if p[3] == 2)
     assert lines[0][:3] == ["Node.linkgraph.py:41", duration(cost),
                             share(cost, recording.tracks[0].time)]

@@ -180,7 +180,7 @@ def test_without_steps(show):
     page.press("+", "+")
     low, high = page.span()
     assert high - low == pytest.approx(us(recording.end - START) / 1.6 ** 2, rel=0.001)
-    assert "Cost" not in page.texts("th")
+    assert "Lost" not in page.texts("th")
 
 
 def test_without_a_pause(show):
@@ -191,11 +191,48 @@ def test_without_a_pause(show):
     track.steps = [(s, e - o, rss, 0, 0, b, 0, recordings.NONE, -1) for s, e, rss, o, _c, b,
                    *_ in track.steps]
     page = show(recording)
-    assert page.tiles()["GC cost"] == "0 %"
+    assert page.tiles()["Stopped in GC"] == page.tiles()["Lost"] == "0 %"
     assert not page.run("return Array.from(document.querySelectorAll('h2'), e => e.textContent)").count("The pauses")
     page.focus()
     page.press(Keys.HOME, Keys.ENTER)
     assert "whatever made it slow, GC did not" in page.find(".detail").text
+
+
+ABOUT = """return Array.from(document.querySelectorAll('.tile'), tile => [tile.querySelector('dt').textContent,
+    tile.querySelector('.aside')?.textContent ?? '']);"""
+HEADS = "return Array.from(document.querySelectorAll('.track th'), th => th.textContent)"
+
+
+@pytest.mark.parametrize("source, name", [(0, "measured"), (1, "estimated")])
+def test_a_cost_says_how_it_is_known(show, source, name):
+    recording = recordings.training(steps=97)
+    track = recording.tracks[0]
+    track.source = source
+    page = show(recording)
+    about = dict(page.run(ABOUT))["Lost"]
+    low, high = (100 * int(track.cost * factor) / track.time for factor in (0.97, 1.04))
+    assert about == f"{duration(track.cost)}; {name}, 95 % interval {low:.1f}–{high:.1f} %"
+    assert "Lost" in page.run(HEADS)
+    assert "without" in page.find(".distribution").text
+
+
+def test_an_untold_cost_is_not_shown(show):
+    recording = recordings.training(steps=97)
+    track = recording.tracks[0]
+    track.source = 2
+    page = show(recording)
+    assert page.tiles()["Lost"] == "cannot be told"
+    assert dict(page.run(ABOUT))["Lost"] == "the recording does not say"
+    assert all("without" not in text for _, text in page.run(ABOUT))
+    assert "without" not in page.find(".distribution").text
+    page.focus()
+    page.press(Keys.END)
+    assert "lost cannot be told" in page.readout()
+    page.press(Keys.ENTER)
+    assert page.find(".detail p").text.endswith("; how much was lost cannot be told.")
+    assert page.rows("Its pauses") and "Lost" not in page.texts(".detail th")
+    got = page.figures()
+    assert got["cost"] == got["overlap"]  # the picture draws no part of a pause as not lost
 
 
 def test_one_step_and_no_step_and_nothing(show):

@@ -78,6 +78,7 @@ static uint64_t add_marks(struct step_marks *marks, const uint8_t *data, size_t 
 			memcpy(&mark.time_ns, data + i + 1, 8);
 			mark.series = data[i + 1];
 			mark.skipped = data[i + 2] & 1 ? UINT32_MAX >> data[i + 3] % 32 : 0;
+			mark.work_ns = data[i + 4] & 1 ? INT64_MAX >> data[i + 5] % 64 : UNKNOWN;
 			i += 8;
 		}
 		if (step_marks_add(marks, &mark))
@@ -97,7 +98,8 @@ static void check(const struct steps *steps)
 			abort();
 		for (size_t j = 0; j < track->steps.count; j++)
 			if (step[j].end_ns < step[j].start_ns ||
-				(j && step[j].start_ns < step[j - 1].end_ns))
+				(j && step[j].start_ns < step[j - 1].end_ns) ||
+				(step[j].work_ns <= 0 && step[j].work_ns != UNKNOWN))
 				abort();
 		if (steps_track(steps, track->process) != track)
 			abort();

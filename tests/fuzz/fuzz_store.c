@@ -93,7 +93,8 @@ static void read_marks(struct store_reader *reader)
 		const struct series *series = recording_series(recording, mark.series);
 
 		if (!series || !recording_signal(recording, series->signal) ||
-			!recording_process(recording, series->process) || mark.rss_bytes < UNKNOWN)
+			!recording_process(recording, series->process) ||
+			mark.rss_bytes < UNKNOWN || mark.work_ns < UNKNOWN)
 			abort();
 	}
 }

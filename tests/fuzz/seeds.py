@@ -247,7 +247,7 @@ def step(folder):
 
 def budget(folder):
     """A budget, a newline, and bytes that fuzz_budget.c turns into steps and pauses."""
-    for i, text in enumerate(("step.cost.max<50ms", "pause.p99 <= 2.5us", "cost.share>1%", "gen2.count>=7")):
+    for i, text in enumerate(("step.cost.max<50ms", "pause.p99 <= 2.5us", "cost.share>1%", "gen2.count>=7", "stopped.share<1%")):
         with open(os.path.join(folder, str(i)), "wb") as file:
             file.write(text.encode() + b"\n" + bytes((i * 37 + j * 61) % 256 for j in range(14 + 64 * i)))
 

@@ -294,7 +294,7 @@ def test_slow_steps(bench, toy):
     """What made them slow, where, and what would have helped, in its own words."""
     trained(bench, toy)
     text = rendered(bench.file, "text")
-    assert text.startswith("Stops cost ")
+    assert text.startswith("Stops stopped training for ")
     assert "; every %dth step is " % EVERY in text
     assert " × the median because of major sweeps triggered in train" in text
     (heading,) = [l for l in text.splitlines() if l.endswith("TRIGGERED IN") and "CLASS" in l]

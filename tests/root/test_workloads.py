@@ -209,11 +209,11 @@ def test_equinox_spike(bench, environment):
     freeze = next(a for a in advice if a["advice"] == "freeze")
     after = attach(bench, environment, script, "--steps", 1201, "--freeze", name="after")
     after.check_steps()
-    saved = before.settled_cost() - after.settled_cost()
+    saved = before.settled_pauses() - after.settled_pauses()
     assert saved > 0.5 * freeze["saves_ns"]
     said = gctrace("diff", before.file, after.file, "--json")
     assert said.returncode == 0, said.stdout
-    share = comparison(said.stdout, "cost.share")
+    share = comparison(said.stdout, "stopped.share")
     assert share["change"] < 0, share
     if environment.minor < (3, 13):  # its threshold of 2000 leaves too few spikes for an interval
         assert share["high"] < 0, share
@@ -270,9 +270,9 @@ def test_four_settings(bench, environment):
     }
     assert share["disabled"] < share["threshold1000"] < share["threshold10"] < share["every"]
     assert share["every"] > 0.5
-    assert made["every"].track["base"] == "remainder"
+    assert made["every"].track["base"] is None  # no step is far from a pause
     remove = [a for a in made["every"].records.of("advice") if a["advice"] == "remove"]
-    assert remove and remove[0]["saves_ns"] > 0.9 * made["every"].track["cost_ns"]
+    assert remove and remove[0]["saves_ns"] > 0.9 * made["every"].track["overlap_ns"]
 
     worse = gctrace("diff", made["disabled"].file, made["every"].file)
     assert worse.returncode == BREACH
@@ -313,7 +313,7 @@ def test_workers(bench, environment, model, options):
 def test_budgets(bench, environment):
     """`gctrace run --budget` and `gctrace check`: kept, broken, blind."""
     junit = bench.scratch / "junit.xml"
-    budgets = ("--budget", "cost.share<1%", "--budget", "step.cost.max<5ms")
+    budgets = ("--budget", "stopped.share<1%", "--budget", "step.stopped.max<5ms")
     run(
         bench, environment, "torch_cnn.py", *CNN, "--gc", "disabled",
         options=budgets + ("--junit", junit), name="kept",
@@ -342,7 +342,7 @@ def test_ci_script(bench, environment):
         done = subprocess.run(
             [script, environment.python, training.WORKLOADS / "torch_cnn.py",
              *map(str, CNN), "--gc", setting],
-            env=dict(os.environ, GCTRACE_OUT=str(out), GCTRACE_BUDGETS="cost.share<5%"),
+            env=dict(os.environ, GCTRACE_OUT=str(out), GCTRACE_BUDGETS="stopped.share<5%"),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             timeout=80,
         )

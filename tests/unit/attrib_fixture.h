@@ -74,7 +74,7 @@ static inline void world_step(struct step_track *track, uint64_t start_ns, uint6
 {
 	struct step *step = vec_add(&track->steps);
 
-	*step = (struct step){start_ns, end_ns, UNKNOWN};
+	*step = (struct step){start_ns, end_ns, UNKNOWN, UNKNOWN};
 }
 
 static inline struct pause *world_pause(struct world *world, uint64_t start_ns, uint64_t length_ns)

@@ -20,7 +20,7 @@ FLOORS = (
     ("meaning",),
     ("probe", "step"),
     ("trace", "store", "attrib"),
-    ("advice", "budget", "compare"),
+    ("advice", "budget", "compare", "trial"),
     ("report",),
     ("cmd",),
 )

@@ -19,6 +19,7 @@ struct scene {
 	struct steps steps;
 	struct err err;
 	uint64_t now_ns;
+	int64_t work_ns; /* of the next marks */
 	uint32_t process, tid;
 	uint32_t random;
 	unsigned lose; /* of 1000 marks */
@@ -46,6 +47,7 @@ static struct scene *set_up(void)
 	process->id = 1;
 	process->pid = 1009;
 	scene->recording.start_ns = scene->now_ns = 5000000;
+	scene->work_ns = UNKNOWN;
 	scene->process = 1;
 	scene->tid = 1009;
 	scene->random = 23;
@@ -99,7 +101,7 @@ static uint32_t series_of(struct scene *scene, const char *name, const char *lab
 
 static void add_mark(struct scene *scene, uint32_t series, uint64_t time_ns, uint32_t skipped)
 {
-	struct mark mark = {series, time_ns, UNKNOWN, skipped};
+	struct mark mark = {series, time_ns, UNKNOWN, skipped, scene->work_ns};
 
 	assert_int_equal(step_marks_add(&scene->marks, &mark), 0);
 }

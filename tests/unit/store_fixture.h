@@ -130,6 +130,7 @@ static struct mark nth_mark(uint64_t id)
 		.time_ns = 1000000000 + id * 1009,
 		.rss_bytes = maybe(random >> 16, 7, 1ull << 44),
 		.skipped = id % 11 ? 0 : (uint32_t)(random >> 32),
+		.work_ns = maybe(random >> 8, 5, INT64_MAX),
 	};
 }
 
@@ -139,6 +140,7 @@ static MAYBE_UNUSED void assert_same_mark(const struct mark *a, const struct mar
 	assert_int_equal(a->time_ns, b->time_ns);
 	assert_int_equal(a->rss_bytes, b->rss_bytes);
 	assert_int_equal(a->skipped, b->skipped);
+	assert_int_equal(a->work_ns, b->work_ns);
 }
 
 /* Three nodes: main → step → (4 KB name: none is longer). */

@@ -357,6 +357,38 @@ static void test_little_cost_is_left_alone(void **state)
 	world_release(&world);
 }
 
+/* However long pauses were, a loop that lost next to nothing to them has nothing to gain; one that may have does. */
+static void test_what_was_not_lost_is_left_alone(void **state)
+{
+	struct attribution before = {};
+	struct track_cost *cost;
+	struct advices advices = {};
+	struct world world;
+
+	run(&programs[0].program, &world, &before);
+	cost = &before.tracks.items[0];
+	cost->source = COST_MEASURED;
+	cost->cost = (struct cost_estimate){
+		0, -(int64_t)cost->time_ns / 100, (int64_t)cost->time_ns / 2000};
+	advise(&world, &before, &advices);
+	assert_int_equal(advices.items.count, 1);
+	assert_int_equal(kind_of(&advices.items.items[0]), ADVICE_NOTHING);
+	assert_non_null(strstr(advices.items.items[0].estimate,
+		"next to nothing of that was lost"));
+	advices_release(&advices);
+	cost->cost.high_ns = (int64_t)cost->time_ns / 500;
+	advise(&world, &before, &advices);
+	assert_true(advices.items.count && kind_of(&advices.items.items[0]) != ADVICE_NOTHING);
+	advices_release(&advices);
+	cost->cost.high_ns = 0;
+	cost->source = COST_UNTOLD;
+	advise(&world, &before, &advices);
+	assert_true(advices.items.count && kind_of(&advices.items.items[0]) != ADVICE_NOTHING);
+	advices_release(&advices);
+	attrib_release(&before);
+	world_release(&world);
+}
+
 /* Of a recording that lacks sizes and yields, only what its durations bear is said. */
 static void test_unknown_facts(void **state)
 {
@@ -475,6 +507,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_promises_are_kept),
 		cmocka_unit_test(test_little_cost_is_left_alone),
+		cmocka_unit_test(test_what_was_not_lost_is_left_alone),
 		cmocka_unit_test(test_unknown_runtime),
 		cmocka_unit_test(test_unknown_facts),
 		cmocka_unit_test(test_without_steps),

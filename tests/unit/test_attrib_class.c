@@ -171,9 +171,9 @@ static void test_slow_steps_are_of_a_class(void **state)
 	text = report(&world, &got, "text");
 	json = report(&world, &got, "json");
 	page = report(&world, &got, "html");
-	has(text, "Turning cost ");
+	has(text, "Turning stopped training for ");
 	has(text, "; every 23rd step is 7.0 × the median because of big turns");
-	has(text, "PAUSED       COST  CLASS  TRIGGERED IN\n");
+	has(text, "STOPPED       LOST  CLASS  TRIGGERED IN\n");
 	has(text, "60.00 ms    big  ");
 	has(json, "\"generation\":null,\"class\":\"big\",\"rss_bytes\"");
 	has(json, "\"generation\":null,\"class\":\"small\",\"rss_bytes\"");

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <libelf.h>
 
+#include "cleanup.h"
 #include "gctrace.skel.h"
 #include "trace_runtime.h"
 
@@ -244,13 +245,16 @@ static size_t check_stack(const struct gctrace_bpf *bpf, const char *name)
 /* Those of no runtime and those that this build's runtimes list are all there are. */
 static void each_uprobe_keeps_its_stack(void **state)
 {
+	static const char *const general[] = {
+		"on_step", "on_wait_call", "on_wait_return", "on_maps_changed"};
 	struct gctrace_bpf *bpf = gctrace_bpf__open();
 	struct bpf_program *program;
-	size_t uprobes = 0, checked;
+	size_t uprobes = 0, checked = 0;
 
 	assert_non_null(bpf);
-	checked = check_stack(bpf, "on_step") + check_stack(bpf, "on_maps_changed");
-	assert_int_equal(checked, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(general); i++)
+		checked += check_stack(bpf, general[i]);
+	assert_int_equal(checked, ARRAY_SIZE(general));
 	for (size_t i = 0; probe_runtimes[i]; i++) {
 		const struct capture_program *own = probe_runtimes[i]->capture->programs;
 		size_t before = checked;

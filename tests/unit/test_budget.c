@@ -2,6 +2,8 @@
  * Budgets: what is understood, what is refused with which words, what is kept and broken.
  * Comparisons too.
  */
+#include <math.h>
+
 #include "attrib_fixture.h"
 #include "budget.h"
 #include "compare.h"
@@ -71,6 +73,21 @@ static void judge(const struct attribution *attribution, const struct judged *wa
 			judge((attribution), &all_[i_]);                                           \
 	} while (0)
 
+/* What a track lost is said by the test: how it is found out is not its business. Shares are of time_ns. */
+static void tell(struct attribution *got, size_t track, enum cost_source source, double share,
+	double low, double high)
+{
+	struct track_cost *cost = &got->tracks.items[track];
+	double ns = (double)cost->time_ns;
+
+	cost->source = source;
+	cost->untold = source == COST_UNTOLD ? "every step has pauses: a trial would tell" : NULL;
+	cost->cost = (struct cost_estimate){
+		(int64_t)(share * ns), (int64_t)(low * ns), (int64_t)(high * ns)};
+	for (size_t i = 0; i < cost->steps.count; i++)
+		cost->steps.items[i].cost_ns = cost->steps.items[i].overlap_ns;
+}
+
 static void test_every_metric(void **state)
 {
 	NEEDS("cpython");
@@ -79,6 +96,7 @@ static void test_every_metric(void **state)
 
 	train(&world, 1, 53, 10 * MS); /* 3 of 50 ms in 2.26 s */
 	world_build(&world, &got);
+	tell(&got, 0, COST_MEASURED, 0.06, 0.06, 0.06);
 	JUDGE(&got, {"pause.max<100ms", BUDGET_KEPT},
 		{"pause.max<49ms", BUDGET_BROKEN, "train.py:41"},
 		{"pause.max<50ms", BUDGET_BROKEN, "50.00 ms"}, {"pause.max<=50ms", BUDGET_KEPT},
@@ -90,16 +108,111 @@ static void test_every_metric(void **state)
 		{"pause.count < 3 ", BUDGET_BROKEN}, {"pause.share<7%", BUDGET_KEPT},
 		{"pause.share<6%", BUDGET_BROKEN, "pid 101"}, {"gen2.count<=3", BUDGET_KEPT},
 		{"gen2.max<40ms", BUDGET_BROKEN, "train.py:41"}, {"gen2.total<=0.15s", BUDGET_KEPT},
-		{"cost.share<7%", BUDGET_KEPT},
-		{"cost.share<0.06", BUDGET_BROKEN, "Trainer.step (train.py:41)"},
-		{"cost.total<=150ms", BUDGET_KEPT}, {"cost.counterfactual<7%", BUDGET_KEPT},
-		{"cost.counterfactual<6%", BUDGET_BROKEN}, {"step.p50<10.1ms", BUDGET_KEPT},
-		{"step.p95<10.1ms", BUDGET_KEPT}, {"step.p99<11ms", BUDGET_BROKEN},
-		{"step.max<61ms", BUDGET_KEPT}, {"step.max<1ms", BUDGET_BROKEN, "step "},
-		{"step.cost.max<51ms", BUDGET_KEPT},
+		{"stopped.share<7%", BUDGET_KEPT},
+		{"stopped.share<0.06", BUDGET_BROKEN, "Trainer.step (train.py:41)"},
+		{"stopped.total<=150ms", BUDGET_KEPT}, {"stopped.total<150ms", BUDGET_BROKEN},
+		{"cost.share<6.1%", BUDGET_KEPT},
+		{"cost.share<0.05", BUDGET_BROKEN, "Trainer.step (train.py:41)"},
+		{"cost.total<136ms", BUDGET_KEPT},
+		{"cost.total<135ms", BUDGET_BROKEN, "cost.total is 135.6 ms (measured), not below"},
+		{"cost.counterfactual<6.1%", BUDGET_KEPT},
+		{"cost.counterfactual<5%", BUDGET_BROKEN}, {"step.p50<10.1ms", BUDGET_KEPT},
+		{"step.stopped.max<51ms", BUDGET_KEPT},
+		{"step.stopped.max<49ms", BUDGET_BROKEN, "train.py:41"},
+		{"step.stopped.p99<1ms", BUDGET_BROKEN}, {"step.p95<10.1ms", BUDGET_KEPT},
+		{"step.p99<11ms", BUDGET_BROKEN}, {"step.max<61ms", BUDGET_KEPT},
+		{"step.max<1ms", BUDGET_BROKEN, "step "}, {"step.cost.max<51ms", BUDGET_KEPT},
 		{"step.cost.max<49ms", BUDGET_BROKEN, "train.py:41"},
 		{"step.cost.p99<1ms", BUDGET_BROKEN}, {"step.count>=211", BUDGET_KEPT},
 		{"step.count>211", BUDGET_BROKEN, "not above 211"});
+	attrib_release(&got);
+	world_release(&world);
+}
+
+/* The sentence for a budget, kept or not. */
+static void judge_once(const struct attribution *attribution, const char *text,
+	struct budget_result *ret)
+{
+	struct budget budget = {};
+	struct err err = {};
+
+	assert_int_equal(budget_parse(text, &budget, &err), 0);
+	assert_int_equal(budget_judge(&budget, attribution, ret), 0);
+}
+
+/* A cost says how it is known, and what was stopped beside it. */
+static void test_a_cost_says_how_it_is_known(void **state)
+{
+	NEEDS("cpython");
+	struct attribution got = {};
+	struct budget_result result;
+	struct world world;
+
+	train(&world, 1, 53, 10 * MS); /* stopped for 6.6 % */
+	world_build(&world, &got);
+	tell(&got, 0, COST_ESTIMATED, 0.03, 0.0123, 0.0501);
+	judge_once(&got, "cost.share<10%", &result);
+	assert_string_equal(result.basis,
+		"estimated, 95 % interval 1.2–5.0 %; stopped.share is 6.6 %");
+	assert_string_equal(result.value_text, "3.0 %");
+	judge_once(&got, "cost.share<4%", &result);
+	assert_int_equal(result.outcome, BUDGET_KEPT);
+	assert_string_equal(result.basis,
+		"estimated, 95 % interval 1.2–5.0 %, in which the limit lies; stopped.share is "
+		"6.6 %");
+	JUDGE(&got,
+		{"cost.share<2%", BUDGET_BROKEN,
+			"cost.share is 3.0 % (estimated, 95 % interval 1.2–5.0 %, in which the limit "
+			"lies), not below 2.0 %"},
+		{"cost.total<1ms", BUDGET_BROKEN,
+			" ms (estimated, 95 % interval 27.80 ms … 113.2 ms), not below 1.000 ms"},
+		{"step.cost.max<1ms", BUDGET_BROKEN, "50.00 ms (estimated), not below"});
+	tell(&got, 0, COST_MEASURED, -0.01, -0.02, 0.005); /* chance may put it below 0 */
+	judge_once(&got, "cost.share<1%", &result);
+	assert_string_equal(result.value_text, "0 %");
+	assert_true(result.value < 0 && result.outcome == BUDGET_KEPT);
+	assert_string_equal(result.basis,
+		"measured, 95 % interval 0–0.50 %; stopped.share is 6.6 %");
+	tell(&got, 0, COST_MEASURED, 0.09, 0.09,
+		0.09); /* after-effects may put it above; no width */
+	judge_once(&got, "cost.share<10%", &result);
+	assert_string_equal(result.basis, "measured; stopped.share is 6.6 %");
+	attrib_release(&got);
+	world_release(&world);
+}
+
+/* What cannot be told never passes, whatever the limit; what was stopped can be judged. */
+static void test_an_untold_cost_is_refused(void **state)
+{
+	struct attribution got = {};
+	struct budget_result result;
+	struct world world;
+
+	train(&world, 2, 53, 10 * MS);
+	world_build(&world, &got);
+	tell(&got, 0, COST_MEASURED, 0.01, 0.01, 0.01);
+	tell(&got, 1, COST_UNTOLD, 0, 0, 0);
+	JUDGE(&got,
+		{"cost.share<99%", BUDGET_REFUSED,
+			"cost.share cannot be told of python3 (pid 102): every step has pauses: a "
+			"trial would tell. What can be judged is stopped.share: 6.8 %"},
+		{"cost.share>=0%", BUDGET_REFUSED},
+		{"cost.counterfactual<99%", BUDGET_REFUSED, "stopped.share: 6.8 %"},
+		{"cost.total<1h", BUDGET_REFUSED, "stopped.total: 153.0 ms"},
+		{"step.cost.max<1h", BUDGET_REFUSED, "step.stopped.max: 51.00 ms"},
+		{"step.cost.p99<1h", BUDGET_REFUSED, "step.stopped.p99: 51.00 ms"},
+		{"stopped.share<99%", BUDGET_KEPT}, {"step.stopped.max<1h", BUDGET_KEPT});
+	judge_once(&got, "cost.share<99%", &result);
+	assert_true(result.untold && !result.known);
+	judge_once(&got, "stopped.share<99%", &result);
+	assert_false(result.untold);
+	attrib_release(&got);
+	world_release(&world);
+
+	train(&world, 1, 0, 10 * MS); /* nothing was stopped, so nothing was lost */
+	world_build(&world, &got);
+	tell(&got, 0, COST_UNTOLD, 0, 0, 0);
+	JUDGE(&got, {"cost.share<=0%", BUDGET_KEPT}, {"step.cost.max<1ns", BUDGET_KEPT});
 	attrib_release(&got);
 	world_release(&world);
 }
@@ -249,7 +362,7 @@ static void test_the_worst_of_several_processes_decides(void **state)
 
 	train(&world, 3, 53, 10 * MS); /* pauses of 50, 51 and 52 ms */
 	world_build(&world, &got);
-	JUDGE(&got, {"step.cost.max<51.5ms", BUDGET_BROKEN, "pid 103"},
+	JUDGE(&got, {"step.stopped.max<51.5ms", BUDGET_BROKEN, "pid 103"},
 		{"step.max>60.5ms", BUDGET_BROKEN, "pid 101"});
 	attrib_release(&got);
 	world_release(&world);
@@ -378,7 +491,7 @@ static void test_a_fix_that_helped(void **state)
 	assert_true(pair.result.comparable && mean->known && mean->has_interval);
 	assert_true(mean->change > want - 0.002 && mean->change < want + 0.002);
 	assert_true(mean->low <= mean->change && mean->change <= mean->high && mean->high < 0);
-	share = figure(&pair.result, "cost.share");
+	share = figure(&pair.result, "stopped.share");
 	assert_true(share->after == 0 && share->before > 0.15 && share->change == -1);
 	assert_true(figure(&pair.result, "gen2.per_1000_steps")->before > 42);
 	assert_false(figure(&pair.result, "rss.growth_per_step")->known);
@@ -390,8 +503,33 @@ static void test_a_fix_that_helped(void **state)
 	compare_pair(&pair);
 	mean = figure(&pair.result, "step.mean");
 	assert_true(mean->low > 0.15 && mean->high < 0.3);
-	assert_false(figure(&pair.result, "cost.share")->has_interval);
+	assert_false(figure(&pair.result, "stopped.share")->has_interval);
 	assert_non_null(strstr(pair.result.verdict, "Worse"));
+	pair_release(&pair);
+}
+
+/* What was lost is compared only where it can be told of both. */
+static void test_a_cost_is_compared_if_told(void **state)
+{
+	struct pair pair = {};
+	struct err err = {};
+
+	for (int i = 0; i < 2; i++) {
+		train(&pair.worlds[i], 1, 53, 10 * MS);
+		world_build(&pair.worlds[i], &pair.sides[i]);
+	}
+	tell(&pair.sides[0], 0, COST_MEASURED, 0.04, 0.04, 0.04);
+	tell(&pair.sides[1], 0, COST_ESTIMATED, 0.03, 0.01, 0.05);
+	assert_int_equal(compare(&pair.sides[0], &pair.sides[1], &pair.result, &err), 0);
+	assert_true(figure(&pair.result, "cost.share")->known);
+	assert_true(fabs(figure(&pair.result, "cost.share")->change + 0.25) < 1e-6);
+	assert_false(figure(&pair.result, "cost.share")->has_interval);
+	assert_true(figure(&pair.result, "stopped.share")->change == 0);
+	comparisons_release(&pair.result);
+	tell(&pair.sides[1], 0, COST_UNTOLD, 0, 0, 0);
+	assert_int_equal(compare(&pair.sides[0], &pair.sides[1], &pair.result, &err), 0);
+	assert_false(figure(&pair.result, "cost.share")->known);
+	assert_true(figure(&pair.result, "stopped.share")->known);
 	pair_release(&pair);
 }
 
@@ -466,6 +604,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_metric),
+		cmocka_unit_test(test_a_cost_says_how_it_is_known),
+		cmocka_unit_test(test_an_untold_cost_is_refused),
 		cmocka_unit_test(test_jvm_metrics),
 		cmocka_unit_test(test_no_pause_keeps_every_limit),
 		cmocka_unit_test(test_exits_are_no_training),
@@ -475,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_words_for_what_is_not_understood),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_a_fix_that_helped),
+		cmocka_unit_test(test_a_cost_is_compared_if_told),
 		cmocka_unit_test(test_no_difference),
 		cmocka_unit_test(test_intervals_are_honest),
 		cmocka_unit_test(test_without_steps_pauses_are_compared),

@@ -50,10 +50,11 @@ static struct gc_mark sample_mark(void)
 	return (struct gc_mark){
 		.header = {GC_EVENT_MARK, sizeof(struct gc_mark), 5, 7, 9},
 		.signal = 3,
-		.flags = GC_MARK_RSS,
+		.flags = GC_MARK_RSS | GC_MARK_WORK,
 		.key = 0x8000000000000011,
 		.number = 460,
 		.rss_bytes = 4096 * 23ull,
+		.work_ns = 31,
 		.skipped = 29,
 	};
 }
@@ -73,9 +74,15 @@ static void marks_decode(void **state)
 	assert_true(event.mark.has_rss);
 	assert_int_equal(event.mark.rss_bytes, 4096 * 23);
 	assert_int_equal(event.mark.skipped, 29);
-	wire.flags = 0;
+	assert_true(event.mark.has_work);
+	assert_int_equal(event.mark.work_ns, 31);
+	wire.flags = GC_MARK_WORK;
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
 	assert_false(event.mark.has_rss);
+	assert_true(event.mark.has_work);
+	wire.flags = 0;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
+	assert_false(event.mark.has_work);
 }
 
 static void marks_that_lie_are_refused(void **state)
@@ -91,6 +98,9 @@ static void marks_that_lie_are_refused(void **state)
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
 	wire = sample_mark();
 	wire.rss_bytes = 1ull << 63;
+	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
+	wire = sample_mark();
+	wire.work_ns = 1ull << 63;
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
 	assert_int_equal(event.head.pid, 97);
 }

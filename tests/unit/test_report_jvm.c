@@ -181,12 +181,15 @@ static void test_steps(void **state)
 	_cleanup_free_ char *text = make_report_of("jvm", "text", "window:100ms", false);
 	_cleanup_free_ char *json = make_report_of("jvm", "json", "window:100ms", false);
 
-	assert_has(text, "Safepoints cost ");
-	assert_has(text, "of training time");
+	assert_has(text,
+		"Safepoints stopped java (4711), the most stopped of 2 processes that train, for ");
+	assert_has(text, " of its time), an unknown part of it lost; 100 steps of ");
+	assert_has(text,
+		" nothing dropped. What was lost cannot be told: the steps are windows of time, ");
 	assert_has(text, "Of the time at safepoints at least 73.5 % was to collect.");
 	assert_has(text, "Not in these figures: 9 stalls");
 	assert_has(text, "   GC  TRIGGERED IN\n");
-	assert_has(text, "Cost by the line that asked for the safepoints");
+	assert_has(text, "Paused by the line that asked for the safepoints");
 	assert_has_not(text, "Python");
 	assert_has_not(text, "generation");
 	assert_has(json, "\"stall_alone_ns\":");

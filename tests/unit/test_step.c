@@ -404,6 +404,30 @@ static void test_slow_steps(void **state)
 	tear_down(scene);
 }
 
+/* A step has the difference of its two marks, unless one is not known, the origin changed, or it ends before the next. */
+static void test_work(void **state)
+{
+	static const int unknown[] = {22, 49, 50, 119, 210};
+	struct scene *scene = set_up();
+	const struct step_track *track;
+
+	for (int i = 0; i < 211; i++) {
+		scene->work_ns = i == 50 ? UNKNOWN : i < 120 ? i * 709ll : (i - 120) * 709ll;
+		play(scene, "L Z o B U");
+		if (i == 22)
+			repeat(scene, "L o", 11);
+	}
+	track = find(scene, "auto");
+	assert_int_equal(track->steps.count, 211);
+	for (int i = 0, next = 0; i < 211; i++) {
+		bool known = i != unknown[next];
+
+		assert_int_equal(track->steps.items[i].work_ns, known ? 709 : UNKNOWN);
+		next += !known;
+	}
+	tear_down(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +448,7 @@ int main(void)
 		cmocka_unit_test(test_torch_let_go_for_a_while),
 		cmocka_unit_test(test_lost_marks),
 		cmocka_unit_test(test_slow_steps),
+		cmocka_unit_test(test_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

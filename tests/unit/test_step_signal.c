@@ -10,6 +10,7 @@
 
 #include "signal_name.h"
 #include "step_signal.h"
+#include "wait_call.h"
 
 static void plain(const char *mangled, const char *wanted)
 {
@@ -120,6 +121,10 @@ static void files_are_known_by_their_names(void **state)
 	assert_true(signal_likely("/x/libscipy_openblas64_-4b78795a.so", NULL));
 	assert_true(signal_likely("libjax_common.so", NULL));
 	assert_false(signal_likely("/libtorch_cpu/libfoo.so", NULL));
+	assert_true(wait_likely("/usr/lib/x86_64-linux-gnu/libcuda.so.535.216.01"));
+	assert_true(wait_likely("libmpi.so.40.30.4"));
+	assert_false(wait_likely("/opt/cuda/lib64/libcudart.so.12"));
+	assert_false(wait_likely("/usr/lib/libmpi_mpifh.so.40"));
 	assert_false(signal_likely("/usr/bin/python3.11", NULL));
 	assert_false(signal_likely("", NULL));
 }

@@ -218,9 +218,10 @@ static const struct {
 	{"update step_signal set id=4294967295; update step_series set signal=4294967295, "
 	 "id=4294967295; update step_mark set series=4294967295",
 		1, 1, 1, false},
-	{"insert into step_mark values (2,1,7,1,-1),(3,1,8,1,'x'),(4,1,9,1,4294967296)", 1, 1, 4,
-		false},
+	{"insert into step_mark values (2,1,7,1,-1,-1),(3,1,8,1,'x','x'),(4,1,9,1,4294967296,1e300)",
+		1, 1, 4, false},
 	{"alter table step_mark drop column skipped", 1, 1, 1, false}, /* as older recordings are */
+	{"alter table step_mark drop column work_ns", 1, 1, 1, false},
 	{"drop table step_mark", 1, 1, 0, false},
 	{"drop table step_series", 1, 0, 0, true},
 	{"drop table step_signal", 0, 0, 0, true},

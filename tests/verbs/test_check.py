@@ -1,6 +1,7 @@
 """gctrace check: what passes, what breaks, and what must never pass."""
 
 import json
+import re
 import xml.etree.ElementTree
 
 import pytest
@@ -32,10 +33,16 @@ def quiet(tmp_path):
     ("pause.max<50ms", BROKEN),
     ("pause.count<4", KEPT),  # 211 steps, one in 53 of them: 3
     ("pause.count<3", BROKEN),
+    ("step.stopped.max<60ms", KEPT),
+    ("step.stopped.max<40ms", BROKEN),
+    ("stopped.share<50%", KEPT),
+    ("stopped.share<1%", BROKEN),
     ("step.cost.max<60ms", KEPT),
     ("step.cost.max<40ms", BROKEN),
     ("cost.share<50%", KEPT),
     ("cost.share<1%", BROKEN),
+    ("cost.counterfactual<50%", KEPT),
+    ("cost.counterfactual<1%", BROKEN),
     ("step.count>=211", KEPT),
     ("step.count>=223", BROKEN),
 ])
@@ -55,8 +62,33 @@ def test_a_breach_says_what_and_where(spiky):
     assert "50" in done.stdout and "train.py:41" in done.stdout
 
 
+def test_a_cost_says_how_it_is_known(spiky):
+    """Measured or estimated, with what was stopped beside it: whoever set a limit for the one sees the other."""
+    done = check(spiky, "cost.share<50%")
+    assert re.search(r"kept +cost\.share<50% .*(measured|estimated).*; stopped\.share is 6\.6 %", done.stdout)
+    done = check(spiky, "cost.share<1%")
+    assert re.search(r"cost\.share is \d\.\d % \((measured|estimated).*\), not below 1\.0 %", done.stdout)
+
+
+@pytest.mark.parametrize("budget, instead", [
+    ("cost.share<99%", "stopped.share: 33.3 %"),
+    ("cost.total<1h", "stopped.total: 1.055 s"),
+    ("step.cost.max<1h", "step.stopped.max: 5.000 ms"),
+])
+def test_what_cannot_be_told_never_passes(tmp_path, budget, instead):
+    """With as long a pause in every step there is no step to compare with: what was stopped can be judged."""
+    dense = training(tmp_path / "dense.gct", every=1, pause=5 * MS)
+    done = check(dense, budget)
+    assert done.returncode == INCOMPLETE, done.stdout
+    assert re.search(r"refused .* cannot be told of python3 \(pid 4711\): .* What can be judged is ", done.stdout)
+    assert instead in done.stdout
+    assert check(dense, budget, "stopped.share<34%").returncode == INCOMPLETE
+    assert check(dense, budget, "stopped.share<33%").returncode == BROKEN
+    assert check(dense, "stopped.share<34%").returncode == KEPT
+
+
 def test_no_pause_at_all_is_a_pass(quiet):
-    assert check(quiet, "pause.max<1ms", "cost.share<0.1%").returncode == KEPT
+    assert check(quiet, "pause.max<1ms", "stopped.share<0.1%", "cost.share<0.1%").returncode == KEPT
 
 
 def test_blind_never_passes(tmp_path):
@@ -79,7 +111,7 @@ def test_step_budgets_need_steps(tmp_path):
     made = Recording(tmp_path / "stepless.gct")
     made.pause(5, 50 * MS, generation=2)
     path = made.close()
-    assert check(path, "step.cost.max<1h").returncode == BLIND
+    assert check(path, "step.stopped.max<1h", "step.cost.max<1h").returncode == BLIND
     assert check(path, "pause.max<1h").returncode == KEPT
 
 

@@ -8,7 +8,7 @@ import pytest
 from recording import gctrace
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
-VERBS = ["", "run", "record", "report", "check", "diff", "doctor"]  # schema takes none
+VERBS = ["", "run", "record", "report", "check", "diff", "trial", "doctor"]  # schema takes none
 # Read by the parser that the capturing verbs share, and refused with a sentence or without effect.
 REFUSED = {
     "": {"budget", "junit"},

@@ -143,6 +143,19 @@ def steps(runs, out):
     table(out, STEP_HEAD, rows)
 
 
+def between(track, form):
+    """The ends of the interval; none where they are the same."""
+    low, high = form(track["cost_low_ns"]), form(track["cost_high_ns"])
+    return None if low == high else "%s – %s" % (low, high)
+
+
+def lost(track):
+    if track["cost_ns"] is None:
+        return "cannot be told"
+    ends = between(track, lambda ns: "%.2f" % (100 * ns / track["time_ns"]))
+    return percent(track["cost_ns"], track["time_ns"]) + (" (%s)" % ends if ends else "")
+
+
 def cost_row(name, trained):
     track = trained.track
     return [
@@ -152,16 +165,13 @@ def cost_row(name, trained):
         ms(track["max_ns"]),
         len(trained.in_training()),
         percent(track["overlap_ns"], track["time_ns"]),
-        "-" if track["cost_ns"] is None else "%s (%.2f – %.2f)" % (
-            percent(track["cost_ns"], track["time_ns"]),
-            100 * track["cost_low_ns"] / track["time_ns"],
-            100 * track["cost_high_ns"] / track["time_ns"]),
+        lost(track),
         "every %.0f: %.1f ×" % (track["slow_every"], track["slow_ratio"])
         if track["slow_steps"] > 2 else track["slow_steps"] or "none",
     ]
 
 
-COST_HEAD = ["", "Median step", "p99", "Worst", "Pauses", "In pauses", "Counterfactual (95 %)",
+COST_HEAD = ["", "Median step", "p99", "Worst", "Pauses", "Stopped", "Lost (95 %)",
              "Slow steps by GC"]
 
 
@@ -202,7 +212,7 @@ def advice(runs, out):
             after = runs.train("equinox-%s-%s" % (item["advice"], e.name), e, "equinox_train.py",
                                *flags)
             rows.append(cost_row(item["advice"], after))
-            measured = before.settled_cost() - after.settled_cost()
+            measured = before.settled_pauses() - after.settled_pauses()
             promises.append([
                 "`%s`" % item["line"],
                 "%s (%s – %s)" % (ms(item["saves_ns"]), ms(item["saves_low_ns"]),
@@ -247,11 +257,13 @@ def injected(runs, out):
         track = trained.track
         rows.append([
             "%d ms every %sstep" % (sleep, "" if every == 1 else "%dth " % every),
-            ms(put), ms(track["overlap_ns"]), ms(track["cost_ns"]),
-            "%+.2f %%" % (100 * (track["cost_ns"] - put) / put),
-            "%s – %s" % (ms(track["cost_low_ns"]), ms(track["cost_high_ns"])),
+            ms(put), ms(track["overlap_ns"]),
+            *(["cannot be told", "-", "-"] if track["cost_ns"] is None else [
+                ms(track["cost_ns"]),
+                "%+.2f %%" % (100 * (track["cost_ns"] - put) / put),
+                between(track, ms) or "-"]),
         ])
-    table(out, ["Injected", "In all (truth)", "Overlap", "Counterfactual", "Error", "95 %"], rows)
+    table(out, ["Injected", "In all (truth)", "Stopped", "Lost", "Error", "95 %"], rows)
 
 
 def verdict(runs, out):

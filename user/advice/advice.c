@@ -116,9 +116,11 @@ static int advise_nothing(struct advising *advising, bool harmless, const char *
 		FORMAT_DURATION(subject->overlap_ns),
 		DESCRIBE_SHARE(advice_share(advising, (double)subject->overlap_ns)),
 		advice_time(advising),
-		harmless ? "there is nothing to gain"
-		: why	 ? why
-			 : "the same work would only be done at another time");
+		harmless && advice_share(advising, (double)subject->overlap_ns) >= ATTRIB_HARMLESS
+			? "next to nothing of that was lost, so there is nothing to gain"
+		: harmless ? "there is nothing to gain"
+		: why	   ? why
+			   : "the same work would only be done at another time");
 	*ret = advice;
 	return 0;
 }

@@ -16,12 +16,18 @@ static void charging_release(struct charging *charging)
 	u64map_release(&charging->callers);
 }
 
+static void track_cost_release(struct track_cost *cost)
+{
+	vec_free(&cost->steps);
+	vec_free(&cost->siblings);
+}
+
 void attrib_release(struct attribution *attribution)
 {
 	if (!attribution)
 		return;
 	for (size_t i = 0; i < attribution->tracks.count; i++)
-		vec_free(&attribution->tracks.items[i].steps);
+		track_cost_release(&attribution->tracks.items[i]);
 	vec_free(&attribution->tracks);
 	vec_free(&attribution->charges);
 	vec_free(&attribution->classes);
@@ -123,6 +129,9 @@ static int sum_triggers(struct attribution *attribution, struct charging *chargi
 			charge->stack < stacks->node_count ? charging->triggers[charge->stack] : 0;
 
 		stats_add(&charging->sums[frame].cost_ns, charge->cost_ns);
+		charging->sums[frame].untold |=
+			charge->track != ATTRIB_NONE &&
+			!attrib_told(&attribution->tracks.items[charge->track]);
 	}
 	for (uint32_t i = 0; i < stacks->frame_count || !i; i++) {
 		struct trigger_cost *added;
@@ -147,9 +156,10 @@ static int conclude(struct attribution *attribution, struct charging *charging)
 
 	charge_overlap(attribution, charging);
 	r = stalls_lay(attribution, charging);
+	if (!r)
+		r = siblings_lay(attribution, charging);
 	for (size_t i = 0; i < attribution->tracks.count && !r; i++)
-		r = counterfactual_track(&attribution->steps->tracks.items[i],
-			&attribution->tracks.items[i]);
+		r = lost_find(&attribution->steps->tracks.items[i], &attribution->tracks.items[i]);
 	if (r)
 		return r;
 	charge_cost(attribution, charging);
@@ -188,10 +198,15 @@ int attrib_build(const struct recording *recording, const struct stack_table *st
 
 bool attrib_harmless(const struct track_cost *cost)
 {
+	double limit_ns = ATTRIB_HARMLESS * (double)cost->time_ns;
 	uint64_t ns = cost->overlap_ns;
 
 	stats_add(&ns, cost->stall_alone_ns);
-	return !cost->slow.steps && (!ns || (double)ns < ATTRIB_HARMLESS * (double)cost->time_ns);
+	stats_add(&ns, cost->held_ns);
+	if (!cost->slow.steps && (!ns || (double)ns < limit_ns))
+		return true;
+	return attrib_told(cost) && (cost->overlap_ns || cost->held_ns) &&
+	       (double)cost->cost.high_ns + (double)cost->stall_alone_ns < limit_ns;
 }
 
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t id)

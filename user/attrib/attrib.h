@@ -18,8 +18,8 @@
 #define ATTRIB_NONE UINT32_MAX
 
 /*
- * A share of training time, or of traced time, below which pauses are not worth attention. It is about the
- * accuracy of the counterfactual (docs/steps.md): anything smaller cannot be distinguished from zero.
+ * A share of training time, or of traced time, below which pauses are not worth attention. What is lost of it
+ * cannot be told from nothing (docs/steps.md).
  */
 #define ATTRIB_HARMLESS 0.001
 
@@ -28,37 +28,56 @@ struct charge {
 	uint64_t start_ns, end_ns;
 	uint64_t
 		overlap_ns; /* the part inside steps of its track: an upper bound of what it cost */
-	uint64_t cost_ns;   /* its share of its steps' costs */
+	uint64_t cost_ns;   /* its share of its steps' costs: step_cost.cost_ns */
 	uint32_t track;	    /* index into steps.tracks; ATTRIB_NONE: it stops none of them */
 	uint32_t step;	    /* the first step that it overlaps, or ATTRIB_NONE */
 	uint32_t stack;
 	uint16_t class; /* index into attribution.classes: attrib_class() */
 	bool worker;	/* of a child process: only the time its consumer waited is charged */
+	bool own;	/* the thread that makes the steps collected itself: it was on the CPU */
 };
 
 struct step_cost {
 	uint64_t overlap_ns; /* union of the charged pauses within the step */
-	uint64_t cost_ns;    /* min(overlap, max(0, duration − base)) */
-	uint64_t base_ns; /* what the step would have taken: median of the light steps around it */
-	uint32_t pauses;  /* that overlap it */
-	uint32_t worst;	  /* index of the longest such charge, or ATTRIB_NONE */
+	uint64_t own_ns;     /* of it, in pauses of the thread that makes the steps */
+	/*
+	 * Its part of what the track lost: the same share of each step's overlap. Where that cannot be told, the overlap,
+	 * by which steps and pauses are ranked.
+	 */
+	uint64_t cost_ns;
+	uint64_t
+		base_ns; /* what steps far from pauses took around it, or itself without its pauses */
+	uint32_t pauses; /* that overlap it */
+	uint32_t worst;	 /* index of the longest such charge, or ATTRIB_NONE */
 	const struct pause_class
 		*class; /* the highest-ranked class among them; NULL: none has a rank */
 	/*
 	 * How long its thread also waited for the collector, outside the charged pauses; not included above.
 	 */
 	uint64_t stall_ns;
+	/* How long siblings were paused within it, outside its own pauses; not included above. */
+	uint64_t held_ns;
 };
 
 enum cost_base {
-	BASE_LIGHT_STEPS, /* steps around it with next to no pause */
-	BASE_REMAINDER,	  /* every step has pauses: the lighter half of them, less their pauses */
-	BASE_NONE, /* too few steps, or windows of fixed length, which pauses cannot lengthen */
+	BASE_LIGHT_STEPS, /* steps around it that are far from pauses */
+	BASE_NONE, /* too few of them, or windows of fixed length, which pauses cannot lengthen */
 };
 
-/* Sum over a track, with a 95 % bootstrap interval over blocks of steps. */
+/* How the time that a loop lost is known: docs/steps.md. */
+enum cost_source {
+	COST_MEASURED, /* by what the thread then did not wait; the interval is of what the waits varied */
+	COST_ESTIMATED, /* by comparing steps, with a 95 % interval */
+	COST_UNTOLD,	/* the recording cannot say: track_cost.untold says why */
+};
+
+/*
+ * Lost by a track: by how much the loop fell behind because of its pauses and of siblings' in step_cost.held_ns, with a
+ * 95 % interval. After-effects can make
+ * it more than the pauses took, and chance less than nothing. All 0 where it is untold.
+ */
 struct cost_estimate {
-	uint64_t ns, low_ns, high_ns;
+	int64_t ns, low_ns, high_ns;
 };
 
 struct step_distribution {
@@ -70,6 +89,7 @@ struct slow_pattern {
 	uint64_t steps;	  /* slowed to SLOW_RATIO × the median or more, mostly by pauses */
 	uint64_t other;	  /* as slow, but not by pauses */
 	uint64_t stalled; /* of these, by stalls of the thread that makes the steps */
+	uint64_t held;	  /* not of these: slowed as much while siblings were paused */
 	/*
 	 * The class whose slow steps paid most in total, each step being attributed to the class of its longest
 	 * pause: a few long collections outweigh many short ones. Classes without a rank count as one.
@@ -85,6 +105,14 @@ struct slow_pattern {
 };
 
 #define SLOW_RATIO 1.5
+
+/* A process that goes in step with another, as the ranks of one training do. */
+struct sibling_cost {
+	uint32_t process; /* struct process.id */
+	uint64_t
+		pauses; /* of its own, that fell into the other's steps outside the latter's own pauses */
+	uint64_t held_ns; /* for so long; a moment counts for the sibling that was paused first */
+};
 
 /* What the steps of one process paid. Same index as steps.tracks. */
 struct track_cost {
@@ -108,7 +136,16 @@ struct track_cost {
 	 * pauses. Each moment counts once. Not included in any cost or in the figures above.
 	 */
 	uint64_t stalls, stall_ns, stall_alone_ns;
-	struct cost_estimate cost; /* counterfactual */
+	/*
+	 * What siblings were paused while this one was not, within steps. Not included in the figures above: whether it
+	 * then waited for them is for the cost to tell.
+	 */
+	VEC(struct sibling_cost) siblings;
+	uint64_t held_ns;
+	enum cost_source source;
+	struct cost_estimate cost;
+	const char *
+		untold; /* a clause: why the cost cannot be told, and what would tell; NULL: it can */
 	enum cost_base base;
 	struct step_distribution with, without; /* durations; durations less cost */
 	struct slow_pattern slow;
@@ -118,6 +155,7 @@ struct track_cost {
 struct trigger_cost {
 	uint32_t frame;			    /* 0: no stack was taken */
 	uint64_t pauses, pause_ns, cost_ns; /* the last: of charge.cost_ns */
+	bool untold;			    /* some of it is of a track whose cost cannot be told */
 	int64_t collected;		    /* UNKNOWN if not known */
 };
 
@@ -164,6 +202,20 @@ struct attribution {
 					     one that has */
 };
 
+/*
+ * How it is known what a track lost. One whose steps no pause stopped or held up lost nothing, which needs no comparison.
+ */
+static inline enum cost_source attrib_source(const struct track_cost *cost)
+{
+	return cost->overlap_ns || cost->held_ns ? cost->source : COST_MEASURED;
+}
+
+/* Whether it is known. If not, the costs of its steps and charges mean nothing either. */
+static inline bool attrib_told(const struct track_cost *cost)
+{
+	return attrib_source(cost) != COST_UNTOLD;
+}
+
 /* The class of charge @index. NULL: ATTRIB_NONE. */
 static inline const struct pause_class *attrib_class(const struct attribution *attribution,
 	uint32_t index)
@@ -199,7 +251,8 @@ uint32_t attrib_trigger(const struct stack_table *stacks, uint32_t stack);
 uint32_t *attrib_triggers(const struct stack_table *stacks);
 
 /*
- * Whether pauses and other waits for the collector took a negligible share of a track's time and slowed no step.
+ * Whether pauses and other waits for the collector took a negligible share of a track's time and slowed no step; or
+ * whether, however long they were, the loop certainly lost a negligible share to them.
  */
 bool attrib_harmless(const struct track_cost *cost);
 

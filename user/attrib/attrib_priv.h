@@ -35,8 +35,8 @@ void charge_overlap(struct attribution *attribution, struct charging *charging);
 /* Gives each its part of its steps' costs. */
 void charge_cost(struct attribution *attribution, struct charging *charging);
 
-/* Bases, costs and the estimate of a track whose overlaps are known. 0 or -ENOMEM. */
-int counterfactual_track(const struct step_track *track, struct track_cost *cost);
+/* What a track lost whose overlaps are known, and its part in each step. 0 or -ENOMEM. */
+int lost_find(const struct step_track *track, struct track_cost *cost);
 
 /* The slow steps of a track whose costs are known. 0 or -ENOMEM. */
 int pattern_find(const struct attribution *attribution, size_t track, struct slow_pattern *ret);
@@ -44,5 +44,7 @@ int pattern_find(const struct attribution *attribution, size_t track, struct slo
 /* Lays the stalls of the threads that make steps on these. @charging's intervals are sorted. 0 or
  * -ENOMEM. */
 int stalls_lay(struct attribution *attribution, const struct charging *charging);
+/* Lays the pauses of siblings on their steps. @charging's intervals are sorted. 0 or -ENOMEM. */
+int siblings_lay(struct attribution *attribution, const struct charging *charging);
 /* Fills attribution->explicit_calls once pauses are charged. 0 or -ENOMEM. */
 int explicit_sum(struct attribution *attribution, struct charging *charging);

@@ -159,6 +159,8 @@ static void overlap_one(struct attribution *attribution, struct walk *walk,
 			charge->step = (uint32_t)i;
 		add_pause(&cost->steps.items[i], class);
 		add_part(&cost->steps.items[i], longest, i, part_ns, interval->charge);
+		if (charge->own)
+			stats_add(&cost->steps.items[i].own_ns, part_ns);
 		inside_ns += part_ns;
 	}
 	charge->overlap_ns = inside_ns;

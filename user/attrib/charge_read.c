@@ -265,6 +265,8 @@ static int add_charge(struct charging_pass *pass, const struct pause *pause,
 		stats_add(&cost->worker_ns, pause_duration(pause));
 		return pause->at_exit ? 0 : add_interval(pass, pause, true, track);
 	}
+	charge->own = !pause->class->of->asked &&
+		      pause->tid == attribution->steps->tracks.items[track].tid;
 	cost->pauses++;
 	if (stops_others(runtime, pause) && !pause->at_exit)
 		return add_interval(pass, pause, false, track);

@@ -5,6 +5,7 @@
 
 #include "describe.h"
 #include "origin.h"
+#include "parse.h"
 
 /* Only class and method of a name like "org.example.Trainer.step", which may be long. */
 static const char *short_name(const struct stack_table *stacks, const struct frame *frame)
@@ -66,6 +67,52 @@ const char *describe_share(double share, char *text, size_t size)
 		digits = 1;
 	snprintf(text, size, "%.*f %%", digits, percent);
 	return text;
+}
+
+const char *describe_source(enum cost_source source)
+{
+	static const char *const names[] = {
+		[COST_MEASURED] = "measured",
+		[COST_ESTIMATED] = "estimated",
+		[COST_UNTOLD] = "untold",
+	};
+
+	return names[source];
+}
+
+/* An end of the interval, without "%": two digits where the whole interval is below 1 %. */
+static void show_end(const struct track_cost *cost, int64_t ns, bool shares, char *text,
+	size_t size)
+{
+	uint64_t shown_ns = describe_lost_ns(ns);
+	double percent = cost->time_ns ? 100.0 / (double)cost->time_ns : 0;
+
+	if (!shares)
+		format_duration(shown_ns, text, size);
+	else
+		snprintf(text, size, "%.*f",
+			!shown_ns				   ? 0
+			: (double)cost->cost.high_ns * percent < 1 ? 2
+								   : 1,
+			(double)shown_ns * percent);
+}
+
+const char *describe_interval(const struct track_cost *cost, bool shares, char *text, size_t size)
+{
+	char low[32], high[32];
+
+	*text = '\0';
+	show_end(cost, cost->cost.low_ns, shares, low, sizeof(low));
+	show_end(cost, cost->cost.high_ns, shares, high, sizeof(high));
+	if (strcmp(low, high))
+		snprintf(text, size, ", 95 %% interval %s%s%s%s", low, shares ? "–" : " … ", high,
+			shares ? " %" : "");
+	return text;
+}
+
+const char *describe_untold(const struct track_cost *cost)
+{
+	return cost->untold ? cost->untold : "the recording does not say";
 }
 
 const char *describe_count(uint64_t count, char *text, size_t size)

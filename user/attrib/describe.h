@@ -19,6 +19,25 @@ const char *describe_process(const struct recording *recording, uint32_t id, cha
 const char *describe_share(double share, char *text, size_t size);
 #define DESCRIBE_SHARE(share) describe_share((share), (char[24]){0}, 24)
 
+/* "measured", "estimated", "untold": how it is known what a track lost. */
+const char *describe_source(enum cost_source source);
+
+/*
+ * ", 95 % interval 23.2–25.1 %" of a cost that can be told, as shares of training time or as times; "" where both ends
+ * would read the same.
+ */
+const char *describe_interval(const struct track_cost *cost, bool shares, char *text, size_t size);
+#define DESCRIBE_INTERVAL(cost, shares) describe_interval((cost), (shares), (char[80]){0}, 80)
+
+/* Why it cannot be told, and what would tell: a clause. */
+const char *describe_untold(const struct track_cost *cost);
+
+/* What was lost as a time that is shown: chance may put it below 0. */
+static inline uint64_t describe_lost_ns(int64_t ns)
+{
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
 /* "1,234,567" */
 const char *describe_count(uint64_t count, char *text, size_t size);
 #define DESCRIBE_COUNT(count) describe_count((count), (char[32]){0}, 32)

@@ -13,7 +13,7 @@
 struct slow {
 	const struct pause_class *class; /* NULL: no step yet */
 	VEC(uint64_t) steps, durations;
-	uint64_t cost_ns;
+	uint64_t overlap_ns;
 	struct u64map
 		paid; /* by the frame that triggered the worst pause of a step; 0: not known */
 };
@@ -35,13 +35,13 @@ static int slow_add(struct slows *slows, const struct attribution *attribution,
 	uint64_t *paid = u64map_get(&slow->paid, frame);
 
 	slow->class = class;
-	if (!at || !lasted || (!paid && u64map_put(&slow->paid, frame, cost->cost_ns)))
+	if (!at || !lasted || (!paid && u64map_put(&slow->paid, frame, cost->overlap_ns)))
 		return -ENOMEM;
 	*at = step;
 	*lasted = duration_ns;
-	stats_add(&slow->cost_ns, cost->cost_ns);
+	stats_add(&slow->overlap_ns, cost->overlap_ns);
 	if (paid)
-		stats_add(paid, cost->cost_ns);
+		stats_add(paid, cost->overlap_ns);
 	return 0;
 }
 
@@ -55,7 +55,7 @@ static void set_trigger(const struct slow *slow, struct slow_pattern *ret)
 			most = slow->paid.slots[i].value;
 			ret->trigger = (uint32_t)slow->paid.slots[i].key;
 		}
-	ret->trigger_share = slow->cost_ns ? (double)most / (double)slow->cost_ns : 0;
+	ret->trigger_share = slow->overlap_ns ? (double)most / (double)slow->overlap_ns : 0;
 }
 
 static void set_distance(struct slow *slow, struct slow_pattern *ret)
@@ -82,9 +82,23 @@ static struct slow *costliest(const struct slows *slows)
 	struct slow *most = slows->items;
 
 	for (size_t i = 1; i < slows->count; i++)
-		if (slows->items[i].cost_ns > most->cost_ns)
+		if (slows->items[i].overlap_ns > most->overlap_ns)
 			most = &slows->items[i];
 	return most;
+}
+
+enum slowed { SLOWED_BY_PAUSES, SLOWED_BY_SIBLINGS, SLOWED_BY_STALLS, SLOWED_OTHERWISE };
+
+/* What makes up half of the excess, or more. */
+static enum slowed reason_of(const struct step_cost *cost, double excess)
+{
+	double paused = 2 * (double)cost->overlap_ns;
+
+	if (paused >= excess)
+		return SLOWED_BY_PAUSES;
+	if (paused + 2 * (double)cost->held_ns >= excess)
+		return SLOWED_BY_SIBLINGS;
+	return paused + 2 * (double)cost->stall_ns >= excess ? SLOWED_BY_STALLS : SLOWED_OTHERWISE;
 }
 
 static int find(const struct attribution *attribution, size_t index, const uint64_t *durations,
@@ -104,15 +118,21 @@ static int find(const struct attribution *attribution, size_t index, const uint6
 		excess = (double)durations[i] - median;
 		if (excess <= 0 || (double)durations[i] < SLOW_RATIO * median)
 			continue;
-		if (2 * (double)cost->steps.items[i].cost_ns < excess) {
-			ret->other++;
-			ret->stalled += 2 * ((double)cost->steps.items[i].cost_ns +
-						    (double)cost->steps.items[i].stall_ns) >=
-					excess;
-		} else if (slow_add(slows, attribution, &cost->steps.items[i], i, durations[i])) {
-			return -ENOMEM;
-		} else {
+		switch (reason_of(&cost->steps.items[i], excess)) {
+		case SLOWED_BY_PAUSES:
 			ret->steps++;
+			if (slow_add(slows, attribution, &cost->steps.items[i], i, durations[i]))
+				return -ENOMEM;
+			break;
+		case SLOWED_BY_SIBLINGS:
+			ret->held++;
+			break;
+		case SLOWED_BY_STALLS:
+			ret->stalled++;
+			ret->other++;
+			break;
+		case SLOWED_OTHERWISE:
+			ret->other++;
 		}
 	}
 	return 0;

@@ -4,7 +4,7 @@
 
 #include "stats.h"
 #include "cleanup.h"
-#include "counterfactual.h"
+#include "lost.h"
 
 #define SIDE	     16	   /* values on each side that are compared */
 #define LEAST	     8	   /* values of a regime */

@@ -5,62 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "attrib_priv.h"
-#include "stats.h"
 #include "cleanup.h"
-
-struct span {
-	uint64_t start_ns, end_ns;
-};
-
-typedef VEC(struct span) spans;
-
-static void spans_release(spans *list)
-{
-	vec_free(list);
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct span *one = a, *other = b;
-
-	if (one->start_ns != other->start_ns)
-		return one->start_ns < other->start_ns ? -1 : 1;
-	return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
-}
-
-/* Ascending, none touching another. */
-static void unite(spans *list)
-{
-	size_t kept = 0;
-
-	if (list->count)
-		qsort(list->items, list->count, sizeof(*list->items), by_start);
-	for (size_t i = 0; i < list->count; i++) {
-		const struct span *span = &list->items[i];
-
-		if (kept && span->start_ns <= list->items[kept - 1].end_ns) {
-			if (span->end_ns > list->items[kept - 1].end_ns)
-				list->items[kept - 1].end_ns = span->end_ns;
-			continue;
-		}
-		list->items[kept++] = *span;
-	}
-	list->count = kept;
-}
-
-static int span_add(spans *list, uint64_t start_ns, uint64_t end_ns)
-{
-	struct span *span;
-
-	if (end_ns <= start_ns)
-		return 0;
-	span = vec_add(list);
-	if (!span)
-		return -ENOMEM;
-	*span = (struct span){start_ns, end_ns};
-	return 0;
-}
+#include "spans.h"
+#include "stats.h"
 
 /* A stall of the thread that makes a track's steps. */
 struct track_stall {
@@ -81,7 +28,7 @@ static int by_track(const void *a, const void *b)
 
 	if (one->track != other->track)
 		return one->track < other->track ? -1 : 1;
-	return by_start(&one->span, &other->span);
+	return span_compare(&one->span, &other->span);
 }
 
 static uint64_t thread_key(uint32_t process, uint32_t tid)
@@ -121,39 +68,8 @@ static int collect_stalls(const struct attribution *attribution, track_stalls *r
 	return r;
 }
 
-/* The charged pauses of @track. *at: into the intervals, which are sorted by track. */
-static int collect_pauses(const struct charging *charging, uint32_t track, size_t *at, spans *ret)
-{
-	for (; *at < charging->intervals.count; ++*at) {
-		const struct interval *interval = &charging->intervals.items[*at];
-
-		if (interval->track > track)
-			break;
-		if (interval->track == track && span_add(ret, interval->start_ns, interval->end_ns))
-			return -ENOMEM;
-	}
-	unite(ret);
-	return 0;
-}
-
-/* The part of [from, to) that @list covers; *at: the first span that may, never moved back. */
-static uint64_t covered(const spans *list, size_t *at, uint64_t from, uint64_t to)
-{
-	uint64_t sum_ns = 0;
-
-	while (*at < list->count && list->items[*at].end_ns <= from)
-		++*at;
-	for (size_t i = *at; i < list->count && list->items[i].start_ns < to; i++) {
-		const struct span *span = &list->items[i];
-
-		sum_ns += (span->end_ns < to ? span->end_ns : to) -
-			  (span->start_ns > from ? span->start_ns : from);
-	}
-	return sum_ns;
-}
-
-static void lay(const struct step_track *track, const spans *stalls, const spans *pauses,
-	struct track_cost *cost)
+static void lay(const struct step_track *track, const struct spans *stalls,
+	const struct spans *pauses, struct track_cost *cost)
 {
 	size_t first = 0, paused = 0;
 
@@ -173,7 +89,7 @@ static void lay(const struct step_track *track, const spans *stalls, const spans
 			to = step->end_ns < stall->end_ns ? step->end_ns : stall->end_ns;
 			if (to <= from)
 				continue;
-			alone_ns = to - from - covered(pauses, &paused, from, to);
+			alone_ns = to - from - spans_covered(pauses, &paused, from, to);
 			stats_add(&cost->stall_ns, to - from);
 			stats_add(&cost->stall_alone_ns, alone_ns);
 			stats_add(&cost->steps.items[j].stall_ns, alone_ns);
@@ -184,22 +100,21 @@ static void lay(const struct step_track *track, const spans *stalls, const spans
 int stalls_lay(struct attribution *attribution, const struct charging *charging)
 {
 	_cleanup_(track_stalls_release) track_stalls all = {};
-	size_t interval = 0;
 
 	if (collect_stalls(attribution, &all))
 		return -ENOMEM;
 	for (size_t i = 0; i < all.count;) {
 		uint32_t track = all.items[i].track;
 		struct track_cost *cost = &attribution->tracks.items[track];
-		_cleanup_(spans_release) spans stalls = {}, pauses = {};
+		_cleanup_(spans_release) struct spans stalls = {}, pauses = {};
 
 		for (; i < all.count && all.items[i].track == track; i++) {
 			cost->stalls++;
 			if (span_add(&stalls, all.items[i].span.start_ns, all.items[i].span.end_ns))
 				return -ENOMEM;
 		}
-		unite(&stalls);
-		if (collect_pauses(charging, track, &interval, &pauses))
+		spans_unite(&stalls);
+		if (spans_of_track(charging, track, &pauses))
 			return -ENOMEM;
 		lay(&attribution->steps->tracks.items[track], &stalls, &pauses, cost);
 	}

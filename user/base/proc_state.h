@@ -1,6 +1,7 @@
 /* Whether a process id stands for a running program. */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 enum proc_state {
@@ -12,3 +13,6 @@ enum proc_state {
 };
 
 enum proc_state proc_state(pid_t pid);
+
+/* Whether it was forked and has not called exec since: it is a copy of what its parent was. */
+bool proc_is_forked(pid_t pid);

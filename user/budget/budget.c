@@ -90,10 +90,8 @@ static int parse_metric(const char *text, const struct budget_metric **ret, cons
 			"\"%.60s\" is not a budget: write METRIC<LIMIT, as in pause.p99<20ms",
 			text);
 	*ret_rest = text + length;
-	for (size_t i = 0; (*ret = budget_metric_at(i)); i++)
-		if (!strcmp(name, (*ret)->name))
-			return 0;
-	return unknown_metric(name, err);
+	*ret = budget_metric_find(name);
+	return *ret ? 0 : unknown_metric(name, err);
 }
 
 static int parse_operator(const char **text, struct budget *budget, struct err *err)

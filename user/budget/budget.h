@@ -27,10 +27,11 @@ enum budget_outcome {
 struct budget_result {
 	enum budget_outcome outcome;
 	bool known;
+	bool untold; /* refused because the recording, complete as it may be, cannot tell what was lost */
 	double value;	     /* in the limit's unit, if known */
 	char value_text[32]; /* "23.1 ms" */
-	char why[320];	     /* a sentence: what breached it and where, or why it was refused */
-	char basis[128];     /* what the value covers, where its name does not say it all; or "" */
+	char why[512];	     /* a sentence: what breached it and where, or why it was refused */
+	char basis[256];     /* what the value covers, where its name does not say it all; or "" */
 };
 
 /*
@@ -41,7 +42,7 @@ int budget_parse(const char *text, struct budget *ret, struct err *err);
 
 /*
  * Judges one budget; of several processes the worst decides. A budget on steps is refused unless
- * all steps are marked, with confidence. 0 or -ENOMEM.
+ * all steps are marked, with confidence; one on what was lost, unless that can be told of all. 0 or -ENOMEM.
  */
 int budget_judge(const struct budget *budget, const struct attribution *attribution,
 	struct budget_result *ret);

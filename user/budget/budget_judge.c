@@ -23,8 +23,10 @@ static bool is_kept(const struct budget *budget, double value)
 	return budget->or_equal ? value <= budget->limit + slack : value < budget->limit + slack;
 }
 
+/* What was lost may be below 0 by chance: that is shown as 0. */
 static void show_value(enum budget_unit unit, double value, char *text, size_t size)
 {
+	value = value > 0 ? value : 0;
 	if (unit == BUDGET_TIME)
 		format_duration(stats_whole(value + 0.5), text, size);
 	else if (unit == BUDGET_SHARE)
@@ -65,6 +67,27 @@ static bool refuse(const struct budget *budget, const struct attribution *attrib
 				STEP_CONFIDENT);
 			return true;
 		}
+	}
+	return false;
+}
+
+/* Whether a figure of what was lost may not be judged, for a track of which that cannot be told. */
+static bool refuse_untold(const struct budget *budget, const struct attribution *attribution,
+	const char *stopped, struct budget_result *ret)
+{
+	for (size_t i = 0; i < attribution->tracks.count; i++) {
+		const struct step_track *track = &attribution->steps->tracks.items[i];
+
+		if (attrib_told(&attribution->tracks.items[i]))
+			continue;
+		ret->untold = true;
+		snprintf(ret->why, sizeof(ret->why),
+			"%s cannot be told of %s: %.280s. What can be judged is %s: %s",
+			budget->metric->name,
+			DESCRIBE_PROCESS(attribution->recording, track->process),
+			describe_untold(&attribution->tracks.items[i]), budget->metric->stopped,
+			stopped);
+		return true;
 	}
 	return false;
 }
@@ -160,15 +183,36 @@ static void say_costliest_line(const struct attribution *attribution, struct bud
 		DESCRIBE_FRAME(attribution->stacks, attribution->triggers.items[0].frame));
 }
 
+/*
+ * "estimated, 95 % interval 3.2–5.1 %, in which the limit lies": how a figure of what was lost is known. "" for others,
+ * and where nothing was stopped.
+ */
+static void know(const struct budget *budget, const struct track_cost *cost,
+	const struct budget_measure *found, char *text, size_t size)
+{
+	bool ends = found->low < found->high;
+
+	*text = '\0';
+	if (budget->metric->stopped && cost->overlap_ns)
+		snprintf(text, size, "%s%s%s", describe_source(attrib_source(cost)),
+			ends ? DESCRIBE_INTERVAL(cost, budget->metric->unit == BUDGET_SHARE) : "",
+			ends && found->low <= budget->limit && budget->limit <= found->high
+				? ", in which the limit lies"
+				: "");
+}
+
 static void say_broken(const struct budget *budget, const struct attribution *attribution,
-	const struct budget_measure *found, size_t track, struct budget_result *ret)
+	const struct budget_measure *found, size_t track, const char *known,
+	struct budget_result *ret)
 {
 	const struct budget_metric *metric = budget->metric;
 	char limit[32];
 
 	show_value(metric->unit, budget->limit, limit, sizeof(limit));
-	APPEND(ret, "%s is %s, %s %s", metric->name, ret->value_text,
-		budget->at_least ? "not above" : "not below", limit);
+	APPEND(ret, "%s is %s", metric->name, ret->value_text);
+	if (*known)
+		APPEND(ret, " (%s)", known);
+	APPEND(ret, ", %s %s", budget->at_least ? "not above" : "not below", limit);
 	if (metric->steps)
 		APPEND(ret, " in %s",
 			DESCRIBE_PROCESS(attribution->recording,
@@ -189,9 +233,10 @@ static void say_broken(const struct budget *budget, const struct attribution *at
 			meaning_exit(attribution->figures.exits_of)->any);
 }
 
-/* Whose share it is, and what the figure leaves out although the report's totals include it. */
+/* Whose share it is, and what the figure leaves out although the report's totals include it; how it is known. */
 static void say_basis(const struct budget *budget, const struct attribution *attribution,
-	const struct budget_measure *found, struct budget_result *ret)
+	const struct budget_measure *found, const char *known, const char *stopped,
+	struct budget_result *ret)
 {
 	uint64_t exits = attribution->figures.exits;
 	char left_out[64] = "";
@@ -204,8 +249,48 @@ static void say_basis(const struct budget *budget, const struct attribution *att
 		snprintf(ret->basis, sizeof(ret->basis), "of the time %s was traced%s%s",
 			DESCRIBE_PROCESS(attribution->recording, found->process),
 			*left_out ? "; " : "", left_out);
+	else if (*known)
+		snprintf(ret->basis, sizeof(ret->basis), "%s; %s is %s", known,
+			budget->metric->stopped, stopped);
 	else
 		snprintf(ret->basis, sizeof(ret->basis), "%s", left_out);
+}
+
+/* Of a figure of what was lost: that of what was stopped, as a text. 0 or -ENOMEM. */
+static int measure_stopped(const struct budget *budget, const struct attribution *attribution,
+	char *text, size_t size)
+{
+	struct budget beside = *budget;
+	struct budget_measure found = {.step = ATTRIB_NONE};
+	size_t track;
+	int r;
+
+	*text = '\0';
+	if (!budget->metric->stopped)
+		return 0;
+	beside.metric = budget_metric_find(budget->metric->stopped);
+	r = measure(&beside, attribution, &found, &track);
+	if (!r)
+		show_value(beside.metric->unit, found.value, text, size);
+	return r;
+}
+
+/* Of what could be measured. */
+static void conclude(const struct budget *budget, const struct attribution *attribution,
+	const struct budget_measure *found, size_t track, const char *stopped,
+	struct budget_result *ret)
+{
+	char known[128] = "";
+
+	ret->known = true;
+	ret->value = found->value;
+	ret->outcome = is_kept(budget, found->value) ? BUDGET_KEPT : BUDGET_BROKEN;
+	show_value(budget->metric->unit, found->value, ret->value_text, sizeof(ret->value_text));
+	if (budget->metric->steps)
+		know(budget, &attribution->tracks.items[track], found, known, sizeof(known));
+	say_basis(budget, attribution, found, known, stopped, ret);
+	if (ret->outcome == BUDGET_BROKEN)
+		say_broken(budget, attribution, found, track, known, ret);
 }
 
 int budget_judge(const struct budget *budget, const struct attribution *attribution,
@@ -213,6 +298,7 @@ int budget_judge(const struct budget *budget, const struct attribution *attribut
 {
 	struct budget_result result = {.outcome = BUDGET_REFUSED};
 	struct budget_measure found = {.step = ATTRIB_NONE};
+	char stopped[32];
 	size_t track = 0;
 	int r;
 
@@ -220,23 +306,22 @@ int budget_judge(const struct budget *budget, const struct attribution *attribut
 		*ret = result;
 		return 0;
 	}
-	r = measure(budget, attribution, &found, &track);
+	r = measure_stopped(budget, attribution, stopped, sizeof(stopped));
 	if (r)
 		return r;
-	if (*found.missing) {
-		snprintf(result.why, sizeof(result.why), "%s needs %s%s", budget->metric->name,
-			found.missing,
-			found.some ? ", and this recording does not have them all" : "");
+	if (budget->metric->stopped && refuse_untold(budget, attribution, stopped, &result)) {
 		*ret = result;
 		return 0;
 	}
-	result.known = true;
-	result.value = found.value;
-	result.outcome = is_kept(budget, found.value) ? BUDGET_KEPT : BUDGET_BROKEN;
-	show_value(budget->metric->unit, found.value, result.value_text, sizeof(result.value_text));
-	say_basis(budget, attribution, &found, &result);
-	if (result.outcome == BUDGET_BROKEN)
-		say_broken(budget, attribution, &found, track, &result);
+	r = measure(budget, attribution, &found, &track);
+	if (r)
+		return r;
+	if (*found.missing)
+		snprintf(result.why, sizeof(result.why), "%s needs %s%s", budget->metric->name,
+			found.missing,
+			found.some ? ", and this recording does not have them all" : "");
+	else
+		conclude(budget, attribution, &found, track, stopped, &result);
 	*ret = result;
 	return 0;
 }

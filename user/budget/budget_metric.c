@@ -159,9 +159,25 @@ static int stalls(const struct attribution *attribution, size_t track,
 	return 0;
 }
 
-static double share_of(uint64_t ns, const struct track_cost *cost)
+static double share_of(double ns, const struct track_cost *cost)
 {
-	return cost->time_ns ? (double)ns / (double)cost->time_ns : 0;
+	return cost->time_ns ? ns / (double)cost->time_ns : 0;
+}
+
+static int stopped_share(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
+{
+	const struct track_cost *cost = &attribution->tracks.items[track];
+
+	ret->value = share_of((double)cost->overlap_ns, cost);
+	return 0;
+}
+
+static int stopped_total(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
+{
+	ret->value = (double)attribution->tracks.items[track].overlap_ns;
+	return 0;
 }
 
 static int cost_share(const struct attribution *attribution, size_t track,
@@ -169,23 +185,20 @@ static int cost_share(const struct attribution *attribution, size_t track,
 {
 	const struct track_cost *cost = &attribution->tracks.items[track];
 
-	ret->value = share_of(cost->overlap_ns, cost);
-	return 0;
-}
-
-static int cost_counterfactual(const struct attribution *attribution, size_t track,
-	const struct budget_metric *metric, struct budget_measure *ret)
-{
-	const struct track_cost *cost = &attribution->tracks.items[track];
-
-	ret->value = share_of(cost->cost.ns, cost);
+	ret->value = share_of((double)cost->cost.ns, cost);
+	ret->low = share_of((double)cost->cost.low_ns, cost);
+	ret->high = share_of((double)cost->cost.high_ns, cost);
 	return 0;
 }
 
 static int cost_total(const struct attribution *attribution, size_t track,
 	const struct budget_metric *metric, struct budget_measure *ret)
 {
-	ret->value = (double)attribution->tracks.items[track].overlap_ns;
+	const struct cost_estimate *cost = &attribution->tracks.items[track].cost;
+
+	ret->value = (double)cost->ns;
+	ret->low = (double)cost->low_ns;
+	ret->high = (double)cost->high_ns;
 	return 0;
 }
 
@@ -204,6 +217,11 @@ static uint64_t duration_at(const struct attribution *attribution, size_t track,
 static uint64_t cost_at(const struct attribution *attribution, size_t track, size_t step)
 {
 	return attribution->tracks.items[track].steps.items[step].cost_ns;
+}
+
+static uint64_t stopped_at(const struct attribution *attribution, size_t track, size_t step)
+{
+	return attribution->tracks.items[track].steps.items[step].overlap_ns;
 }
 
 static int of_steps(const struct attribution *attribution, size_t track, double q,
@@ -231,6 +249,12 @@ static int step_time(const struct attribution *attribution, size_t track,
 	const struct budget_metric *metric, struct budget_measure *ret)
 {
 	return of_steps(attribution, track, metric->q, duration_at, ret);
+}
+
+static int step_stopped(const struct attribution *attribution, size_t track,
+	const struct budget_metric *metric, struct budget_measure *ret)
+{
+	return of_steps(attribution, track, metric->q, stopped_at, ret);
 }
 
 static int step_cost(const struct attribution *attribution, size_t track,
@@ -271,17 +295,27 @@ static const struct budget_metric of_waits_and_steps[] = {
 		"collection included",
 		BUDGET_TIME, false, 1, stalls},
 	{"stall.total", "all such waits together", BUDGET_TIME, false, 0, stalls},
-	{"cost.share", "pauses in steps, of training time: the upper bound of what they cost",
-		BUDGET_SHARE, true, 0, cost_share},
-	{"cost.total", "pauses in steps, as a time", BUDGET_TIME, true, 0, cost_total},
-	{"cost.counterfactual", "what they cost against steps without pauses, of training time",
-		BUDGET_SHARE, true, 0, cost_counterfactual},
+	{"stopped.share", "pauses in steps, of training time: a fact", BUDGET_SHARE, true, 0,
+		stopped_share},
+	{"stopped.total", "pauses in steps, as a time", BUDGET_TIME, true, 0, stopped_total},
+	{"cost.share", "what was lost to them, of training time, where that can be told",
+		BUDGET_SHARE, true, 0, cost_share, .stopped = "stopped.share"},
+	{"cost.total", "what was lost to them, as a time", BUDGET_TIME, true, 0, cost_total,
+		.stopped = "stopped.total"},
+	{"cost.counterfactual", "another name for cost.share", BUDGET_SHARE, true, 0, cost_share,
+		.stopped = "stopped.share"},
 	{"step.p50", "the median step", BUDGET_TIME, true, 0.5, step_time},
 	{"step.p95", "95 % of the steps are not longer", BUDGET_TIME, true, 0.95, step_time},
 	{"step.p99", "99 % of the steps are not longer", BUDGET_TIME, true, 0.99, step_time},
 	{"step.max", "the longest step", BUDGET_TIME, true, 1, step_time},
-	{"step.cost.max", "the most that pauses cost one step", BUDGET_TIME, true, 1, step_cost},
-	{"step.cost.p99", "99 % of the steps pay no more", BUDGET_TIME, true, 0.99, step_cost},
+	{"step.stopped.max", "the most that pauses stopped one step", BUDGET_TIME, true, 1,
+		step_stopped},
+	{"step.stopped.p99", "99 % of the steps are stopped no longer", BUDGET_TIME, true, 0.99,
+		step_stopped},
+	{"step.cost.max", "the most that was lost to the pauses of one step", BUDGET_TIME, true, 1,
+		step_cost, .stopped = "step.stopped.max"},
+	{"step.cost.p99", "99 % of the steps lose no more", BUDGET_TIME, true, 0.99, step_cost,
+		.stopped = "step.stopped.p99"},
 	{"step.count", "how many steps", BUDGET_COUNT, true, 0, step_count},
 };
 
@@ -296,4 +330,14 @@ const struct budget_metric *budget_metric_at(size_t at)
 		at -= (*own)->metric_count;
 	}
 	return at < ARRAY_SIZE(of_waits_and_steps) ? &of_waits_and_steps[at] : NULL;
+}
+
+const struct budget_metric *budget_metric_find(const char *name)
+{
+	const struct budget_metric *metric;
+
+	for (size_t i = 0; (metric = budget_metric_at(i)); i++)
+		if (!strcmp(name, metric->name))
+			return metric;
+	return NULL;
 }

@@ -7,7 +7,8 @@ enum budget_unit { BUDGET_TIME, BUDGET_SHARE, BUDGET_COUNT };
 
 /* A value and where it comes from. */
 struct budget_measure {
-	double value;		   /* in ns, 0 … 1, or a count */
+	double value;		   /* in ns, 0 … 1, or a count; of what was lost, maybe below 0 */
+	double low, high;	   /* its 95 % interval; both 0: it has none */
 	const struct pause *pause; /* that caused it, or NULL */
 	uint32_t step;		   /* that caused it, or ATTRIB_NONE */
 	uint32_t process;	   /* the process it belongs to, or 0 */
@@ -26,10 +27,15 @@ struct budget_metric {
 		const struct budget_metric *metric, struct budget_measure *ret);
 	const char *fact;   /* of budget_fact(): its key */
 	const char *values; /* and what its values are called: "times to safepoint" */
+	/* Of what was lost: the name of the same figure of what was stopped, which can always be told. */
+	const char *stopped;
 };
 
 /* The metrics in the order in which they are listed; NULL: there are no more. */
 const struct budget_metric *budget_metric_at(size_t at);
+
+/* By its name; NULL: there is none. */
+const struct budget_metric *budget_metric_find(const char *name);
 
 /* A quantile of a time that is a fact whose figures attribution keeps. */
 int budget_fact(const struct attribution *attribution, size_t track,

@@ -38,18 +38,22 @@ void budgets_release(struct budgets *budgets)
 
 /*
  * A breach counts even in an incomplete recording; apart from that, what could not be judged never
- * passes.
+ * passes: gctrace was blind to it, or saw it and cannot tell what was lost.
  */
 static int status_of(const struct budget_judgement *judgement, int recording)
 {
-	bool refused = false;
+	bool refused = false, untold = false;
 
 	for (size_t i = 0; i < judgement->count; i++) {
 		if (judgement->results[i].outcome == BUDGET_BROKEN)
 			return EXIT_BREACH;
-		refused |= judgement->results[i].outcome == BUDGET_REFUSED;
+		untold |= judgement->results[i].untold;
+		refused |= judgement->results[i].outcome == BUDGET_REFUSED &&
+			   !judgement->results[i].untold;
 	}
-	return refused ? EXIT_BLIND : recording;
+	if (refused)
+		return EXIT_BLIND;
+	return recording == EXIT_OK && untold ? EXIT_INCOMPLETE : recording;
 }
 
 static int write_junit(const char *path, const struct budget_judgement *judgement)

@@ -52,6 +52,8 @@ void capture_options_init(struct capture_options *options);
  */
 int capture_parse(const struct command *command, int argc, char **argv, struct capture_options *ret,
 	int *ret_index);
+/* The value of --step. 0 or -EINVAL with a sentence. */
+int capture_take_step(const char *text, struct capture_options *options, struct err *err);
 void capture_options_release(struct capture_options *options);
 
 /*

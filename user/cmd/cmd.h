@@ -10,7 +10,7 @@ enum exit_status {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
 	EXIT_BLIND = 3,	     /* nothing could be traced, or a budget could not be judged */
-	EXIT_INCOMPLETE = 4, /* traced but incomplete, where a verdict was asked for */
+	EXIT_INCOMPLETE = 4, /* traced but incomplete, or untold, where a verdict was asked for */
 	EXIT_BREACH = 99,    /* a budget is broken, or a comparison shows a regression */
 };
 
@@ -24,7 +24,7 @@ struct command {
 /* NULL-terminated. The first, "live", is what `gctrace -p PID` means. */
 extern const struct command *const commands[];
 extern const struct command cmd_live, cmd_run, cmd_record, cmd_report, cmd_check, cmd_diff,
-	cmd_doctor, cmd_schema, cmd_version;
+	cmd_trial, cmd_doctor, cmd_schema, cmd_version;
 
 /*
  * Passes each option of @longs (and @shorts, as for getopt_long, without the leading ":") to @take,

@@ -92,10 +92,10 @@ static bool is_worse(const struct comparison *item, double tolerance)
 	return (share ? item->after - item->before : item->change) > tolerance;
 }
 
-/* Only step times and the share that GC costs count as a regression. */
+/* Only step times and the share for which GC stopped them count as a regression. */
 static bool regressed(const struct comparisons *comparisons, double tolerance)
 {
-	static const char *const judged[] = {"step.mean", "cost.share", "pause.share"};
+	static const char *const judged[] = {"step.mean", "stopped.share", "pause.share"};
 
 	for (size_t i = 0; i < comparisons->items.count; i++) {
 		const struct comparison *item = &comparisons->items.items[i];
@@ -166,10 +166,11 @@ const struct command cmd_diff = {
 	.usage =
 		"usage: gctrace diff BEFORE AFTER [options]\n"
 		"\n"
-		"Compares two recordings of one training job, before and after a change: step times, what\n"
-		"GC cost them, pauses, each with the change and, where it can be resampled, its 95 %\n"
-		"interval. Means leave out the steps of a warm-up. Exit status 99 when steps or the\n"
-		"share of GC got worse by more than the tolerance and the interval excludes chance;\n"
+		"Compares two recordings of one training job, before and after a change: step times, how\n"
+		"long GC stopped them, what was lost to it, pauses, each with the change and, where it\n"
+		"can be resampled, its 95 % interval. Means leave out the steps of a warm-up. Exit\n"
+		"status 99 when steps or the share for which GC stopped them got worse by more than\n"
+		"the tolerance and the interval excludes chance;\n"
 		"3 or 4 when a recording is blind or incomplete.\n"
 		"\n"
 		"      --tolerance SHARE     5% (the default) or 0.05\n"

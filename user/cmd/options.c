@@ -62,7 +62,7 @@ static int add_pid(const char *text, struct capture_options *options, struct err
 	return 0;
 }
 
-static int take_step(const char *text, struct capture_options *options, struct err *err)
+int capture_take_step(const char *text, struct capture_options *options, struct err *err)
 {
 	int r = step_spec_parse(text, &options->step, err);
 
@@ -124,7 +124,7 @@ static int take_option(int option, const char *value, struct capture_options *op
 	case OPT_LATE_MIN:
 		return parse_duration(value, &options->trace.late_ns, err);
 	case OPT_STEP:
-		return take_step(value, options, err);
+		return capture_take_step(value, options, err);
 	case OPT_BUDGET:
 		return budgets_add(&options->budgets, value, err);
 	case OPT_MAX_SIZE:

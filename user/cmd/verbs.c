@@ -10,6 +10,7 @@ const struct command *const commands[] = {
 	&cmd_report,
 	&cmd_check,
 	&cmd_diff,
+	&cmd_trial,
 	&cmd_doctor,
 	&cmd_schema,
 	&cmd_version,

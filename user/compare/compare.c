@@ -186,6 +186,13 @@ static double pause_max(const struct attribution *attribution)
 		       : 0;
 }
 
+/* What it lost to pauses, of its time, warm-up included; NAN if that cannot be told. */
+static double lost_of(const struct side *side)
+{
+	return attrib_told(side->cost) ? (double)side->cost->cost.ns / (double)side->cost->time_ns
+				       : NAN;
+}
+
 static double full_per_thousand(const struct side *side)
 {
 	double full = 0;
@@ -245,8 +252,9 @@ static int add_steps(struct comparisons *ret, const struct side *before, const s
 		!add(ret, "step.p99", "ns", (double)one->p99_ns, (double)other->p99_ns) ||
 		!add(ret, "step.max", "ns", (double)one->max_ns, (double)other->max_ns))
 		return -ENOMEM;
-	share = add(ret, "cost.share", "share", share_of(&sums[0]), share_of(&sums[1]));
-	if (!share || resample(before, after, share_of, share))
+	share = add(ret, "stopped.share", "share", share_of(&sums[0]), share_of(&sums[1]));
+	if (!share || resample(before, after, share_of, share) ||
+		!add(ret, "cost.share", "share", lost_of(before), lost_of(after)))
 		return -ENOMEM;
 	pauses = add(ret, "pause.per_step", "ns", per_step_of(&sums[0]), per_step_of(&sums[1]));
 	if (!pauses || resample(before, after, per_step_of, pauses))

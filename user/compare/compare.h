@@ -11,8 +11,9 @@
  * before − 1).
  */
 struct comparison {
-	char name[32]; /* "step.median", "step.p99", "step.mean", "cost.share", "pause.max", … */
-	char unit[8];  /* "ns", "share", "count" */
+	char name
+		[32]; /* "step.median", "step.p99", "step.mean", "stopped.share", "cost.share", "pause.max", … */
+	char unit[8]; /* "ns", "share", "count" */
 	double before, after;
 	bool known;		  /* both were known */
 	bool has_interval;	  /* where it can be resampled */

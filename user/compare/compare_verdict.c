@@ -54,8 +54,8 @@ static void say_mean(struct comparisons *comparisons, const struct comparison *m
 
 static void say_share(struct comparisons *comparisons, const struct comparison *share)
 {
-	SAY(comparisons, "; GC's share of training time went from %s to %s",
-		DESCRIBE_SHARE(share->before), DESCRIBE_SHARE(share->after));
+	SAY(comparisons, "; GC stopped training for %s of its time, before %s",
+		DESCRIBE_SHARE(share->after), DESCRIBE_SHARE(share->before));
 	if (share->has_interval && share->low <= 0 && share->high >= 0)
 		SAY(comparisons, ", which may be chance");
 }
@@ -65,7 +65,7 @@ static void say_steps(struct comparisons *comparisons, const struct attribution 
 {
 	const struct comparison *mean = find(comparisons, "step.mean");
 	const struct comparison *median = find(comparisons, "step.median");
-	const struct comparison *share = find(comparisons, "cost.share");
+	const struct comparison *share = find(comparisons, "stopped.share");
 	const struct comparison *worst = find(comparisons, "step.p99");
 	const struct comparison *rss = find(comparisons, "rss.growth_per_step");
 

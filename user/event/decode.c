@@ -24,7 +24,8 @@ static int decode_mark(const void *bytes, size_t size, struct event *event)
 {
 	const struct gc_mark *wire = bytes;
 
-	if (size < sizeof(*wire) || wire->signal >= GC_MAX_SIGNALS || wire->rss_bytes > INT64_MAX)
+	if (size < sizeof(*wire) || wire->signal >= GC_MAX_SIGNALS || wire->rss_bytes > INT64_MAX ||
+		(wire->flags & GC_MARK_WORK && wire->work_ns > INT64_MAX))
 		return -EBADMSG;
 	event->type = EVENT_MARK;
 	event->mark.signal = wire->signal;
@@ -32,6 +33,8 @@ static int decode_mark(const void *bytes, size_t size, struct event *event)
 	event->mark.number = wire->number;
 	event->mark.has_rss = wire->flags & GC_MARK_RSS;
 	event->mark.rss_bytes = wire->rss_bytes;
+	event->mark.has_work = wire->flags & GC_MARK_WORK;
+	event->mark.work_ns = wire->work_ns;
 	event->mark.skipped = wire->skipped;
 	return 0;
 }

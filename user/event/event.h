@@ -31,8 +31,9 @@ struct event {
 	union {
 		struct {
 			uint32_t signal; /* index of the probe */
-			bool has_rss;
+			bool has_rss, has_work;
 			uint64_t key, number, rss_bytes;
+			uint64_t work_ns; /* see struct mark */
 			uint32_t
 				skipped; /* calls just before it that have no record of their own */
 		} mark;

@@ -14,8 +14,11 @@
 DEFINE_CLEANUP(struct gctrace_bpf *, gctrace_bpf__destroy);
 
 /* Those of no runtime. */
-static const char *const general[] = {
-	"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step", "on_step_watch"};
+static const char *const general[] = {"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step",
+	"on_wait_call", "on_wait_return", "on_step_watch"};
+
+/* Of these what step signals need. */
+static const char *const stepping[] = {"on_step", "on_wait_call", "on_wait_return"};
 
 /* Of these what has to run behind every runtime's at the same tracepoint. */
 static const char *const last[] = {"on_exec", "on_exit"};
@@ -64,7 +67,7 @@ static const struct capture_program *choose(const char *name,
 static bool is_used(const struct capture_program *program, const char *name,
 	const struct program_settings *settings, enum uprobe_way way)
 {
-	if (!strcmp(name, "on_step"))
+	if (is_one_of(name, stepping, ARRAY_SIZE(stepping)))
 		return settings->steps;
 	if (!strcmp(name, "on_step_watch"))
 		return settings->step_watches;

@@ -32,4 +32,9 @@ struct mark {
 	uint64_t time_ns;  /* CLOCK_MONOTONIC, at the call's entry */
 	int64_t rss_bytes; /* resident in the process then; UNKNOWN if not known */
 	uint32_t skipped;  /* calls of the series just before it that were not recorded as marks */
+	/*
+	 * CPU time of the thread until then, without that in calls that wait, from an origin of its own: of two marks of a
+	 * thread the later one's is more, or the origin became another between them. UNKNOWN if not known.
+	 */
+	int64_t work_ns;
 };

@@ -13,6 +13,7 @@
 #include "err.h"
 #include "gc_wire.h"
 #include "proc.h"
+#include "settings.h"
 #include "u64map.h"
 
 struct runtime_ops;
@@ -103,6 +104,9 @@ struct runtime_ops {
 	 */
 	bool (*beside_it)(pid_t pid, const struct proc_maps *maps, char *ret, size_t size);
 	const struct capture_ops *capture; /* trace/trace_runtime.h */
+	const struct settings_ops
+		*settings;	 /* settings.h; NULL: none can be changed while it runs */
+	const char *no_settings; /* then: what to do instead, a clause; or NULL */
 };
 
 extern const struct runtime_ops

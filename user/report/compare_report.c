@@ -18,7 +18,7 @@ static const char *show(const struct comparison *item, double value, char *text,
 	if (!strcmp(item->unit, "ns"))
 		return format_duration(value > 0 ? (uint64_t)value : 0, text, size);
 	if (!strcmp(item->unit, "share"))
-		snprintf(text, size, "%.*f %%", value < 0.01 ? 3 : 1, 100 * value);
+		snprintf(text, size, "%.*f %%", value < 0.01 ? 3 : 1, value > 0 ? 100 * value : 0);
 	else if (!strcmp(item->unit, "bytes"))
 		snprintf(text, size, "%.1f KiB", value / 1024);
 	else
@@ -91,7 +91,7 @@ static void put_warm_up(FILE *out, const struct comparisons *comparisons)
 {
 	if (comparisons->warm_up[0] || comparisons->warm_up[1])
 		fprintf(out,
-			"\nWithout the warm-up, which report and check count: step.mean, cost.share and "
+			"\nWithout the warm-up, which report, check and cost.share count: step.mean, stopped.share and "
 			"pause.per_step leave out the first steps, %zu before and %zu after.\n",
 			comparisons->warm_up[0], comparisons->warm_up[1]);
 }

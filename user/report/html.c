@@ -120,7 +120,10 @@ static int take_longest(struct html_page *page, const struct html_long *longest)
 			.tid = kept->tid,
 			.class = kept->class},
 		.cost_ns = kept->cost_ns,
-		.charged = html_tracks(page),
+		.charged =
+			html_tracks(page) &&
+			(kept->track == ATTRIB_NONE ||
+				attrib_told(&page->input->attribution->tracks.items[kept->track])),
 		.worker = kept->worker,
 		.track = index_of(kept->track),
 		.step = index_of(kept->step),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "describe.h"
 #include "html.h"
 #include "html_kept.h"
 #include "html_pack.h"
@@ -174,14 +175,19 @@ static void put_distribution(FILE *out, const char *name, const struct step_dist
 	putc_unlocked('}', out);
 }
 
+/* How it is known what the track lost; "untold": .untold says why it is not, and the figures of it mean nothing. */
+static void put_source(struct html_page *page, const struct track_cost *cost)
+{
+	fprintf(page->out, ",\"source\":\"%s\"", describe_source(attrib_source(cost)));
+	if (!attrib_told(cost))
+		html_text(page->out, "untold", describe_untold(cost), strlen(describe_untold(cost)),
+			480, &page->text);
+	else if (cost->overlap_ns)
+		put_field(page, "interval", DESCRIBE_INTERVAL(cost, true), HTML_WHOLE);
+}
+
 static void put_costs(FILE *out, const struct track_cost *cost)
 {
-	static const char *const bases[] = {
-		[BASE_LIGHT_STEPS] = "light",
-		[BASE_REMAINDER] = "remainder",
-		[BASE_NONE] = "none",
-	};
-
 	html_uint(out, "time_ns", cost->time_ns);
 	html_uint(out, "pauses", cost->pauses);
 	html_uint(out, "pause_ns", cost->pause_ns);
@@ -192,10 +198,7 @@ static void put_costs(FILE *out, const struct track_cost *cost)
 	html_uint(out, "worker_pauses", cost->worker_pauses);
 	html_uint(out, "worker_ns", cost->worker_ns);
 	html_uint(out, "worker_waited_ns", cost->worker_waited_ns);
-	html_uint(out, "cost_ns", cost->cost.ns);
-	html_uint(out, "cost_low_ns", cost->cost.low_ns);
-	html_uint(out, "cost_high_ns", cost->cost.high_ns);
-	fprintf(out, ",\"base\":\"%s\"", cost->base <= BASE_NONE ? bases[cost->base] : "none");
+	html_uint(out, "cost_ns", describe_lost_ns(cost->cost.ns));
 	put_distribution(out, "with", &cost->with);
 	put_distribution(out, "without", &cost->without);
 	html_uint(out, "slow_steps", cost->slow.steps);
@@ -238,6 +241,7 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 	int r;
 
 	put_signal(page, track);
+	put_source(page, &attribution->tracks.items[index]);
 	put_costs(out, &attribution->tracks.items[index]);
 	html_key(out, false, "distribution");
 	html_distribution_write(out, attribution, index);

@@ -73,8 +73,8 @@ function reachColumn() {
 		text: row => row.ttsp < 0 ? "-" : duration(row.ttsp)};
 }
 
-/* The columns of the pauses of a step. */
-function pauseColumns() {
+/* The columns of the pauses of a step of @track. */
+function pauseColumns(track) {
 	return [
 		{title: "Duration", value: row => row.duration,
 			text: row => duration(row.duration)},
@@ -84,8 +84,8 @@ function pauseColumns() {
 		{title: page.data.by_class ? "Reason" : "Cause", left: true, narrow: true, value: row => row.cause,
 			text: row => row.cause + (row.slept ? ", slept" : "") +
 			(row.worker ? ", in a worker" : "")},
-		...page.data.tracks.length ? [{title: "Cost",
-		help: "What the step took longer for it",
+		...isTold(track) ? [{title: "Lost",
+		help: "Its part of what the loop lost to pauses",
 			value: row => row.cost, text: row => duration(row.cost)}] : [],
 		...page.data.reach ? [reachColumn()] : [],
 		...page.data.by_class ? [] : [{title: "Collected", help: "Objects freed", narrow: true,
@@ -205,10 +205,10 @@ class StepDetail {
 			return took + "; no pause lies in it: whatever made it slow, GC did not.";
 		return took + ", " + duration(overlap) + " (" + share(overlap, 1000 * s.sum[bin]) +
 			") of it in " +
-			plural(s.pauses[bin], "pause") + "; without, " +
-			(size === 1 ? "it" : "they") +
-			" would have taken about " + duration(1000 * (s.sum[bin] - s.cost[bin])) +
-			".";
+			plural(s.pauses[bin], "pause") + (!isTold(s.track) ?
+			"; how much was lost cannot be told." :
+			"; without, " + (size === 1 ? "it" : "they") +
+			" would have taken about " + duration(1000 * Math.max(0, s.sum[bin] - s.cost[bin])) + ".");
 	}
 
 	/* The step as a bar, its pauses where they were. */
@@ -227,7 +227,7 @@ class StepDetail {
 	}
 
 	addTable(rows) {
-		new Table(this.root, [...pauseColumns(), triggerColumn()], rows,
+		new Table(this.root, [...pauseColumns(this.steps.track), triggerColumn()], rows,
 			{caption: "Its pauses",
 			unfold: (row, into) => makeStack(row.stack, into), unfolded: true,
 			shown: 8});

@@ -133,7 +133,7 @@ class StepPicture {
 		}
 	}
 
-	/* One bar from below: what is no pause, pauses that cost nothing, pauses by generation. */
+	/* One bar from below: what is no pause, pauses that were not lost, pauses by generation. */
 	stack(x, width, total, overlap, cost, byGeneration, oldest, pale) {
 		const {c, scale} = this, floor = PANEL.top + PANEL.steps;
 		let value = Math.max(0, total - overlap), y = scale.y(value);

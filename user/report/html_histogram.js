@@ -74,13 +74,15 @@ class Histogram {
 			make("b", "", text, this.readout);
 			make("span", "fact", plural(this.d.with[i], "step") + " with pauses",
 				this.readout);
-			make("span", "fact", count(this.d.without[i]) + " without", this.readout);
+			if (isTold(this.track))
+				make("span", "fact", count(this.d.without[i]) + " without", this.readout);
 			this.hair.style.left = this.px(this.edge(i)) + "px";
 			this.hair.style.width = Math.max(1, this.width / this.d.with.length) + "px";
 		}
 		this.plot.setAttribute("aria-valuenow", Math.max(0, i));
 		this.plot.setAttribute("aria-valuetext", i < 0 ? "no cursor" : text + ": " +
-			this.d.with[i] + " steps with pauses, " + this.d.without[i] + " without");
+			this.d.with[i] + " steps with pauses" +
+			(isTold(this.track) ? ", " + this.d.without[i] + " without" : ""));
 	}
 
 	draw() {
@@ -97,12 +99,14 @@ class Histogram {
 		c.clearRect(0, 0, width, top + height + 66);
 		this.drawCounts(y, most);
 		this.drawSteps(this.d.with, y, top + height, theme.colours.gen2, 0.55);
-		this.drawSteps(this.d.without, y, top + height, theme.colours.bar, 1);
+		if (isTold(this.track))
+			this.drawSteps(this.d.without, y, top + height, theme.colours.bar, 1);
 		this.drawOutline(this.d.with, y, theme.colours.gen2);
 		this.drawDurations(top + height);
 		this.drawMarks("with", this.track.with, top + height + 26, theme.colours.gen2);
-		this.drawMarks("without", this.track.without, top + height + 46,
-			theme.colours["ink-2"]);
+		if (isTold(this.track))
+			this.drawMarks("without", this.track.without, top + height + 46,
+				theme.colours["ink-2"]);
 		this.showClass(this.at);
 	}
 

@@ -179,7 +179,10 @@ static int put_advices(struct html_page *page)
 		page->out);
 	for (size_t i = 0; i < table->rows; i++)
 		put_advice(page, table, i, html_tracks(page) > 1);
-	fputs("</div>\n</section>\n", page->out);
+	fputs("</div>\n", page->out);
+	for (size_t i = 0; i < table->notes.count; i++)
+		put_part(page, "<p class=\"note\">", table->notes.items[i].text, "</p>\n");
+	fputs("</section>\n", page->out);
 	return 0;
 }
 

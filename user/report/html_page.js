@@ -12,25 +12,22 @@ function addTile(parent, name, figure, note) {
 		make("dd", "aside", note, tile);
 }
 
+/* Whether it is known what pauses made @track lose; if not, no figure of it says anything. */
+function isTold(track) {
+	return track.source !== "untold";
+}
+
 function addTiles(parent, track) {
 	const tiles = make("dl", "tiles", null, parent);
-	const percent = ns => 100 * ns / (track.time_ns || 1);
-	const digits = percent(track.cost_high_ns) < 1 ? 2 : 1;
 	const faster = (what, name) => addTile(tiles, what, duration(track.with[name]),
-		track.base === "none" ? "" : duration(track.without[name]) + " without pauses");
-	if (track.base === "none")
-		addTile(tiles, "Pauses in steps", share(track.overlap_ns, track.time_ns),
-			duration(track.overlap_ns) +
-			"; what they cost is not known");
+		isTold(track) ? duration(track.without[name]) + " without pauses" : "");
+	addTile(tiles, "Stopped in GC", share(track.overlap_ns, track.time_ns),
+		duration(track.overlap_ns) + " of " + duration(track.time_ns));
+	if (isTold(track))
+		addTile(tiles, "Lost", share(track.cost_ns, track.time_ns), duration(track.cost_ns) +
+			(track.overlap_ns ? "; " + track.source + (track.interval || "") : ""));
 	else
-		addTile(tiles, "GC cost", share(track.cost_ns, track.time_ns), "95 % interval " +
-			percent(track.cost_low_ns).toFixed(digits) + "–" +
-			percent(track.cost_high_ns).toFixed(digits) +
-			"; " + duration(track.cost_ns) + " of " + duration(track.time_ns));
-	if (track.base !== "none")
-		addTile(tiles, "Pauses in steps", share(track.overlap_ns, track.time_ns),
-			duration(track.overlap_ns) +
-			", the upper bound");
+		addTile(tiles, "Lost", "cannot be told", track.untold);
 	faster("Median step", "p50_ns");
 	faster("p99 step", "p99_ns");
 	faster("Worst step", "max_ns");
@@ -73,7 +70,7 @@ function addLegend(parent, track, steps) {
 		if (steps.byGeneration[g].some(value => value > 0))
 			entry("gen" + g, className(g) + " pauses");
 	if (steps.overlap.some((value, i) => value > steps.cost[i] + 0.03 * steps.max[i]))
-		entry("absorbed", "pause time that cost nothing");
+		entry("absorbed", "pause time that was not lost");
 	entry("pale", "pale: the slowest step in a pixel; solid: their mean");
 	entry("median", "median");
 }
@@ -81,9 +78,10 @@ function addLegend(parent, track, steps) {
 function addDistribution(parent, track) {
 	const pair = make("div", "pair distribution", null, parent);
 	const left = make("div", "", null, pair), right = make("div", "", null, pair);
-	make("h3", "", "Step time with and without pauses", left);
+	make("h3", "", isTold(track) ? "Step time with and without pauses" : "Step time", left);
 	const legend = make("p", "legend", null, left);
-	for (const [className, text] of [["gen2", "with pauses"], ["bar", "without their cost"]]) {
+	const drawn = [["gen2", "with pauses"], ["bar", "without what they cost"]];
+	for (const [className, text] of isTold(track) ? drawn : drawn.slice(0, 1)) {
 		const item = make("span", "", null, legend);
 		make("i", "swatch " + className, null, item, {"aria-hidden": "true"});
 		item.append(text);

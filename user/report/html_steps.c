@@ -39,6 +39,12 @@ static uint64_t duration_of(const struct step *step)
 	return step->end_ns > step->start_ns ? step->end_ns - step->start_ns : 0;
 }
 
+/* What the picture marks as lost: all of the pauses where that cannot be told. */
+static uint64_t lost_of(const struct track_cost *track, const struct step_cost *step)
+{
+	return attrib_told(track) ? step->cost_ns : step->overlap_ns;
+}
+
 static void split_charge(struct split *splits, const struct step_track *track,
 	const struct charge *charge, unsigned int colour, uint64_t per_bin)
 {
@@ -101,7 +107,7 @@ static struct bin gather(const struct writer *w, size_t first)
 		if (i >= w->cost->steps.count)
 			continue;
 		bin.overlap_ns += w->cost->steps.items[i].overlap_ns;
-		bin.cost_ns += w->cost->steps.items[i].cost_ns;
+		bin.cost_ns += lost_of(w->cost, &w->cost->steps.items[i]);
 		bin.pauses += w->cost->steps.items[i].pauses;
 	}
 	return bin;
@@ -125,7 +131,7 @@ static void put_pauses(struct writer *w, const struct bin *bin, const struct spl
 		return;
 	html_pack_uint(&w->pack, html_us(worst->overlap_ns));
 	html_pack_int(&w->pack,
-		(int64_t)html_us(worst->overlap_ns) - (int64_t)html_us(worst->cost_ns));
+		(int64_t)html_us(worst->overlap_ns) - (int64_t)html_us(lost_of(w->cost, worst)));
 	html_pack_uint(&w->pack, worst->pauses ? 1 + model_step_colour(w->attribution, worst) : 0);
 }
 
@@ -189,10 +195,12 @@ int html_steps_write(FILE *out, const struct attribution *attribution, uint32_t 
 	return 0;
 }
 
-/* What the step would have taken without its pauses. */
+/* What the step would have taken without its pauses; what it took where that cannot be told. */
 static uint64_t without_pauses(const struct track_cost *cost, size_t index, uint64_t duration_ns)
 {
-	uint64_t cost_ns = index < cost->steps.count ? cost->steps.items[index].cost_ns : 0;
+	uint64_t cost_ns = index < cost->steps.count && attrib_told(cost)
+				   ? cost->steps.items[index].cost_ns
+				   : 0;
 
 	return cost_ns < duration_ns ? duration_ns - cost_ns : 0;
 }

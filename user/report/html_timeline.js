@@ -178,7 +178,8 @@ class TimeLine extends View {
 		if (s.pauses[bin])
 			facts.push(["pauses", count(s.pauses[bin]) + ", " +
 				duration(1000 * s.overlap[bin]),
-				s.oldest(bin)], ["cost", duration(1000 * s.cost[bin])]);
+				s.oldest(bin)],
+			["lost", isTold(s.track) ? duration(1000 * s.cost[bin]) : "cannot be told"]);
 		else
 			facts.push(["pauses", "none"]);
 		if (!Number.isNaN(s.rss[bin]))

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "describe.h"
 #include "json_line.h"
 #include "json_steps.h"
 #include "meaning.h"
@@ -25,7 +26,9 @@ static void put_step(FILE *out, const struct report_input *input, size_t at, siz
 {
 	const struct step_track *track = &input->attribution->steps->tracks.items[at];
 	const struct step *step = &track->steps.items[index];
-	const struct step_cost *cost = &input->attribution->tracks.items[at].steps.items[index];
+	const struct track_cost *costs = &input->attribution->tracks.items[at];
+	const struct step_cost *cost = &costs->steps.items[index];
+	bool told = attrib_told(costs);
 	const struct runtime_meaning *meaning =
 		meaning_of_process(input->recording, track->process);
 
@@ -37,17 +40,19 @@ static void put_step(FILE *out, const struct report_input *input, size_t at, siz
 	line_unsigned(out, "duration_ns", step->end_ns - step->start_ns);
 	line_unsigned(out, "pauses", cost->pauses);
 	line_unsigned(out, "pause_ns", cost->overlap_ns);
-	line_unsigned(out, "cost_ns", cost->cost_ns);
+	line_known(out, "cost_ns", told ? (int64_t)cost->cost_ns : UNKNOWN);
 	line_null(out, "gpu_idle_ns");
 	line_text(out, "source", track->measured ? "measured" : "inferred");
 	line_unsigned(out, "tid", track->tid);
-	line_unsigned(out, "base_ns", cost->base_ns);
+	line_known(out, "base_ns", told ? (int64_t)cost->base_ns : UNKNOWN);
 	line_known(out, "generation", generation_of(cost->class));
 	if (!meaning->generations && !meaning->young_full)
 		line_text(out, "class", cost->class ? cost->class->name : NULL);
 	line_known(out, "rss_bytes", step->rss_bytes);
 	if (meaning->wait_count)
 		line_unsigned(out, "stall_ns", cost->stall_ns);
+	if (costs->siblings.count)
+		line_unsigned(out, "held_ns", cost->held_ns);
 	line_end(out);
 }
 
@@ -95,11 +100,21 @@ void json_charge(FILE *out, const struct report_input *input, uint64_t index)
 					      ? &attribution->charges.items[index]
 					      : NULL;
 	bool charged = charge && charge->track != ATTRIB_NONE;
+	bool told = charged && attrib_told(&attribution->tracks.items[charge->track]);
 
 	line_known(out, "step",
 		charged && charge->step != ATTRIB_NONE ? (int64_t)charge->step : UNKNOWN);
 	line_known(out, "overlap_ns", charged ? (int64_t)charge->overlap_ns : UNKNOWN);
-	line_known(out, "cost_ns", charged ? (int64_t)charge->cost_ns : UNKNOWN);
+	line_known(out, "cost_ns", told ? (int64_t)charge->cost_ns : UNKNOWN);
+}
+
+/* A figure of which -1 is a value: an interval may reach below 0. */
+static void put_told(FILE *out, const char *key, bool told, int64_t ns)
+{
+	if (told)
+		line_int(out, key, ns);
+	else
+		line_null(out, key);
 }
 
 static void put_changes(FILE *out, const struct step_track *track)
@@ -113,14 +128,30 @@ static void put_changes(FILE *out, const struct step_track *track)
 	putc_unlocked(']', out);
 }
 
+static void put_siblings(FILE *out, const struct report_input *input, const struct track_cost *cost)
+{
+	line_unsigned(out, "held_ns", cost->held_ns);
+	line_unsigned(out, "slow_held", cost->slow.held);
+	line_key(out, "siblings");
+	putc_unlocked('[', out);
+	for (size_t i = 0; i < cost->siblings.count; i++) {
+		const struct sibling_cost *sibling = &cost->siblings.items[i];
+
+		fputs_unlocked(i ? ",{\"pid\":" : "{\"pid\":", out);
+		line_number(out, pid_of(input, sibling->process));
+		line_unsigned(out, "pauses", sibling->pauses);
+		line_unsigned(out, "held_ns", sibling->held_ns);
+		putc_unlocked('}', out);
+	}
+	putc_unlocked(']', out);
+}
+
 static void put_track(FILE *out, const struct report_input *input, size_t at)
 {
-	static const char *const bases[] = {[BASE_LIGHT_STEPS] = "light-steps",
-		[BASE_REMAINDER] = "remainder",
-		[BASE_NONE] = NULL};
+	static const char *const bases[] = {[BASE_LIGHT_STEPS] = "light-steps", [BASE_NONE] = NULL};
 	const struct step_track *track = &input->attribution->steps->tracks.items[at];
 	const struct track_cost *cost = &input->attribution->tracks.items[at];
-	bool estimated = cost->base != BASE_NONE;
+	bool told = attrib_told(cost);
 
 	fputs_unlocked("{\"pid\":", out);
 	line_number(out, pid_of(input, track->process));
@@ -136,10 +167,10 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 	line_text(out, "note", track->note);
 	line_unsigned(out, "time_ns", cost->time_ns);
 	line_unsigned(out, "overlap_ns", cost->overlap_ns);
-	line_known(out, "cost_ns", estimated ? (int64_t)cost->cost.ns : UNKNOWN);
-	line_known(out, "cost_low_ns", estimated ? (int64_t)cost->cost.low_ns : UNKNOWN);
-	line_known(out, "cost_high_ns", estimated ? (int64_t)cost->cost.high_ns : UNKNOWN);
-	line_text(out, "base", bases[cost->base]);
+	put_told(out, "cost_ns", told, cost->cost.ns);
+	put_told(out, "cost_low_ns", told, cost->cost.low_ns);
+	put_told(out, "cost_high_ns", told, cost->cost.high_ns);
+	line_text(out, "base", told ? bases[cost->base] : NULL);
 	line_unsigned(out, "pauses", cost->pauses);
 	line_unsigned(out, "pause_ns", cost->pause_ns);
 	line_unsigned(out, "outside", cost->outside);
@@ -163,6 +194,10 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 		line_unsigned(out, "stall_ns", cost->stall_ns);
 		line_unsigned(out, "stall_alone_ns", cost->stall_alone_ns);
 	}
+	line_text(out, "cost_source", describe_source(attrib_source(cost)));
+	line_text(out, "cost_untold", told ? NULL : describe_untold(cost));
+	if (cost->siblings.count)
+		put_siblings(out, input, cost);
 	putc_unlocked('}', out);
 }
 

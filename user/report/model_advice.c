@@ -1,5 +1,6 @@
 /* Advice in; a table of it out: a numbered list in text, records in JSON, cards in the page. */
 #include "cleanup.h"
+#include "describe.h"
 #include "model_tables.h"
 #include "parse.h"
 #include "verdict.h"
@@ -79,10 +80,43 @@ static void add_advice(struct model_table *table, const struct report_input *inp
 		model_text(less), model_text(saves), model_text(interval));
 }
 
+/*
+ * What it saves is counted in pauses. Where less than that was lost, or nobody knows, steps may gain less.
+ */
+static void note_lost(struct model_table *table, const struct report_input *input,
+	const struct advice *advice)
+{
+	const struct step_track *track = steps_track(input->attribution->steps, advice->process);
+	size_t index = (size_t)(track - input->attribution->steps->tracks.items);
+	const struct track_cost *cost = &input->attribution->tracks.items[index];
+	uint64_t lost_ns = describe_lost_ns(cost->cost.ns);
+
+	if (!attrib_told(cost))
+		model_note(table, IN_TEXT | IN_PAGE,
+			"What is saved are pauses. How much of them was lost, and so what steps would gain, "
+			"cannot be told.");
+	else if (cost->cost.high_ns < (int64_t)cost->overlap_ns)
+		model_note(table, IN_TEXT | IN_PAGE,
+			"What is saved are pauses. Of the %s that they stopped only %s were lost (%s%s): "
+			"steps would gain accordingly less.",
+			FORMAT_DURATION(cost->overlap_ns), FORMAT_DURATION(lost_ns),
+			describe_source(attrib_source(cost)), DESCRIBE_INTERVAL(cost, false));
+}
+
 void model_advice(struct model *model, const struct report_input *input)
 {
+	const struct advices *advices = input->advices;
 	struct model_table *table = model_add(model, &advice_layout);
+	bool noted = false;
 
-	for (size_t i = 0; input->advices && i < input->advices->items.count; i++)
-		add_advice(table, input, &input->advices->items.items[i]);
+	for (size_t i = 0; advices && i < advices->items.count; i++) {
+		const struct advice *advice = &advices->items.items[i];
+
+		add_advice(table, input, advice);
+		/* The ranks of one job get each piece of advice once: so is this said of the first. */
+		if (noted || !advice->saves_ns || !has_steps(input, advice->process))
+			continue;
+		note_lost(table, input, advice);
+		noted = true;
+	}
 }

@@ -9,7 +9,7 @@ struct longest_pause {
 	struct pause pause;
 	uint64_t cost_ns;
 	int64_t track, step; /* UNKNOWN: it belongs to none, lies in none */
-	bool charged;	     /* there are tracks: the cost is known */
+	bool charged;	     /* there are tracks, and what its own lost can be told */
 	bool worker;
 };
 

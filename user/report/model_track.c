@@ -1,5 +1,6 @@
 /* The steps of a process and what pauses cost them in; sentences about them, and tables of their durations, out. */
 #include "cleanup.h"
+#include "describe.h"
 #include "model_track.h"
 #include "parse.h"
 #include "verdict.h"
@@ -74,30 +75,33 @@ static void note_seen(struct model_table *table, const struct report_input *inpu
 				FORMAT_DURATION(track->steps.items[0].start_ns - start_ns)));
 }
 
-static void note_cost(struct model_table *table, const struct step_track *track,
-	const struct track_cost *cost)
+/* How the figure was found. */
+static const char *method_of(const struct track_cost *cost)
 {
-	static const char *const bases[] = {
-		[BASE_LIGHT_STEPS] = "against neighbouring steps with next to no pause",
-		[BASE_REMAINDER] =
-			"every step has pauses: against the lighter half of them, less their pauses",
-		[BASE_NONE] = "too few steps for a counterfactual",
-	};
-	const char *counterfactual = "";
+	if (cost->source == COST_MEASURED)
+		return " by what its thread waited";
+	return " against steps without pauses";
+}
 
-	if (cost->base != BASE_NONE)
-		counterfactual = model_format(table->model,
-			"; counterfactual %s (%s), 95 %% interval %s … %s",
-			FORMAT_DURATION(cost->cost.ns), VERDICT_SHARE(cost->cost.ns, cost->time_ns),
-			FORMAT_DURATION(cost->cost.low_ns), FORMAT_DURATION(cost->cost.high_ns));
-	model_note(table, IN_TEXT, "pauses in steps %s (%s, the upper bound of their cost)%s: %s",
+/* What was stopped is a fact, what was lost is known in some way, or is not. The page has tiles for both. */
+static void note_cost(struct model_table *table, const struct track_cost *cost)
+{
+	uint64_t lost_ns = describe_lost_ns(cost->cost.ns);
+	const char *lost = "";
+
+	if (!attrib_told(cost))
+		lost = model_format(table->model, "; how much of that was lost cannot be told (%s)",
+			describe_untold(cost));
+	else if (cost->overlap_ns)
+		lost = model_format(table->model,
+			lost_ns > cost->overlap_ns ? "; lost %s (%s): %s%s%s"
+						   : ", of which lost %s (%s): %s%s%s",
+			FORMAT_DURATION(lost_ns), VERDICT_SHARE(lost_ns, cost->time_ns),
+			describe_source(attrib_source(cost)), method_of(cost),
+			DESCRIBE_INTERVAL(cost, false));
+	model_note(table, IN_TEXT, "stopped by pauses %s (%s of its time)%s",
 		FORMAT_DURATION(cost->overlap_ns), VERDICT_SHARE(cost->overlap_ns, cost->time_ns),
-		counterfactual,
-		track->measured ? bases[cost->base] : "windows of time show no counterfactual");
-	if (track->measured && cost->base == BASE_REMAINDER)
-		model_note(table, IN_PAGE,
-			"Every step has pauses: their cost is counted against the lighter half of the "
-			"steps, less their pauses.");
+		lost);
 }
 
 /* Pauses that are in none of those figures. The page has tiles for the first three. */
@@ -118,6 +122,14 @@ static void note_elsewhere(struct model_table *table, const struct track_cost *c
 			"in its worker processes: %llu pause%s, %s, of which it waited for %s",
 			(unsigned long long)cost->worker_pauses, plural(cost->worker_pauses),
 			FORMAT_DURATION(cost->worker_ns), FORMAT_DURATION(cost->worker_waited_ns));
+	if (cost->held_ns)
+		note_for_all(table, 0,
+			model_format(table->model,
+				"%zu process%s in step with it paused within its steps, outside its own "
+				"pauses: %s (%s of its time)",
+				(size_t)cost->siblings.count, cost->siblings.count == 1 ? "" : "es",
+				FORMAT_DURATION(cost->held_ns),
+				VERDICT_SHARE(cost->held_ns, cost->time_ns)));
 	if (cost->stalls)
 		note_for_all(table, 0,
 			model_format(table->model,
@@ -161,13 +173,13 @@ static void add_about(struct model *model, const struct report_input *input,
 		(size_t)track->steps.count);
 	note_signal(table, track);
 	note_seen(table, input, track);
-	note_cost(table, track, cost);
+	note_cost(table, cost);
 	note_elsewhere(table, cost);
 	note_memory(table, track);
 }
 
 static const struct model_column distribution_columns[] = {
-	{"name", NULL, UNIT_TEXT, .width = -18},
+	{"name", NULL, UNIT_TEXT, .width = -22},
 	{"mean_ns", "Mean", UNIT_NS},
 	{"p50_ns", "Median", UNIT_NS},
 	{"p95_ns", "p95", UNIT_NS},
@@ -197,8 +209,8 @@ static const struct model_column figure_columns[] = {
 	{"order", NULL, UNIT_ID},
 	{"figure", "Step time", UNIT_TEXT, .by = "order"},
 	{"with", "With", UNIT_NS},
-	{"without", "Without", UNIT_NS},
-	{"saved", "Saved", UNIT_SHARE},
+	{"without", "Without", UNIT_NS, .if_known = true},
+	{"saved", "Saved", UNIT_SHARE, .if_known = true},
 };
 
 static const struct model_layout figures_layout = {
@@ -213,10 +225,15 @@ static const struct model_layout figures_layout = {
 	.ascending = true,
 };
 
-static void add_figure(struct model_table *table, const char *name, uint64_t with, uint64_t without)
+/* @told: whether it is known what it would have been without pauses. */
+static void add_figure(struct model_table *table, bool told, const char *name, uint64_t with,
+	uint64_t without)
 {
+	struct model_cell unknown = model_known(UNKNOWN);
+
 	MODEL_ROW(table, model_number(table->rows), model_text(name), model_number(with),
-		model_number(without), model_share(with > without ? with - without : 0, with));
+		told ? model_number(without) : unknown,
+		told ? model_share(with > without ? with - without : 0, with) : unknown);
 }
 
 void model_track(struct model *model, const struct report_input *input, size_t index)
@@ -224,17 +241,19 @@ void model_track(struct model *model, const struct report_input *input, size_t i
 	const struct step_track *track = &input->attribution->steps->tracks.items[index];
 	const struct track_cost *cost = &input->attribution->tracks.items[index];
 	const struct step_distribution *with = &cost->with, *without = &cost->without;
+	bool told = attrib_told(cost);
 	struct model_table *table;
 
 	add_about(model, input, track, cost);
 	table = model_add(model, &distribution_layout);
 	add_distribution(table, "with pauses", with);
-	add_distribution(table, "without their cost", without);
+	if (told)
+		add_distribution(table, "without what they cost", without);
 	table = model_add(model, &figures_layout);
-	add_figure(table, "Mean", with->mean_ns, without->mean_ns);
-	add_figure(table, "Median", with->p50_ns, without->p50_ns);
-	add_figure(table, "p95", with->p95_ns, without->p95_ns);
-	add_figure(table, "p99", with->p99_ns, without->p99_ns);
-	add_figure(table, "Worst", with->max_ns, without->max_ns);
+	add_figure(table, told, "Mean", with->mean_ns, without->mean_ns);
+	add_figure(table, told, "Median", with->p50_ns, without->p50_ns);
+	add_figure(table, told, "p95", with->p95_ns, without->p95_ns);
+	add_figure(table, told, "p99", with->p99_ns, without->p99_ns);
+	add_figure(table, told, "Worst", with->max_ns, without->max_ns);
 	model_worst_steps(model, input, index);
 }

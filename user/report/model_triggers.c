@@ -1,4 +1,4 @@
-/* Costs by line, and where there are no steps the pauses by line, in; a table of lines out. */
+/* What was lost by line, and where there are no steps the pauses by line, in; a table of lines out. */
 #include <stdlib.h>
 
 #include "attrib.h"
@@ -7,8 +7,8 @@
 #include "runtime_words.h"
 
 static const struct model_column cost_columns[] = {
-	{"cost_ns", "Cost", UNIT_NS, .width = 10},
-	{"share", "of training", UNIT_SHARE},
+	{"cost_ns", "Lost", UNIT_NS, .width = 10, .if_known = true},
+	{"share", "of training", UNIT_SHARE, .if_known = true},
 	{"pause_ns", "Paused", UNIT_NS},
 	{"pauses", "Pauses", UNIT_COUNT, .width = 10, .spare = true},
 	{"collected", "Collected", UNIT_COUNT, .width = 11, .spare = true, .if_known = true,
@@ -64,20 +64,23 @@ void model_costs(struct model *model, const struct report_input *input)
 	const char *none = no_stack(input->recording);
 	struct model_table *table = model_add(model, &costs);
 	uint64_t whole_ns = attribution ? training_ns(attribution) : 0;
-	bool cost = false;
+	struct model_cell unknown = model_known(UNKNOWN);
+	bool cost = false, told = false;
 
-	table->title = model_format(model,
-		"Cost by the line that %ss (innermost outside installed libraries)", begun);
-	table->caption = model_format(model, "Cost by the line that %s", begun);
 	for (size_t i = 0; attribution && i < attribution->triggers.count; i++) {
 		const struct trigger_cost *trigger = &attribution->triggers.items[i];
 
-		MODEL_ROW(table, model_number(trigger->cost_ns),
-			model_share(trigger->cost_ns, whole_ns), model_number(trigger->pause_ns),
-			model_number(trigger->pauses), model_known(trigger->collected),
-			model_frame(trigger->frame, none));
-		cost |= trigger->cost_ns;
+		MODEL_ROW(table, trigger->untold ? unknown : model_number(trigger->cost_ns),
+			trigger->untold ? unknown : model_share(trigger->cost_ns, whole_ns),
+			model_number(trigger->pause_ns), model_number(trigger->pauses),
+			model_known(trigger->collected), model_frame(trigger->frame, none));
+		cost |= trigger->cost_ns && !trigger->untold;
+		told |= !trigger->untold;
 	}
+	table->caption =
+		model_format(model, "%s by the line that %s", told ? "Lost" : "Paused", begun);
+	table->title =
+		model_format(model, "%ss (innermost outside installed libraries)", table->caption);
 	if (!cost)
 		table->sort = "pause_ns";
 }

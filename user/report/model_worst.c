@@ -1,4 +1,4 @@
-/* The steps of a track and what pauses cost them in; a table of the worst out. */
+/* The steps of a track and what they lost to pauses in; a table of the worst out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "model_track.h"
 #include "runtime_words.h"
 
-#define WORST 100 /* the longest, and those that pauses cost most: so many of each */
+#define WORST 100 /* the longest, and those that lost most: so many of each */
 
 static const struct model_column worst_columns[] = {
 	{"step", "Step", UNIT_STEP, .width = 8},
@@ -15,10 +15,9 @@ static const struct model_column worst_columns[] = {
 	{"duration_ns", "Duration", UNIT_NS},
 	{"times", "× median", UNIT_TIMES, .heading = "MEDIAN", .width = 9, .spare = true},
 	{"pauses", "Pauses", UNIT_COUNT, .spare = true},
-	{"pause_ns", "Paused", UNIT_NS,
-		.help = "Pause time within the step: at most so much was GC"},
-	{"cost_ns", "Cost", UNIT_NS,
-		.help = "How much longer it took, for its pauses, than the steps around it"},
+	{"pause_ns", "Stopped", UNIT_NS, .help = "Pause time within the step"},
+	{"cost_ns", "Lost", UNIT_NS,
+		.help = "Its part of what the loop lost to pauses, where that can be told"},
 	{"oldest", NULL, UNIT_TEXT, .width = 5},
 	{"class", "Oldest", UNIT_CLASS, .spare = true},
 	{"frame", "Triggered in", UNIT_FRAME, .width = -36, .wide = true},
@@ -98,6 +97,14 @@ static struct model_cell times_of(struct model *model, uint64_t duration_ns, uin
 	return cell;
 }
 
+/* Why there is no line of code to name. */
+static const char *excuse_of(const struct step_cost *cost, uint64_t duration_ns)
+{
+	if (cost->overlap_ns * 10 >= duration_ns)
+		return NULL;
+	return cost->held_ns * 10 < duration_ns ? "not GC" : "GC of a sibling";
+}
+
 static void add_step(struct model_table *table, const struct report_input *input,
 	const struct step_track *track, const struct track_cost *costs, size_t index)
 {
@@ -117,10 +124,9 @@ static void add_step(struct model_table *table, const struct report_input *input
 				     : 0),
 		model_number(duration_ns), times_of(table->model, duration_ns, track->period_ns),
 		model_number(cost.pauses), model_number(cost.overlap_ns),
-		model_number(cost.cost_ns), model_text(cost.class ? cost.class->cell : NULL),
-		class_of(attribution, &cost),
-		model_frame(attrib_trigger(input->stacks, stack),
-			cost.overlap_ns * 10 < duration_ns ? "not GC" : NULL));
+		attrib_told(costs) ? model_number(cost.cost_ns) : model_known(UNKNOWN),
+		model_text(cost.class ? cost.class->cell : NULL), class_of(attribution, &cost),
+		model_frame(attrib_trigger(input->stacks, stack), excuse_of(&cost, duration_ns)));
 }
 
 /* What a class is called above it in text, and how wide it is there, go by the runtime. */
@@ -140,6 +146,16 @@ static struct model_table *add_table(struct model *model, const struct runtime_m
 	return model_add_with(model, &worst_layout, columns, ARRAY_SIZE(columns));
 }
 
+/* By what it lost; where that cannot be told, by how long it was stopped. */
+static void add_costly(struct top *costliest, const struct track_cost *costs, size_t index)
+{
+	const struct step_cost *cost = &costs->steps.items[index];
+	uint64_t ns = attrib_told(costs) ? cost->cost_ns : cost->overlap_ns;
+
+	if (ns)
+		top_add(costliest, ns, index);
+}
+
 void model_worst_steps(struct model *model, const struct report_input *input, size_t index)
 {
 	const struct step_track *track = &input->attribution->steps->tracks.items[index];
@@ -152,8 +168,8 @@ void model_worst_steps(struct model *model, const struct report_input *input, si
 
 	for (size_t i = 0; i < track->steps.count; i++) {
 		top_add(&longest, step_duration(&track->steps.items[i]), i);
-		if (i < costs->steps.count && costs->steps.items[i].cost_ns)
-			top_add(&costliest, costs->steps.items[i].cost_ns, i);
+		if (i < costs->steps.count)
+			add_costly(&costliest, costs, i);
 	}
 	for (size_t i = 0; i < longest.count; i++)
 		all[count++] = longest.items[i];

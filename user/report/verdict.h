@@ -42,12 +42,12 @@ const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, 
 void verdict_missing(const struct recording *recording, char *text, size_t size);
 
 /*
- * The answer in one paragraph: by steps where the recording has them ("GC cost 8.1 % of training time …"),
+ * The answer in one paragraph: by steps where the recording has them ("GC stopped training for 3.1 s (8.1 % of its time) …"),
  * else verdict_sentence() and why there are none. Safe for a terminal. Returns @text.
  */
 const char *verdict_paragraph(const struct report_input *input, const struct summary *summary,
 	char *text, size_t size);
-#define VERDICT_PARAGRAPH_BYTES 1536
+#define VERDICT_PARAGRAPH_BYTES 2048
 
 /* "train (1234)", or "an unknown process" for NULL; safe for a terminal. */
 const char *verdict_process_name(const struct process *process, char *text, size_t size);

@@ -77,8 +77,8 @@ static const char *name_of(const struct report_input *input, const struct step_t
 }
 #define NAME_OF(input, track) name_of((input), (track), (char[96]){0}, 96)
 
-/* The track that loses the largest share. */
-static size_t dearest(const struct attribution *attribution)
+/* The track that was stopped for the largest share of its time. */
+static size_t stopped_most(const struct attribution *attribution)
 {
 	size_t best = 0;
 	double most = -1;
@@ -103,28 +103,64 @@ static bool is_harmless(const struct attribution *attribution)
 	return true;
 }
 
-static void say_cost(struct paragraph *paragraph, const struct track_cost *cost)
+/* "GC stopped training for 203.2 ms (25.1 % of its time)": what is a fact. */
+static void say_stopped(struct paragraph *paragraph, const struct report_input *input,
+	const struct step_track *track, const struct track_cost *cost)
 {
-	say(paragraph, "%s of training time", VERDICT_SHARE(cost->overlap_ns, cost->time_ns));
-	if (cost->base == BASE_NONE)
-		return;
-	if (cost->overlap_ns && cost->cost.low_ns >= cost->overlap_ns) {
-		/* An interval both of whose ends are the upper bound says no more than the bound. */
-		say(paragraph, " (counterfactual the same: the steps paid all of it)");
+	const char *subject = meaning_of_process(input->recording, track->process)->subject;
+	size_t tracks = input->attribution->tracks.count;
+
+	if (!cost->overlap_ns) {
+		say(paragraph, "%s stopped no step", subject);
+		if (tracks > 1)
+			say(paragraph, " of %zu processes that train", tracks);
 		return;
 	}
-	say(paragraph, " (counterfactual %s, 95 %% interval ",
-		VERDICT_SHARE(cost->cost.ns, cost->time_ns));
-	if (cost->time_ns)
-		say(paragraph, "%.*f–%.*f",
-			100.0 * (double)cost->cost.high_ns < (double)cost->time_ns ? 2 : 1,
-			100.0 * (double)cost->cost.low_ns / (double)cost->time_ns,
-			100.0 * (double)cost->cost.high_ns < (double)cost->time_ns ? 2 : 1,
-			100.0 * (double)cost->cost.high_ns / (double)cost->time_ns);
-	say(paragraph, "%s)",
-		cost->base == BASE_REMAINDER
-			? "; every step has pauses, so against the lighter ones less their pauses"
-			: "");
+	say(paragraph, "%s stopped ", subject);
+	if (tracks > 1)
+		say(paragraph, "%s, the most stopped of %zu processes that train,",
+			NAME_OF(input, track), tracks);
+	else
+		say(paragraph, "training");
+	say(paragraph, " for %s%s (%s of its time)",
+		verdict_complete(input->recording) ? "" : "at least ",
+		FORMAT_DURATION(cost->overlap_ns), VERDICT_SHARE(cost->overlap_ns, cost->time_ns));
+}
+
+/* "of which 12.0 ms (1.5 %) were lost (estimated, …)": by how much it fell behind, and how that is known. */
+static void say_lost(struct paragraph *paragraph, const struct track_cost *cost)
+{
+	uint64_t lost_ns = describe_lost_ns(cost->cost.ns);
+	const char *lost = FORMAT_DURATION(lost_ns);
+
+	if (!cost->overlap_ns)
+		return;
+	if (!attrib_told(cost)) {
+		say(paragraph, ", an unknown part of it lost");
+		return;
+	}
+	if (!lost_ns)
+		say(paragraph, ", none of it lost");
+	else if (!strcmp(lost, FORMAT_DURATION(cost->overlap_ns)))
+		say(paragraph, ", all of it lost");
+	else if (lost_ns < cost->overlap_ns)
+		say(paragraph, ", of which %s (%s) were lost", lost,
+			VERDICT_SHARE(lost_ns, cost->time_ns));
+	else /* after-effects, unless chance explains it */
+		say(paragraph, "; %s%s (%s) were lost",
+			cost->cost.low_ns > (int64_t)cost->overlap_ns
+				? "with what followed the pauses, "
+				: "",
+			lost, VERDICT_SHARE(lost_ns, cost->time_ns));
+	say(paragraph, " (%s%s)", describe_source(attrib_source(cost)),
+		DESCRIBE_INTERVAL(cost, true));
+}
+
+/* Why it is not known what was lost, and what would tell: too long for the first sentence. */
+static void say_untold(struct paragraph *paragraph, const struct track_cost *cost)
+{
+	if (!attrib_told(cost))
+		say(paragraph, " What was lost cannot be told: %s.", describe_untold(cost));
 }
 
 static void say_slow(struct paragraph *paragraph, const struct report_input *input,
@@ -169,6 +205,35 @@ static void say_steps(struct paragraph *paragraph, const struct report_input *in
 		say(paragraph, ", which are windows of time, not steps");
 	}
 	say(paragraph, verdict_complete(input->recording) ? ", nothing dropped." : ", INCOMPLETE.");
+}
+
+/* Ranks wait for each other: what held it up may be another's pause. */
+static void say_siblings(struct paragraph *paragraph, const struct report_input *input,
+	const struct track_cost *cost)
+{
+	const struct sibling_cost *most = cost->siblings.items;
+	char name[96];
+
+	if (!cost->held_ns)
+		return;
+	for (size_t i = 1; i < cost->siblings.count; i++)
+		if (cost->siblings.items[i].held_ns > most->held_ns)
+			most = &cost->siblings.items[i];
+	verdict_process_name(recording_process(input->recording, most->process), name,
+		sizeof(name));
+	if (cost->siblings.count == 1)
+		say(paragraph, " %s, which is in step with it, paused for another %s (%s)", name,
+			FORMAT_DURATION(cost->held_ns),
+			VERDICT_SHARE(cost->held_ns, cost->time_ns));
+	else
+		say(paragraph,
+			" The %zu processes in step with it paused for another %s (%s), most of it %s",
+			(size_t)cost->siblings.count, FORMAT_DURATION(cost->held_ns),
+			VERDICT_SHARE(cost->held_ns, cost->time_ns), name);
+	if (cost->slow.held)
+		say(paragraph, "; %" PRIu64 " step%s %.1f × the median or slower meanwhile",
+			cost->slow.held, cost->slow.held == 1 ? " was" : "s were", SLOW_RATIO);
+	say(paragraph, ".");
 }
 
 /* Slow steps that no pause explains are an answer too. */
@@ -264,21 +329,20 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 		}
 		return text;
 	}
-	track = &attribution->steps->tracks.items[dearest(attribution)];
-	cost = &attribution->tracks.items[dearest(attribution)];
+	track = &attribution->steps->tracks.items[stopped_most(attribution)];
+	cost = &attribution->tracks.items[stopped_most(attribution)];
 	meaning = meaning_of_process(input->recording, track->process);
 	harmless = complete && is_harmless(attribution) &&
 		   !*verdict_stalls(input->recording, verdict_traced_ns(input->recording, summary),
 			   stalls, sizeof(stalls));
-	say(&paragraph, "%s cost %s", meaning->subject, complete ? "" : "at least ");
-	say_cost(&paragraph, cost);
-	if (attribution->tracks.count > 1)
-		say(&paragraph, " of %s, of %zu processes that train the one that paid most",
-			NAME_OF(input, track), (size_t)attribution->tracks.count);
+	say_stopped(&paragraph, input, track, cost);
+	say_lost(&paragraph, cost);
 	if (harmless)
 		say(&paragraph, ": look elsewhere");
 	say_slow(&paragraph, input, cost);
 	say_steps(&paragraph, input, track);
+	say_untold(&paragraph, cost);
+	say_siblings(&paragraph, input, cost);
 	say_exonerated(&paragraph, cost, meaning);
 	say_beside(&paragraph, input, summary);
 	return text;

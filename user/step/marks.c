@@ -47,6 +47,7 @@ int step_marks_add(struct step_marks *marks, const struct mark *mark)
 		.time_ns = mark->time_ns,
 		.rss = pack_rss(mark->rss_bytes),
 		.skipped = mark->skipped,
+		.work_ns = mark->work_ns,
 	};
 	return 0;
 }

@@ -23,6 +23,7 @@ struct step_marks {
 			uint64_t time_ns;
 			uint32_t rss;	  /* in KiB; STEP_RSS_UNKNOWN */
 			uint32_t skipped; /* struct mark.skipped */
+			int64_t work_ns;  /* struct mark.work_ns */
 		})
 		marks; /* by time, once steps_find() has run */
 	})
@@ -36,6 +37,11 @@ void step_marks_release(struct step_marks *marks);
 struct step {
 	uint64_t start_ns, end_ns; /* [start, end) */
 	int64_t rss_bytes;	   /* at the start; UNKNOWN if not known */
+	/*
+	 * CPU time of the thread that makes the steps, within the step and outside calls that wait (a wait may spin). What
+	 * is left of the duration it waited, was stopped or was not scheduled. UNKNOWN if not known.
+	 */
+	int64_t work_ns;
 };
 
 static inline uint64_t step_duration(const struct step *step)

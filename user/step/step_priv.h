@@ -58,6 +58,7 @@ struct strand_event {
 		uint32_t rss;	  /* in KiB, or STEP_RSS_UNKNOWN; */
 		uint32_t skipped; /* of a symbol that is thinned: calls before this one */
 	};
+	int64_t work_ns; /* struct mark.work_ns */
 };
 
 /* The events of one thread, by time. */

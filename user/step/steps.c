@@ -85,7 +85,8 @@ static int add_windows(const struct study *study, const struct process *process,
 
 		if (!step)
 			return err_set(err, ENOMEM, "out of memory while making windows");
-		*step = (struct step){at, end - at > window_ns ? at + window_ns : end, UNKNOWN};
+		*step = (struct step){
+			at, end - at > window_ns ? at + window_ns : end, UNKNOWN, UNKNOWN};
 		if (end - at <= window_ns)
 			break;
 	}

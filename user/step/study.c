@@ -183,6 +183,7 @@ static int lay_events(struct gathering *g, const struct step_marks *marks)
 				.rss = study->symbols.items[id].thinned
 					       ? line->marks.items[j].skipped
 					       : line->marks.items[j].rss,
+				.work_ns = line->marks.items[j].work_ns,
 			};
 	}
 	for (size_t i = 0; i < study->strands.count; i++)

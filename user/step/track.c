@@ -41,6 +41,15 @@ static int64_t rss_at(const struct study *study, const struct strand_event *even
 	return study->symbols.items[event->symbol].thinned ? UNKNOWN : unpack_rss(event->rss);
 }
 
+/* Of the step from @event until @end_ns, if that is when @next was. */
+static int64_t work_until(const struct strand_event *event, const struct strand_event *next,
+	uint64_t end_ns)
+{
+	if (next->time_ns != end_ns || event->work_ns < 0 || next->work_ns <= event->work_ns)
+		return UNKNOWN;
+	return next->work_ns - event->work_ns;
+}
+
 /* The last step ends after the typical duration, or with its process, or with the recording. */
 static uint64_t last_end(const struct study *study, const struct choice *choice)
 {
@@ -75,6 +84,10 @@ static int make_steps(struct study *study, const struct choice *choice, struct s
 			.start_ns = event->time_ns,
 			.end_ns = i + 1 < count ? ends[i] : last_end(study, choice),
 			.rss_bytes = rss_at(study, event),
+			.work_ns = i + 1 < count
+					   ? work_until(event, &events[choice->at.items[i + 1]],
+						     ends[i])
+					   : UNKNOWN,
 		};
 	}
 	if (!r && gaps)

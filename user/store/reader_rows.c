@@ -103,11 +103,12 @@ static bool read_mark(struct store_reader *reader, const struct cursor *cursor, 
 		.time_ns = time,
 		.rss_bytes = reader_known(row, 3, MEMORY_MAX),
 		.skipped = reader_unsigned(row, 4, UINT32_MAX, &skipped) ? (uint32_t)skipped : 0,
+		.work_ns = reader_known(row, 5, INT64_MAX),
 	};
 	return true;
 }
 
-/* Older recordings lack the last column. */
+/* Older recordings lack the last columns. */
 static int begin_marks(struct store_reader *reader, struct err *err)
 {
 	char sql[128];
@@ -115,8 +116,9 @@ static int begin_marks(struct store_reader *reader, struct err *err)
 	if (!reader_has(reader, "step_mark", NULL))
 		return 0;
 	snprintf(sql, sizeof(sql),
-		"SELECT id, series, time_ns, rss_bytes, %s FROM step_mark WHERE id > ? ORDER BY id",
-		reader_has(reader, "step_mark", "skipped") ? "skipped" : "NULL");
+		"SELECT id, series, time_ns, rss_bytes, %s, %s FROM step_mark WHERE id > ? ORDER BY id",
+		reader_has(reader, "step_mark", "skipped") ? "skipped" : "NULL",
+		reader_has(reader, "step_mark", "work_ns") ? "work_ns" : "NULL");
 	return cursor_begin(reader, &reader->marks, sql, err);
 }
 

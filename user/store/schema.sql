@@ -156,7 +156,9 @@ CREATE TABLE step_mark (
 	series    INTEGER NOT NULL REFERENCES step_series (id),
 	time_ns   INTEGER NOT NULL,        -- of the call's entry
 	rss_bytes INTEGER,                 -- resident in the process then
-	skipped   INTEGER                  -- calls of the series just before it that have no row; NULL: none
+	skipped   INTEGER,                 -- calls of the series just before it that have no row; NULL: none
+	work_ns   INTEGER                  -- CPU time of the thread until then, outside calls that wait, from an origin of its own;
+	                                   -- less than at an earlier mark: the origin has become another
 ) STRICT;
 
 -- Call stacks: follow parent until 0 to walk from the innermost frame outwards.

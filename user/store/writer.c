@@ -15,7 +15,7 @@
 #define FOUR(rows) rows "," rows "," rows "," rows
 #define PAUSE_1	   "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 #define PAUSE_16   FOUR(FOUR(PAUSE_1))
-#define MARK_1	   "(?,?,?,?,?)"
+#define MARK_1	   "(?,?,?,?,?,?)"
 #define MARK_64	   FOUR(FOUR(FOUR(MARK_1)))
 
 _Static_assert(sizeof(PAUSE_16) == PAUSE_BATCH * (2 * PAUSE_COLUMNS + 2), "rows and columns");

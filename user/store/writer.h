@@ -15,7 +15,7 @@
 #define OWN_TABLES 8 /* of runtimes that have one for their facts, at most */
 
 #define PAUSE_COLUMNS 17
-#define MARK_COLUMNS  5
+#define MARK_COLUMNS  6
 
 enum put {
 	META,

@@ -35,6 +35,7 @@ static void bind_mark(sqlite3_stmt *put, int at, const struct mark *mark, int64_
 	bind_unsigned(put, at + 3, mark->time_ns);
 	bind_known(put, at + 4, mark->rss_bytes);
 	bind_known(put, at + 5, mark->skipped ? (int64_t)mark->skipped : UNKNOWN);
+	bind_known(put, at + 6, mark->work_ns);
 }
 
 /* Writes the pauses of the batch, all at once if it is full. */

@@ -7,14 +7,14 @@
 
 #define FIRST_WAIT_NS 10000000000ull /* until what was let go is tried again, then twice that */
 
-/* What a hit costs here, measured when a signal first comes near a limit: most sessions need not know. */
-static uint64_t hit_price(struct step_watch *steps)
+uint64_t step_price(struct step_watch *steps)
 {
 	if (steps->price_ns)
 		return steps->price_ns;
 	steps->price_ns = step_hit_price(steps->programs->bpf->progs.on_step, &steps->price_probe);
 	for (size_t i = 0; i < steps->feed->recording.signals.count; i++)
 		step_set_rate(steps, i);
+	step_set_waits_rate(steps, steps->price_ns);
 	return steps->price_ns;
 }
 
@@ -96,7 +96,7 @@ static bool is_spare(struct step_watch *steps, size_t index, uint64_t now)
 	most = watch->spare_rate * (now - watch->rate_ns) / 1000000000;
 	spare = watch->rate_ns && !other->let_go_ns && other->hits > watch->other_hits &&
 		steps->page->signals[watch->spare_of - 1].marked && grown > most &&
-		grown * hit_price(steps) > most * STEP_HIT_PRICE_NS;
+		grown * step_price(steps) > most * STEP_HIT_PRICE_NS;
 	watch->rate_ns = now;
 	watch->rate_hits = signal->hits;
 	watch->other_hits = other->hits;
@@ -132,7 +132,7 @@ static void watch_signal(struct step_watch *steps, size_t index, uint64_t now)
 
 	signal->hits = state->hits;
 	if (!steps->price_ns && runs_hot(state, now))
-		hit_price(steps);
+		step_price(steps);
 	if (state->kept)
 		warn_if_hot(steps, index, now);
 	if (state->direct && !watch->settled)
@@ -151,6 +151,7 @@ static void end_marks(struct step_watch *steps)
 	steps->ended = true;
 	for (size_t i = 0; i < ARRAY_SIZE(steps->signals); i++)
 		step_detach(&steps->signals[i]);
+	step_waits_detach(steps);
 	steps_over(steps, 0);
 	log_warning(
 		"%llu calls that may mark steps are recorded, and no more are: later steps will not be known",
@@ -165,4 +166,7 @@ void step_watch_signals(struct step_watch *steps, uint64_t now)
 	}
 	for (size_t i = 0; i < steps->feed->recording.signals.count; i++)
 		watch_signal(steps, i, now);
+	if (!steps->price_ns && step_waits_run_hot(steps, now))
+		step_price(steps);
+	step_watch_waits(steps, now);
 }

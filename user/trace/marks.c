@@ -173,6 +173,7 @@ int steps_on_mark(struct step_watch *steps, uint32_t process, const struct event
 		.time_ns = event->head.time_ns,
 		.rss_bytes = event->mark.has_rss ? (int64_t)event->mark.rss_bytes : UNKNOWN,
 		.skipped = event->mark.skipped,
+		.work_ns = event->mark.has_work ? (int64_t)event->mark.work_ns : UNKNOWN,
 	};
 	feed_mark(steps->feed, &mark);
 	return 0;

@@ -31,7 +31,10 @@ struct step_scan {
 		struct proc_map map; /* owns its path */
 		int fd;		     /* -1: no signals in it */
 		bool unread;	     /* it could not be opened, though its process lives */
+		bool waits;	     /* it may have calls that wait */
+		bool unprobed;	     /* perhaps not all of them can be probed */
 		struct signal_plans plans;
+		struct wait_plan wait_plan;
 	})
 	files;
 	struct signal_near near;
@@ -68,8 +71,10 @@ static void look_through(struct step_scan *scan, struct step_file *file)
 	file->unread = twin < 0 && !proc_has_exited(scan->pid);
 	if (twin < 0 || elf_file_open(steal_fd(&fd), file->map.path, &elf, &err))
 		return;
-	if (!signal_plan_file(elf, file->map.path, wish, &file->plans, &scan->near) &&
-		file->plans.plans.count)
+	file->unprobed = !wait_plan_file(elf, file->map.path, &file->wait_plan);
+	if ((!signal_plan_file(elf, file->map.path, wish, &file->plans, &scan->near) &&
+		    file->plans.plans.count) ||
+		file->wait_plan.count)
 		file->fd = steal_fd(&twin);
 }
 
@@ -118,6 +123,7 @@ static bool add_file(struct step_scan *scan, const struct proc_map *map)
 	}
 	file->map = *map;
 	file->map.path = path;
+	file->waits = file->unprobed = wait_likely(path);
 	file->fd = -1;
 	return true;
 }
@@ -163,9 +169,13 @@ void steps_look(struct step_watch *steps, pid_t pid, const struct proc_maps *map
 			continue;
 		if (wish)
 			note_searched(steps, map);
-		if ((steps->known_signals ? signal_likely(map->path, wish)
-					  : signal_wish_likely(map->path, wish)))
-			steps->unprobed += !add_file(scan, map);
+		if (!(steps->known_signals ? signal_likely(map->path, wish)
+					   : signal_wish_likely(map->path, wish)) &&
+			!wait_likely(map->path))
+			continue;
+		if (wait_likely(map->path))
+			step_waits_expect(steps);
+		steps->unprobed += !add_file(scan, map);
 	}
 	slot = scan->files.count ? vec_add(&steps->scans) : NULL;
 	if (!slot) {
@@ -175,6 +185,14 @@ void steps_look(struct step_watch *steps, pid_t pid, const struct proc_maps *map
 	}
 	*slot = scan;
 	start_thread(scan);
+}
+
+static void take_file(struct step_watch *steps, const struct step_file *file, int fd)
+{
+	for (size_t i = 0; i < file->plans.plans.count; i++)
+		step_attach(steps, fd, &file->plans.plans.items[i]);
+	if (file->waits)
+		step_waits_attach(steps, fd, &file->wait_plan);
 }
 
 /* Attaches what the scan has found since the last time: a small file does not wait for a large one. */
@@ -187,11 +205,12 @@ static void take_found(struct step_watch *steps, struct step_scan *scan)
 		int *fd = file->fd >= 0 ? vec_add(&steps->fds) : NULL;
 
 		steps->unprobed += file->unread || (file->fd >= 0 && !fd);
-		if (!fd)
-			continue;
-		*fd = steal_fd(&file->fd);
-		for (size_t i = 0; i < file->plans.plans.count; i++)
-			step_attach(steps, *fd, &file->plans.plans.items[i]);
+		if (fd) {
+			*fd = steal_fd(&file->fd);
+			take_file(steps, file, *fd);
+		}
+		if (file->waits)
+			step_waits_looked(steps, !file->unprobed && (fd || !file->wait_plan.count));
 	}
 }
 

@@ -32,6 +32,8 @@ int steps_open(struct step_watch *steps, const struct trace_options *options, co
 		return err_set(err, errno, "the BPF map of step signals cannot be mapped: %s",
 			strerror(errno));
 	steps->page = page;
+	steps->page->waits.epoch = 1;
+	step_set_waits_rate(steps, STEP_HIT_PRICE_NS);
 	steps->on = true;
 	return 0;
 }
@@ -46,6 +48,8 @@ void steps_close(struct step_watch *steps)
 		step_detach(&steps->signals[i]);
 		vec_free(&steps->signals[i].places);
 	}
+	step_waits_detach(steps);
+	vec_free(&steps->waits.places);
 	for (size_t i = 0; i < steps->fds.count; i++)
 		close(steps->fds.items[i]);
 	vec_free(&steps->fds);

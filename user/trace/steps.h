@@ -9,6 +9,7 @@
 #include "step_signal.h"
 #include "strtab.h"
 #include "u64map.h"
+#include "wait_call.h"
 
 /* A probe of a step signal, and where it is, so that it can be put there again. */
 struct step_place {
@@ -40,6 +41,22 @@ struct watched_place {
 	VEC(struct uprobe) probes; /* of threads; none: it made room for another */
 };
 
+/* A function that waits, and its probes. */
+struct wait_place {
+	int fd; /* of the file; owned by step_watch.fds */
+	struct wait_site site;
+	struct uprobe at_entry, at_return; /* none while they are let go */
+};
+
+/* All of them: they are probed, or let go, together. */
+struct wait_watch {
+	VEC(struct wait_place) places;
+	size_t expected; /* files that may have some and were not looked through yet */
+	bool failed;	 /* one could not be probed */
+	bool let_go;
+	uint64_t retry_ns, wait_ns; /* when they are tried again, after how long */
+};
+
 struct step_scan; /* scan.c */
 
 struct step_watch {
@@ -60,6 +77,7 @@ struct step_watch {
 	struct u64map told; /* hash of a file and an offset: probed for a runtime's function */
 	struct gc_signals *page;
 	struct step_signal signals[GC_MAX_SIGNALS];
+	struct wait_watch waits;
 	struct u64map files; /* hash of device and inode: looked through, or being so */
 	VEC(struct step_scan *) scans;
 	VEC(int) fds;

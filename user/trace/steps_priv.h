@@ -20,6 +20,21 @@ void step_tell(struct step_watch *steps, size_t index);
 
 /* heat.c: what is due for each signal. */
 void step_watch_signals(struct step_watch *steps, uint64_t now);
+/* What a hit costs here, measured when calls first come near a limit: most sessions need not know. */
+uint64_t step_price(struct step_watch *steps);
+
+/* waits.c: a file that may have calls that wait is to be looked through; */
+void step_waits_expect(struct step_watch *steps);
+/* these are in the one open as @fd; */
+void step_waits_attach(struct step_watch *steps, int fd, const struct wait_plan *plan);
+/* it has been looked through, and @all of them can be probed. */
+void step_waits_looked(struct step_watch *steps, bool all);
+void step_set_waits_rate(struct step_watch *steps, uint64_t price_ns);
+/* Whether a quarter of the calls that are tolerated at once have come. */
+bool step_waits_run_hot(const struct step_watch *steps, uint64_t now);
+/* What is due for them. */
+void step_watch_waits(struct step_watch *steps, uint64_t now);
+void step_waits_detach(struct step_watch *steps);
 
 /* scan.c */
 void step_close_scans(struct step_watch *steps);

@@ -11,6 +11,7 @@
 #include "cpython_memory.h"
 #include "cpython_plan.h"
 #include "cpython_session.h"
+#include "cpython_settings.h"
 #include "cpython_target.h"
 #include "elf_usdt.h"
 #include "strangers.h"
@@ -354,4 +355,5 @@ const struct runtime_ops probe_cpython = {
 	.fits = cpython_fits,
 	.strangers = strangers,
 	.capture = &cpython_capture,
+	.settings = &cpython_settings,
 };

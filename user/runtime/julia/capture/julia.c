@@ -294,4 +294,7 @@ const struct runtime_ops probe_julia = {
 	.counters = julia_counters,
 	.books = books,
 	.capture = &julia_capture,
+	.no_settings =
+		"Julia sizes its heap by what it was started with (--heap-size-hint): record a run with and one "
+		"without, and compare them with gctrace diff",
 };

@@ -1,0 +1,250 @@
+"""gctrace trial on real processes: what it writes is what the program itself reads, and is undone whatever happens."""
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import harness
+import jvm_check
+from test_julia import julias
+
+SUBJECT = harness.HERE / "trial_subject.py"
+WAS = [True, [600, 2, 2]]
+TRIED = [True, [60000, 2, 2]]
+OFF = [False, [600, 2, 2]]
+SHORT = ["--step", "libc:getpgid", "-d", "16"]
+
+
+class Subject(harness.Process):
+    def __init__(self, bench, runtime):
+        script = bench.script(runtime)
+        here = Path(runtime.root + script if runtime.in_root else script).parent
+        shutil.copy(SUBJECT, here / SUBJECT.name)
+        line = runtime.start_line(str(Path(script).parent / SUBJECT.name))
+        super().__init__(line, env=runtime.environment)
+        bench.keep(self)
+        assert self.answer() == WAS
+
+    def answer(self):
+        line = self.out.next(60)
+        assert line is not None, self.err.text()
+        return json.loads(line)
+
+    def ask(self, *words):
+        self.send(" ".join(map(str, words)))
+        return self.answer()
+
+    def becomes(self, wanted):
+        harness.wait_until(lambda: self.ask("get") == wanted, what="settings %s" % wanted)
+
+
+def begin(bench, subject, *args):
+    """A trial that has begun its blocks."""
+    tracer = bench.tracer("trial", "-p", subject.pid, *SHORT, *args, ready=False)
+    assert tracer.err.find(lambda line: "in all" in line), tracer.err.text()
+    return tracer
+
+
+def result(tracer):
+    return json.loads(tracer.out.text().splitlines()[-1])
+
+
+def no_watcher():
+    names = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            names.append(path.read_text().strip())
+        except OSError:
+            pass
+    return "gctrace-watcher" not in names
+
+
+def test_settings_are_what_the_program_reads(bench, runtime):
+    subject = Subject(bench, runtime)
+    tracer = begin(bench, subject, "--json")
+    seen = []
+    while tracer.popen.poll() is None:
+        seen.append(subject.ask("get"))
+        time.sleep(0.02)
+    assert tracer.wait() == 0, tracer.err.text()
+    assert subject.ask("get") == WAS
+    assert [value for value in seen if value not in (WAS, TRIED)] == []
+    assert WAS in seen and TRIED in seen
+    said = result(tracer)
+    assert said["settings"] == [
+        {"name": "enabled", "as_it_is": 1, "tried": 1},
+        {"name": "threshold 0", "as_it_is": 600, "tried": 60000},
+        {"name": "threshold 1", "as_it_is": 2, "tried": 2},
+        {"name": "threshold 2", "as_it_is": 2, "tried": 2},
+    ]
+    assert said["pairs"] >= 8
+    assert said["ended_early"] is None and not said["changed_by_program"]
+    assert said["step_effect_high"] < 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGKILL])
+def test_undone_at_a_signal(bench, some_runtime, number):
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject, "--set", "off")
+    subject.becomes(OFF)
+    tracer.popen.send_signal(number)
+    status = tracer.wait()
+    assert status == (-number if number == signal.SIGKILL else 4)
+    if number != signal.SIGKILL:
+        assert subject.ask("get") == WAS
+        assert "It cannot be told" in tracer.out.text() and "interrupted" in tracer.out.text()
+    subject.becomes(WAS)
+    harness.wait_until(no_watcher, what="the watcher's end")
+
+
+def test_end_of_the_program(bench, some_runtime):
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject, "--set", "off")
+    subject.becomes(OFF)
+    subject.send("exit")
+    assert tracer.wait() == 4, tracer.err.text()
+    assert "has ended" in tracer.out.text()
+
+
+def test_another_program_is_not_written(bench, some_runtime):
+    """Even where it has the same pid, and, without PIE, its collector at the same addresses."""
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject, "--set", "off")
+    subject.becomes(OFF)
+    subject.send("exec")
+    assert tracer.wait() == 4, tracer.err.text()
+    assert "called exec" in tracer.out.text()
+    enabled, thresholds = subject.ask("anything")
+    assert enabled and thresholds[1:] == [10, 10]
+
+
+@pytest.mark.parametrize("during", [WAS, TRIED], ids=["as it is", "tried"])
+def test_the_program_has_the_last_word(bench, some_runtime, during):
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject)
+    subject.becomes(during)
+    assert subject.ask("set", 500, 5, 7) == [True, [500, 5, 7]]
+    assert tracer.wait() == 4, tracer.err.text()
+    assert subject.ask("get") == [True, [500, 5, 7]]
+    assert "the program has changed its collector's threshold" in tracer.out.text()
+    assert "left alone" in tracer.out.text()
+
+
+def test_what_is_not_written_is_watched_too(bench, some_runtime):
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject)
+    subject.becomes(TRIED)
+    subject.ask("disable")
+    assert tracer.wait() == 4, tracer.err.text()
+    assert subject.ask("get") == OFF
+    assert "enabled to 0" in tracer.out.text()
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["ended", "killed"])
+def test_forked_children(bench, some_runtime, killed):
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject, "--set", "off")
+    subject.becomes(OFF)
+    subject.ask("fork")
+    tracer.popen.send_signal(signal.SIGKILL if killed else signal.SIGINT)
+    tracer.wait()
+    subject.becomes(WAS)
+    harness.wait_until(no_watcher, what="the watcher's end")
+    assert subject.ask("child") == WAS
+
+
+def test_known_effect(bench, some_runtime):
+    """Without the collector, a step takes as much less as its collections took, by the program's own clock."""
+    subject = Subject(bench, some_runtime)
+    before = subject.ask("gc")
+    tracer = begin(bench, subject, "--set", "off", "--json")
+    assert tracer.wait(60) == 0, tracer.err.text()
+    after = subject.ask("gc")
+    said = result(tracer)
+    expected = -(after[1] - before[1]) / (after[0] - before[0])
+    low, high = (said["step_effect" + part] * said["step_ns"] for part in ("_low", "_high"))
+    assert high < 0
+    # A 95 % interval is 4 standard errors wide: none of 10^14 such trials is more than 8 off.
+    assert abs(said["step_effect"] * said["step_ns"] - expected) < 2 * (high - low)
+
+
+def test_no_effect_of_nothing(bench, some_runtime):
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject, "--set", "same", "--json")
+    assert tracer.wait(60) == 0, tracer.err.text()
+    said = result(tracer)
+    # Of 256 draws, two are as extreme as the most extreme: one trial in 128 has that, none has less.
+    assert said["step_effect_p"] >= 2 / 2 ** said["pairs"]
+    assert said["step_effect_low"] <= said["step_effect"] <= said["step_effect_high"]
+
+
+def test_memory_ends_a_block(bench, some_runtime):
+    subject = Subject(bench, some_runtime)
+    rss = int(Path("/proc/%d/statm" % subject.pid).read_text().split()[1]) * 4096
+    tracer = begin(bench, subject, "--set", "off", "--max-rss", str(rss // 2))
+    assert tracer.wait() == 4
+    assert subject.ask("get") == WAS
+    assert "1 blocks ended early" in tracer.out.text()
+    assert "more than --max-rss allows" in tracer.out.text()
+
+
+def refused(*args, status=3, **options):
+    done = harness.gctrace("trial", *args, **options)
+    assert (done.returncode, done.stdout) == (status, b""), done.stderr
+    return done.stderr.decode()
+
+
+def test_refusals(bench, some_runtime, monkeypatch):
+    subject = Subject(bench, some_runtime)
+    pid = ["-p", subject.pid]
+    assert "is none of off, same and threshold" in refused(*pid, "--set", "faster", status=2)
+    assert "that is what the settings are" in refused(*pid, "--set", "threshold=600", status=2)
+    assert "too short" in refused(*pid, "--step", "libc:getpgid", "-d", "5")
+    assert "--step must name" in refused(*pid, "--step", "window:1s", status=2)
+    monkeypatch.setenv("GCTRACE_TIER", "watchpoint")
+    assert "not certain enough for a trial" in refused(*pid)
+    monkeypatch.delenv("GCTRACE_TIER")
+    subject.ask("disable")
+    assert "has turned its collector off" in refused(*pid)
+    assert subject.ask("get") == OFF
+
+
+def test_subinterpreters_are_refused(bench, some_runtime):
+    subject = Subject(bench, some_runtime)
+    subject.ask("subinterpreter")
+    assert "has subinterpreters" in refused("-p", subject.pid)
+
+
+def test_a_killed_watcher_ends_it(bench, some_runtime):
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject, "--set", "off")
+    subject.becomes(OFF)
+    (watcher,) = harness.descendants(tracer.pid)
+    os.kill(watcher, signal.SIGKILL)
+    assert tracer.wait() == 4
+    assert subject.ask("get") == WAS
+    assert "the watcher, which would put the settings back, was killed" in tracer.out.text()
+
+
+@jvm_check.each("jvm", jvm_check.newest())
+def test_jvms_are_refused(bench, jvm):
+    target = jvm_check.start(bench, jvm, "Dump", collector="serial", args=["--count", 97])
+    said = refused("-p", target.pid)
+    assert "hotspot" in said and "gctrace diff" in said
+
+
+@julias
+def test_julias_are_refused(bench, julia):
+    said = refused("-p", julia.books(bench).pid)
+    assert "julia" in said and "gctrace diff" in said
+
+
+def test_other_processes_are_refused(bench):
+    sleeper = bench.process(["sleep", "60"])
+    assert "no runtime that gctrace knows" in refused("-p", sleeper.pid)
+    assert "no process" in refused("-p", "4194303")

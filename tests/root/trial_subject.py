@@ -1,0 +1,107 @@
+"""Trains, so to speak: a loop of steps, each with a call of getpgid(2) at its begin, that makes garbage and drops it.
+
+Meanwhile it answers each line of stdin with a line of JSON: [enabled, thresholds] of its collector as it sees them,
+after it has done what the line says: "get", "set 500 5 5", "disable", "fork" (the child's values follow when it is sent
+"child"), "subinterpreter", "gc" (instead: steps and ns in collections while the collector was on), "exit", "exec" (another program,
+which answers one line likewise).
+"""
+
+import gc
+import json
+import os
+import sys
+import threading
+import time
+
+# What another program says of its own collector, once it is asked.
+AFTER = "import gc, json; input(); print(json.dumps([gc.isenabled(), list(gc.get_threshold())]), flush=True)"
+BOOK = {"steps": 0, "ns": 0, "from": 0}
+CHILD = []
+WANTED = []  # what the loop's own thread is to do
+
+
+def on_collection(phase, info):
+    now = time.perf_counter_ns()
+    if phase == "start":
+        BOOK["from"] = now
+    else:
+        BOOK["ns"] += now - BOOK["from"]
+
+
+def settings():
+    return [gc.isenabled(), list(gc.get_threshold())]
+
+
+def fork():
+    ours, theirs = os.pipe()
+    back, forth = os.pipe()
+    if os.fork():
+        CHILD[:] = [theirs, back]
+        return
+    os.read(ours, 1)
+    os.write(forth, json.dumps(settings()).encode())
+    os._exit(0)
+
+
+def child():
+    os.write(CHILD[0], b"x")
+    return json.loads(os.read(CHILD[1], 1000).decode())
+
+
+def subinterpreter():
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    CHILD.append(interpreters.create())
+    WANTED.clear()
+
+
+def answer(words):
+    if words[0] == "set":
+        gc.set_threshold(*map(int, words[1:]))
+    elif words[0] == "disable":
+        gc.disable()
+    elif words[0] == "fork":
+        fork()
+    elif words[0] == "child":
+        return child()
+    elif words[0] == "subinterpreter":
+        WANTED.append(subinterpreter)
+        while WANTED:
+            time.sleep(0.01)
+    elif words[0] == "gc":
+        return [BOOK["steps"], BOOK["ns"]]
+    elif words[0] == "exit":
+        os._exit(0)
+    elif words[0] == "exec":
+        os.execv(sys.executable, [sys.executable, "-c", AFTER])
+    return settings()
+
+
+def listen():
+    for line in sys.stdin:
+        print(json.dumps(answer(line.split())), flush=True)
+    os._exit(0)
+
+
+def step():
+    os.getpgid(0)
+    for _ in range(5):
+        burst = [[j] for j in range(1000)]
+    BOOK["steps"] += gc.isenabled()
+
+
+def main():
+    old = [[i] for i in range(20000)]
+    gc.set_threshold(600, 2, 2)
+    gc.callbacks.append(on_collection)
+    threading.Thread(target=listen, daemon=True).start()
+    print(json.dumps(settings()), flush=True)
+    while old:
+        step()
+        if WANTED:
+            WANTED[0]()
+
+
+main()

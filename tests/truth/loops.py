@@ -1,0 +1,137 @@
+"""The loops whose pauses' cost gctrace has to state rightly, or say that it cannot be told.
+
+TOLD names those for which it must be stated, given the steps alone or also the thread's work at each mark: where
+"cannot be told" would be the easy way out. A few seeds of such a loop may be left untold: see test_loops.py.
+"""
+
+from loop import (MS, US, Loop, after_long, allocated, also, at_times, bursts, chance_of, drift, kinds, locked,
+                  mixed, normal, rare, shift, skewed, spaced, together, trend,
+                  until, warm_up)
+
+HOST, DEVICE = normal(2 * MS), normal(8 * MS)  # a step of the loops that keep a device busy
+FULL = spaced(23, 25 * MS)
+
+# Of the issue.
+LOOPS = {
+    "synchronous": Loop(normal(10 * MS), FULL),
+    "queue of 4": Loop(HOST, FULL, device=DEVICE, queue=4),
+    "queue of 2": Loop(HOST, FULL, device=DEVICE, queue=2),
+    "queue of 4, item() every 10th": Loop(HOST, FULL, device=DEVICE, queue=4, sync=10),
+    "loader-bound, prefetch 4": Loop(HOST, FULL, load=normal(8 * MS), prefetch=4),
+    "young in every step, hidden": Loop(
+        HOST, locked(1, 2 * MS, generation=0), device=DEVICE, queue=4
+    ),
+    "log and checkpoint, locked, hidden": Loop(
+        HOST, locked(20, 25 * MS), device=also(also(DEVICE, 10, 10 * MS), 20, 40 * MS),
+        place="wait", other=True,
+    ),
+    "irregular, hidden": Loop(HOST, FULL, device=skewed(8 * MS, 0.8), queue=16),
+    "two kinds in turn, hidden": Loop(
+        HOST, spaced(23, 15 * MS), device=kinds(4 * MS, 12 * MS), queue=4
+    ),
+    "after-effects of 30 %": Loop(normal(10 * MS), FULL, after=(0.3, 5)),
+    "trend": Loop(trend(8 * MS, 16 * MS), FULL),
+    "drift": Loop(drift(10 * MS), FULL),
+    "idle till a tick": Loop(normal(3 * MS), FULL, tick=10 * MS),
+    "8 ranks, barrier": Loop(
+        normal(10 * MS), spaced(60, 25 * MS), steps=499, ranks=8, collective="host"
+    ),
+}
+
+# Others.
+LOOPS.update({
+    "synchronous, irregular": Loop(skewed(10 * MS, 0.8), FULL),
+    "irregular, by allocation": Loop(skewed(10 * MS, 0.8), allocated(230 * MS, 25 * MS)),
+    "queue of 2, irregular": Loop(skewed(2 * MS, 0.8), FULL, device=skewed(8 * MS, 0.8), queue=2),
+    "queue of 4, irregular host": Loop(
+        skewed(6 * MS, 0.8), FULL, device=normal(8 * MS), queue=4
+    ),
+    "queue of 4, host-bound": Loop(normal(8 * MS), FULL, device=normal(3 * MS), queue=4),
+    "queue of 2, by allocation": Loop(
+        skewed(2 * MS, 0.8), allocated(46 * MS, 25 * MS), device=DEVICE, queue=2
+    ),
+    "queue of 2, drift": Loop(HOST, FULL, device=drift(8 * MS), queue=2),
+    "queue of 2, trend": Loop(HOST, FULL, device=trend(6 * MS, 12 * MS), queue=2),
+    "queue of 2, other batch size": Loop(HOST, FULL, device=shift(8 * MS, 12 * MS), queue=2),
+    "queue of 2, after-effects": Loop(HOST, FULL, device=DEVICE, queue=2, after=(0.3, 5)),
+    "queue of 4, after-effects hidden": Loop(HOST, FULL, device=DEVICE, queue=4, after=(0.3, 5)),
+    "queue of 2, pauses every 5th": Loop(HOST, spaced(5, 25 * MS), device=DEVICE, queue=2),
+    "queue of 3, bursts": Loop(HOST, bursts(40, 4, 12 * MS), device=DEVICE, queue=3),
+    "queue of 2, rare and long": Loop(HOST, rare(4, 150 * MS), device=DEVICE, queue=2),
+    "queue of 3, young and full": Loop(
+        HOST, together(locked(2, 300 * US, generation=0), FULL), device=DEVICE, queue=3
+    ),
+    "queue of 8, four kernels a step": Loop(HOST, FULL, device=DEVICE, queue=8, kernels=4),
+    "queue of 2, another thread collects": Loop(HOST, FULL, device=DEVICE, queue=2, other=True),
+    "in the wait, another thread collects": Loop(
+        HOST, spaced(23, 12 * MS), device=DEVICE, other=True, place="wait"
+    ),
+    "each step waits for its result": Loop(HOST, FULL, device=DEVICE),
+    "synchronous, young in every step": Loop(
+        normal(10 * MS), locked(1, 3 * MS, generation=0)
+    ),
+    "synchronous, full when a shard is read": Loop(
+        also(normal(10 * MS), 20, 30 * MS), locked(20, 25 * MS)
+    ),
+    "synchronous, locked": Loop(normal(10 * MS), locked(20, 25 * MS)),
+    "synchronous, collects when it reads a shard": Loop(
+        at_times(normal(10 * MS), 0.05, 50 * MS), after_long(20 * MS, 25 * MS)
+    ),
+    "queue of 9, collects when it reads a shard": Loop(
+        at_times(HOST, 0.05, 20 * MS), after_long(10 * MS, 25 * MS), device=DEVICE, queue=9
+    ),
+    "queue of 9, log and checkpoint, locked": Loop(
+        also(also(HOST, 10, 10 * MS), 20, 20 * MS), locked(20, 25 * MS), device=DEVICE, queue=9
+    ),
+    "synchronous, preempted": Loop(
+        normal(10 * MS), FULL, away=at_times(normal(0, 0), 0.1, 5 * MS)
+    ),
+    "queue of 2, preempted": Loop(
+        HOST, FULL, device=DEVICE, queue=2, away=at_times(normal(0, 0), 0.1, 5 * MS)
+    ),
+    "synchronous, sleeps": Loop(normal(6 * MS), FULL, idle=skewed(4 * MS, 0.5)),
+    "two kinds by chance": Loop(mixed({5 * MS: 0.7, 20 * MS: 0.3}), FULL),
+    "loader about as fast, prefetch 4": Loop(
+        normal(8 * MS), FULL, load=skewed(8 * MS, 0.5), prefetch=4
+    ),
+    "loader-bound, shard every 16th": Loop(
+        HOST, FULL, load=also(normal(5 * MS), 16, 40 * MS), prefetch=4
+    ),
+    "tick, missed by most pauses": Loop(normal(8 * MS), FULL, tick=10 * MS),
+    "tick made up for": Loop(normal(6 * MS), FULL, tick=10 * MS, skip=False),
+    "short, every third, noisy": Loop(
+        normal(10 * MS, 0.1), chance_of(0.33, 50 * US, generation=0)
+    ),
+    "slow steps for another reason": Loop(at_times(normal(10 * MS), 0.05, 100 * MS), FULL),
+    "few steps": Loop(normal(10 * MS), spaced(12, 25 * MS), steps=103),
+    "queue of 2, few steps": Loop(HOST, spaced(12, 25 * MS), device=DEVICE, queue=2, steps=103),
+    "queue of 2, many steps": Loop(HOST, FULL, device=DEVICE, queue=2, steps=4999),
+    "queue of 3, at any time": Loop(HOST, chance_of(0.05, 25 * MS), device=DEVICE, queue=3),
+    "loader and queue": Loop(
+        HOST, FULL, device=normal(6 * MS), queue=2, load=skewed(6 * MS, 0.5), prefetch=2
+    ),
+    "queue of 2, slow warm-up": Loop(
+        warm_up(HOST, 40, 80 * MS), spaced(15, 25 * MS), device=DEVICE, queue=2
+    ),
+    "queue of 2, pauses until midway": Loop(
+        HOST, until(0.5, spaced(8, 25 * MS)), device=DEVICE, queue=2
+    ),
+    "queue of 2, lengths vary": Loop(HOST, spaced(15, 20 * MS, cv=0.8), device=DEVICE, queue=2),
+    "synchronous, work drifts": Loop(drift(10 * MS, memory=0.9), spaced(7, 5 * MS)),
+    "2 ranks, device barrier": Loop(
+        HOST, spaced(40, 25 * MS), device=DEVICE, queue=2, ranks=2, collective="device"
+    ),
+    "4 ranks, one collects": Loop(
+        normal(10 * MS), rare(17, 40 * MS), steps=499, ranks=4, collective="host"
+    ),
+})
+
+TOLD = {
+    "steps": ["synchronous", "trend", "drift", "idle till a tick", "queue of 4", "queue of 2",
+              "loader-bound, prefetch 4", "after-effects of 30 %"],
+    "work": ["synchronous", "trend", "drift", "idle till a tick", "queue of 4", "queue of 2",
+             "loader-bound, prefetch 4", "after-effects of 30 %", "queue of 4, item() every 10th",
+             "queue of 4, irregular host", "queue of 4, host-bound", "synchronous, irregular",
+             "synchronous, young in every step", "synchronous, locked", "few steps",
+             "slow steps for another reason"],
+}
