@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hotspot_facts.h"
+#include "meaning.h"
 #include "report.h"
 #include "store.h"
 #include "u64map.h"
@@ -19,26 +19,37 @@ static FILE *nowhere;
 static char path[] = "/dev/shm/gctrace-fuzz-store-XXXXXX";
 static unsigned long opened; /* inputs that were a recording at all */
 
-static void check_safepoint(const struct pause *pause, const struct stack_table *stacks)
+/* Whether @value may stand for a fact of that unit. */
+static bool is_sound(enum fact_unit unit, int64_t value, const struct stack_table *stacks)
 {
-	const int64_t *facts = pause->facts;
+	switch (unit) {
+	case FACT_STRING:
+		return value >= 0 && value < (int64_t)strtab_count(stacks->strings);
+	case FACT_STACK:
+		return value >= 0 && value < (int64_t)stacks->node_count;
+	case FACT_THREAD:
+		return value >= UNKNOWN && value <= UINT32_MAX;
+	default:
+		return value >= UNKNOWN;
+	}
+}
+
+/* What store.h promises of the facts that the pause's runtime has. */
+static void check_facts(const struct runtime_meaning *meaning, const struct pause *pause,
+	const struct stack_table *stacks)
+{
 	uint64_t parts = 0;
 
-	for (size_t i = 0; i < 4; i++) {
-		int64_t part = facts[HOTSPOT_TTSP_NS + i];
+	for (int i = 0; i < meaning->fact_count; i++) {
+		const struct pause_fact *fact = &meaning->facts[i];
+		int64_t value = pause->facts[i];
 
-		if (part < UNKNOWN)
+		if (!is_sound(fact->unit, value, stacks) ||
+			(!(pause->flags & PAUSE_HAS_FACTS) && value > 0))
 			abort();
-		parts += part > 0 ? (uint64_t)part : 0;
+		parts += fact->part && value > 0 ? (uint64_t)value : 0;
 	}
-	if (parts > pause_duration(pause) ||
-		facts[HOTSPOT_OPERATION] >= strtab_count(stacks->strings) ||
-		facts[HOTSPOT_CAUSE] >= strtab_count(stacks->strings) ||
-		facts[HOTSPOT_LATE_STACK] >= stacks->node_count ||
-		facts[HOTSPOT_LATE_TID] > UINT32_MAX)
-		abort();
-	if (!(pause->flags & PAUSE_HAS_FACTS) &&
-		(facts[HOTSPOT_OPERATION] || parts || facts[HOTSPOT_LATE_STACK]))
+	if (parts > pause_duration(pause))
 		abort();
 }
 
@@ -50,7 +61,8 @@ static int next(void *source, struct pause *ret, struct err *err)
 			     ret->waited_ns > (int64_t)pause_duration(ret)))
 		abort();
 	if (r > 0)
-		check_safepoint(ret, store_stacks(source, NULL));
+		check_facts(meaning_of_runtime(store_recording(source), ret->runtime), ret,
+			store_stacks(source, NULL));
 	return r;
 }
 
