@@ -135,7 +135,7 @@ def event(folder):
     )
     fork = record(4, struct.pack("<IIQ", 17, 0, 0))
     label = record(10, struct.pack("<IIQ128s", 3, 14, 7, b"Optimizer.step"))
-    mark = record(9, struct.pack("<IIQQQ", 3, 1, 7, 460, 1 << 30))
+    mark = record(9, struct.pack("<IIQQQQII", 3, 1 | 2, 7, 460, 1 << 30, 61000000, 5, 0))
     seeds = {"all": table + code + pause + fork + label + mark, "pause": pause, "fork": fork, "mark": label + mark}
     seeds.update(jvm_events())
     for name, data in seeds.items():
@@ -152,7 +152,8 @@ INSERT INTO step_series VALUES (1, 1, 1, 4711, NULL, NULL), (2, 1, 2, 4712, 'Opt
     (3, 2, 1, 4790, NULL, 460), (7, 2, 1, 4790, '', -5);
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 101)
 INSERT INTO step_mark SELECT i, CASE i % 5 WHEN 4 THEN 7 WHEN 3 THEN 3 WHEN 2 THEN 2 ELSE 1 END,
-    5000000000 + 97000000 * i, CASE WHEN i % 7 THEN 1000000 + 4096 * i END, CASE WHEN i % 5 = 4 THEN i END FROM n;
+    5000000000 + 97000000 * i, CASE WHEN i % 7 THEN 1000000 + 4096 * i END, CASE WHEN i % 5 = 4 THEN i END,
+    CASE WHEN i % 11 THEN 61000000 * i END FROM n;
 """
 # A JVM under Parallel: allocation failures, a thread that calls System.gc(), safepoints without a collection, some of
 # them long in coming; a concurrent phase and stalls of each kind, as other collectors have.
