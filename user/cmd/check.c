@@ -92,7 +92,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_check = {
 	.name = "check",
-	.summary = "check a recording against budgets: exit 0 if all are kept, 99 if one is broken",
+	.summary = "check a recording against budgets: exit 99 if one is broken",
 	.usage =
 		"usage: gctrace check FILE --budget BUDGET [--budget BUDGET]... [options]\n"
 		"\n"

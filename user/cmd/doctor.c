@@ -380,7 +380,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.summary = "say what can be traced here, by which means, and what stands in the way",
+	.summary = "say what can be traced here, how, and what stands in the way",
 	.usage =
 		"usage: gctrace doctor [-p PID] [--json]\n"
 		"       gctrace doctor --steps -p PID [-d TIME] [--json]\n"
