@@ -2,8 +2,8 @@
 
 Meanwhile it answers each line of stdin with a line of JSON: [enabled, thresholds] of its collector as it sees them,
 after it has done what the line says: "get", "set 500 5 5", "disable", "fork" (the child's values follow when it is sent
-"child"), "subinterpreter", "gc" (instead: steps and ns in collections while the collector was on), "exit", "exec" (another program,
-which answers one line likewise).
+"child"), "subinterpreter", "steps" (instead: how many had the collector off and how many on, and the ns of each kind), "exit",
+"exec" (another program, which answers one line likewise).
 """
 
 import gc
@@ -15,17 +15,9 @@ import time
 
 # What another program says of its own collector, once it is asked.
 AFTER = "import gc, json; input(); print(json.dumps([gc.isenabled(), list(gc.get_threshold())]), flush=True)"
-BOOK = {"steps": 0, "ns": 0, "from": 0}
+BOOK = {"steps": [0, 0], "ns": [0, 0]}  # with the collector off, and on, all along
 CHILD = []
 WANTED = []  # what the loop's own thread is to do
-
-
-def on_collection(phase, info):
-    now = time.perf_counter_ns()
-    if phase == "start":
-        BOOK["from"] = now
-    else:
-        BOOK["ns"] += now - BOOK["from"]
 
 
 def settings():
@@ -70,8 +62,8 @@ def answer(words):
         WANTED.append(subinterpreter)
         while WANTED:
             time.sleep(0.01)
-    elif words[0] == "gc":
-        return [BOOK["steps"], BOOK["ns"]]
+    elif words[0] == "steps":
+        return BOOK["steps"] + BOOK["ns"]
     elif words[0] == "exit":
         os._exit(0)
     elif words[0] == "exec":
@@ -86,16 +78,18 @@ def listen():
 
 
 def step():
+    began, before = time.perf_counter_ns(), gc.isenabled()
     os.getpgid(0)
     for _ in range(5):
         burst = [[j] for j in range(1000)]
-    BOOK["steps"] += gc.isenabled()
+    if before == gc.isenabled():
+        BOOK["steps"][before] += 1
+        BOOK["ns"][before] += time.perf_counter_ns() - began
 
 
 def main():
     old = [[i] for i in range(20000)]
     gc.set_threshold(600, 2, 2)
-    gc.callbacks.append(on_collection)
     threading.Thread(target=listen, daemon=True).start()
     print(json.dumps(settings()), flush=True)
     while old:
