@@ -143,17 +143,19 @@ def test_attach_in_pause(bench, jdk):
 @jvm_check.each("jdk", jvm_check.newest() if jvm_check.QUICK else jvm_check.spread((17, 25)))
 def test_run(bench, jdk):
     """A JVM started by gctrace: every safepoint of its life, but for what came before its probes in one behind chroot."""
-    prefix = [os.environ["GCTRACE"], "run", "-o", bench.file, "--"]
+    prefix = [os.environ["GCTRACE"], "run", "-v", "-o", bench.file, "--"]
     jvm = train(bench, jdk, prefix=prefix)
+    jvm.attached("libjvm.so", " by ", jdk.root if jdk.in_root else "")
     jvm.pid = [p for p in descendants(jvm.pid)][-1]
     jvm.go()
     assert jvm.quit() == 0
     watched = Watched(jvm)
-    watched.before, watched.after = 0, 0
     watched.take(bench.report())
+    watched.before = watched.after = missed = watched.process["missed"]
     if not jdk.in_root:
-        check_round(watched)
-    missed = watched.process["missed"]
+        check_clean(watched.records)
+    jvm_check.check_exact(watched.pairs())
+    jvm_check.check_calls(watched, CALLS)
     assert len(watched.pauses) + missed == len(watched.log.safepoints)
     assert watched.records.recording["complete"] is (missed == 0)
 
