@@ -181,7 +181,7 @@ class Training:
             assert (pause["overlap_ns"] or 0) == covered, pause
         for step in self.steps:
             assert 0 <= step["pause_ns"] <= step["duration_ns"]
-            assert step["cost_ns"] is None or step["cost_ns"] >= 0
+            assert step["cost_ns"] is None or 0 <= step["cost_ns"] <= step["duration_ns"]
 
     @staticmethod
     def covered(spans, span):
