@@ -38,7 +38,7 @@ def main():
     options.add_argument("-r", "--runs", type=int, default=40)
     options.add_argument("--each", action="store_true", help="print each run, too")
     options.add_argument("names", nargs="*", metavar="NAME")
-    given = options.parse_args()
+    given = options.parse_intermixed_args()
     os.environ["GCTRACE"] = os.path.abspath(given.gctrace)
 
     import paired
