@@ -93,6 +93,7 @@ extern const volatile __u32 wakeup_bytes;  /* unread bytes that wake the reader 
 extern const volatile __u32 pid_namespace; /* whose numbers we speak: its inode; 0: the first one */
 extern const volatile __u32
 	refuse_state; /* for tests: of so many lookups of a thread's state, one fails */
+extern const volatile bool refuse_ends; /* for tests: at the end of a pause they all do */
 
 /* Hash tables are allocated in full: kernels before 6.1 let watchpoint programs use no other. */
 struct {
@@ -286,6 +287,29 @@ static __always_inline void close_slot(__u32 tid)
 
 	if (slot && slot->tid == tid)
 		slot->start_ns = 0;
+}
+
+/*
+ * An end that did not find the thread's state: the pause is over all the same, though what is known of it cannot be
+ * told. @sp: as in the slot, so that no other end is taken for it. Returns whether it was the pause's.
+ */
+static __always_inline bool lose_slot(__u32 tid, __u64 sp)
+{
+	struct gc_open *slot = open_slot(tid);
+
+	if (!slot || slot->tid != tid || !slot->start_ns || slot->sp != sp)
+		return false;
+	slot->start_ns = 0;
+	slot->sp = GC_OPEN_LOST;
+	return true;
+}
+
+/* Of a thread with a pause under way, by its state: that has ended, see lose_slot(). */
+static __always_inline bool was_lost(__u32 tid)
+{
+	const struct gc_open *slot = open_slot(tid);
+
+	return slot && slot->tid == tid && slot->sp == GC_OPEN_LOST;
 }
 
 #define WAKEUP_LOOKS 16

@@ -146,6 +146,8 @@ struct gc_watched_step {
 #define GC_SIGNAL_BURST 20000 /* hits that are tolerated at once */
 #define GC_ROW_SHARE	16 /* of the calls in a row, at most one in so many waits for a later mark */
 
+#define GC_OPEN_LOST 1 /* gc_open.sp: its end was seen, and did not find the thread's state */
+
 /* A pause in progress, seen through the mapped page; start_ns 0: none. */
 struct gc_open {
 	__u32 pid, tid;
@@ -153,6 +155,7 @@ struct gc_open {
 	__u32 image; /* index of the image */
 	__s16 kind;  /* what it collects, as its runtime numbers it; -1: not known */
 	__u16 cause; /* GC_CAUSE_… */
+	__u64 sp;    /* where the thread's stack is at its end; 0: there is no other end */
 };
 
 /* The attach cookie: which image, which of its sites, and from bit 40 on what the runtime chose. */
@@ -192,7 +195,7 @@ struct gc_shared {
 
 _Static_assert(sizeof(struct gc_header) == 24, "wire ABI");
 _Static_assert(sizeof(struct gc_process) == 56, "wire ABI");
-_Static_assert(sizeof(struct gc_open) == 24, "wire ABI");
+_Static_assert(sizeof(struct gc_open) == 32, "wire ABI");
 _Static_assert(sizeof(struct gc_mark) == 72, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
 _Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");
@@ -200,4 +203,4 @@ _Static_assert(sizeof(struct gc_watched_place) == 16, "wire ABI");
 _Static_assert(sizeof(struct gc_watched_step) == 16, "wire ABI");
 _Static_assert(sizeof(struct gc_waits) == 32, "wire ABI");
 _Static_assert(sizeof(struct gc_signals) <= 4096, "one page");
-_Static_assert(sizeof(struct gc_shared) == 32 + 24 * GC_OPEN_SLOTS, "wire ABI");
+_Static_assert(sizeof(struct gc_shared) == 32 + 32 * GC_OPEN_SLOTS, "wire ABI");

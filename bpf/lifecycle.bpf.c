@@ -12,6 +12,7 @@ const volatile __u64 min_stack_ns = 50000;   /* pauses shorter than this carry n
 const volatile __u32 wakeup_bytes = 1 << 20; /* unread bytes that wake the reader early */
 const volatile __u32 pid_namespace = 0;
 const volatile __u32 refuse_state = 0;
+const volatile bool refuse_ends = false;
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)

@@ -223,7 +223,7 @@ SEC("uprobe")
 int on_collect_end(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct thread_state *state = thread_state(0);
+	struct thread_state *state = refuse_ends ? NULL : thread_state(0);
 
 	OWN_STACK(ctx, no_programs);
 	if (state)
@@ -244,7 +244,7 @@ int on_collect_session(struct pt_regs *ctx)
 	OWN_STACK(ctx, no_sessions);
 	if (session_returns(ctx)) {
 		now = bpf_ktime_get_ns();
-		state = thread_state(0);
+		state = refuse_ends ? NULL : thread_state(0);
 		if (state)
 			end(state, now, GC_SITE_FUNCTION);
 		return 0;

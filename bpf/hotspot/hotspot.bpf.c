@@ -32,6 +32,7 @@ static __always_inline void show_open(const struct vm_thread *vm, __u64 start_ns
 	slot->pid = id >> 32;
 	slot->tid = (__u32)id;
 	slot->start_ns = start_ns;
+	slot->sp = 0;
 	slot->image = vm->image;
 	slot->kind = -1;
 	slot->cause = GC_CAUSE_UNKNOWN;
@@ -56,7 +57,7 @@ static __always_inline void note_operation(struct vm_thread *vm)
 /* The state of a VM Thread whose JVM is planned; NULL for any other. */
 static __always_inline struct vm_thread *planned_thread(bool begins)
 {
-	struct vm_thread *vm = vm_thread(0);
+	struct vm_thread *vm = refuse_ends && !begins ? NULL : vm_thread(0);
 	const struct gc_jvm *plan;
 	__u32 tgid = current_tgid();
 
@@ -70,7 +71,7 @@ static __always_inline struct vm_thread *planned_thread(bool begins)
 			count_unready();
 		return NULL;
 	}
-	vm = vm_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	vm = refuse_ends && !begins ? NULL : vm_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!vm) {
 		count_drop(GC_DROP_THREAD);
 		return NULL;
@@ -217,12 +218,14 @@ __noinline int send_safepoint(struct vm_thread *vm, __u64 now, bool has_argument
 
 static __always_inline void end(__u64 now, __u64 argument, bool has_arguments)
 {
-	struct vm_thread *vm = vm_thread(0);
+	struct vm_thread *vm = refuse_ends ? NULL : vm_thread(0);
 
 	if (!vm || !vm->begin_ns) {
 		vm = planned_thread(false);
-		if (!vm)
+		if (!vm) {
+			lose_slot((__u32)current_ids(), 0);
 			return;
+		}
 		if (!vm->begin_ns) /* it was before us */
 			clear_record(vm, 0, 0);
 	}

@@ -29,7 +29,8 @@ int BPF_PROG(on_hotspot_exit, struct task_struct *task)
 	const struct vm_thread *vm = vm_thread(0);
 	struct gc_killed *record;
 
-	if (!vm || !vm->begin_ns || !(task->exit_code & EXIT_SIGNAL || ends_by_exec(task)))
+	if (!vm || !vm->begin_ns || was_lost((__u32)current_ids()) ||
+		!(task->exit_code & EXIT_SIGNAL || ends_by_exec(task)))
 		return 0;
 	record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 	if (!record) {

@@ -61,10 +61,29 @@ static __always_inline struct julia_thread *target_thread(void)
 	return thread;
 }
 
-/* Calls that this thread's stack has left by another way than their end. */
+/* Of the calls within another one's finalizers, those of which the stack says that they have ended. */
+static __always_inline void leave_inner(struct julia_thread *thread, __u64 sp)
+{
+	for (int i = 1; i < GC_JULIA_DEPTH; i++) {
+		__u32 last = thread->depth - 1;
+
+		if (thread->depth < 2 || thread->stack[last & (GC_JULIA_DEPTH - 1)] >= sp)
+			return;
+		thread->depth = last;
+	}
+}
+
+/* Calls that this thread's stack has left: by an end that did not find its state, or by another way than their end. */
 static __always_inline void leave_lost(struct julia_thread *thread, __u64 sp)
 {
-	if (!thread->depth || sp <= thread->stack[0])
+	if (!thread->depth)
+		return;
+	if (was_lost(thread->record.header.tid)) {
+		thread->depth = 0;
+		return;
+	}
+	leave_inner(thread, sp);
+	if (sp <= thread->stack[0])
 		return;
 	thread->depth = 0;
 	close_slot(thread->record.header.tid);
@@ -165,8 +184,9 @@ static __always_inline bool read_books(const struct place *place, struct julia_t
 	return true;
 }
 
-static __always_inline void show(const struct gc_julia_pause *record)
+static __always_inline void show(const struct julia_thread *thread)
 {
+	const struct gc_julia_pause *record = &thread->record;
 	struct gc_open *slot = open_slot(record->header.tid);
 
 	if (!slot)
@@ -176,6 +196,7 @@ static __always_inline void show(const struct gc_julia_pause *record)
 	slot->image = record->image;
 	slot->kind = -1;
 	slot->cause = record->asked == GC_JULIA_AUTO ? GC_CAUSE_AUTOMATIC : GC_CAUSE_MANUAL;
+	slot->sp = thread->stack[0];
 	slot->start_ns = record->start_ns ? record->start_ns : record->stopped_ns;
 }
 
@@ -198,6 +219,7 @@ static __always_inline struct gc_julia_pause *begin(struct pt_regs *ctx,
 	if (depth >= GC_JULIA_DEPTH) {
 		if (calls)
 			calls->kept = 0;
+		thread->entered_ns = 0;
 		return NULL; /* the books will miss it */
 	}
 	thread->held_ns = 0; /* it did not come to wait */
@@ -220,9 +242,10 @@ static __always_inline struct gc_julia_pause *begin(struct pt_regs *ctx,
 	record->post_ns = 0;
 	thread->own_waited_ns = 0;
 	tell_late(record, calls);
-	if (calls && !(flags & GC_JULIA_BEGUN))
+	if (calls && thread->entered_ns)
 		__sync_fetch_and_add(&calls->collected, 1);
-	show(record);
+	thread->entered_ns = 0; /* it is this one's call */
+	show(thread);
 	return record;
 }
 
@@ -266,13 +289,13 @@ int on_julia_stopped(struct pt_regs *ctx)
 	thread = target_thread();
 	if (!thread)
 		return 0;
+	leave_lost(thread, PT_REGS_SP(ctx));
 	thread->run_ns = now;
 	if (is_innermost(thread, PT_REGS_SP(ctx)))
 		return 0;
 	place = find_place(ctx);
 	if (begin(ctx, thread, place.image, now, thread->entered_ns ? 0 : GC_JULIA_BEGUN))
 		take_books(&place, thread);
-	thread->entered_ns = 0; /* it is this one's call */
 	return 0;
 }
 
@@ -341,7 +364,8 @@ int on_julia_finalize(struct pt_regs *ctx)
 	const struct gc_julia_calls *calls;
 
 	OWN_STACK(ctx, no_programs);
-	if (!thread || !is_innermost(thread, PT_REGS_SP(ctx)))
+	if (!thread || !is_innermost(thread, PT_REGS_SP(ctx)) ||
+		!(thread->record.flags & GC_JULIA_COLLECTED))
 		return 0;
 	settle_wait(thread);
 	calls = calls_of(thread);
@@ -393,11 +417,18 @@ SEC("uprobe")
 int on_julia_over(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct julia_thread *thread = julia_thread(0);
+	struct julia_thread *thread = refuse_ends ? NULL : julia_thread(0);
 
 	OWN_STACK(ctx, no_programs);
-	if (!thread || !is_innermost(thread, PT_REGS_SP(ctx)) ||
-		!is_over(ctx, GC_COOKIE_KIND(bpf_get_attach_cookie(ctx))))
+	if (!is_over(ctx, GC_COOKIE_KIND(bpf_get_attach_cookie(ctx))))
+		return 0;
+	if (!thread) {
+		if (lose_slot((__u32)current_ids(), PT_REGS_SP(ctx)))
+			count_drop(GC_DROP_THREAD);
+		return 0;
+	}
+	leave_inner(thread, PT_REGS_SP(ctx));
+	if (!is_innermost(thread, PT_REGS_SP(ctx)))
 		return 0;
 	if (--thread->depth)
 		return 0;

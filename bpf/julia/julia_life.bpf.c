@@ -41,12 +41,14 @@ int BPF_PROG(on_julia_safepoint, int signal)
 	return 0;
 }
 
-/* The collector will never return. */
+/* The collector will never return; or it has, and its end did not find the state. */
 static __always_inline void leave(struct julia_thread *thread)
 {
 	if (!thread || !thread->depth)
 		return;
 	thread->depth = 0;
+	if (was_lost(thread->record.header.tid))
+		return;
 	close_slot(thread->record.header.tid);
 	send_julia(thread, bpf_ktime_get_ns(), GC_JULIA_UNFINISHED);
 }

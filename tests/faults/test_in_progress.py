@@ -135,3 +135,18 @@ def test_lost_end(bench, some_runtime, monkeypatch):
     causes = {d["cause"] for d in records.drops}
     assert causes >= {"thread-state"} and causes <= {"thread-state", "unfinished-pause"}
     assert "unfinished-pause" in causes or some_runtime.minor >= (3, 13)
+
+
+def test_no_end_is_found(bench, some_runtime, monkeypatch):
+    """The same at every end: all are missed, and the last pause is not said to go on."""
+    monkeypatch.setenv("GCTRACE_REFUSE", "task-storage-at-ends")
+    target = snippets.start(bench, some_runtime)
+    tracer = bench.record(target)
+    target.run("for i in range(7): gc.collect(1)")
+    assert tracer.interrupt() == 0
+
+    records = bench.report()
+    assert records.pauses == []
+    assert records.process(target.pid)["missed"] == 7
+    assert {d["cause"]: d["count"] for d in records.drops} == {"unfinished-pause": 1}
+    assert not records.recording["complete"]

@@ -227,3 +227,25 @@ def test_quiet(bench, jdk):
     assert watched.records.recording["complete"] is told
     assert ("look elsewhere" in sentence(bench)) is told
     assert check(bench) == (0 if told else 4)
+
+
+@pytest.mark.parametrize("killed", (False, True), ids=("runs-on", "killed"))
+@jvm_check.each("jdk", jvm_check.spread((11, 17, 25)))
+def test_lost_ends(bench, jdk, monkeypatch, killed):
+    """No end finds what is kept of its thread: the safepoints are over all the same, and none is said to go on."""
+    monkeypatch.setenv("GCTRACE_REFUSE", "task-storage-at-ends")
+    jvm = jvm_check.start(bench, jdk, "Train", collector="serial", args=["--steps", 7, "--gc-every", 1])
+    tracer, (watched,) = jvm_check.trace(bench, [jvm])
+    jvm.go()
+    if killed:
+        jvm.popen.kill()
+        jvm.wait()
+        tracer.finish()
+    else:
+        assert tracer.interrupt() == 0
+    watched.take(bench.report())
+    assert watched.pauses == []
+    (drop,) = watched.records.drops
+    assert drop["cause"] == "thread-state" and drop["count"] >= 7
+    assert killed or watched.process["missed"] == drop["count"]
+    assert watched.records.recording["complete"] is False

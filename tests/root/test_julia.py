@@ -396,8 +396,52 @@ def test_lost_states(bench, julia, monkeypatch):
     assert tracer.interrupt() == 0
     records = bench.report()
     assert records.recording["complete"] is False
-    pauses = [p for p in records.of_pid(oracle.pid) if p["core_ns"] is not None or p["begun_before"]]
+    pauses = records.of_pid(oracle.pid)
     missed = records.process(oracle.pid)["missed"]
     assert counted["pauses"] == 1009
     assert len(pauses) < 1009 and len(pauses) + missed == 1009
+    assert not any(p.get("unfinished") for p in pauses)
     julia_harness.check_apart(pauses)
+
+
+def without_ends(bench, julia, monkeypatch, command):
+    """Pauses, missed, counted: of what Julia collects where no end finds its thread's state."""
+    oracle = julia.books(bench)
+    before = oracle.ask("state")
+    monkeypatch.setenv("GCTRACE_REFUSE", "task-storage-at-ends")
+    tracer = bench.record(oracle)
+    oracle.ask(command)
+    counted = julia_harness.difference(oracle.ask("state"), before)["pauses"]
+    assert tracer.interrupt() == 0
+    records = bench.report()
+    pauses, missed = records.of_pid(oracle.pid), records.process(oracle.pid)["missed"]
+    assert records.recording["complete"] is False
+    assert not any(p.get("unfinished") for p in pauses)
+    assert len(pauses) + missed == counted
+    julia_harness.check_apart(pauses)
+    return pauses, missed, {d["cause"]: d["count"] for d in records.drops}
+
+
+@julias
+def test_lost_ends(bench, julia, monkeypatch):
+    """A pause whose end is lost has ended: the last one is not said to go on, and each is missed."""
+    pauses, missed, drops = without_ends(bench, julia, monkeypatch, "collect 1 7")
+    assert pauses == [] and missed >= 7
+    assert drops == {"thread-state": missed}
+
+
+@embedded_julias
+def test_lost_ends_of_threads(bench, julia, monkeypatch):
+    """Nor are they left unfinished by the threads that had them, which exit."""
+    pauses, missed, drops = without_ends(bench, julia, monkeypatch, "work 4 401 2003")
+    assert pauses == [] and missed >= 7
+    assert drops == {"thread-state": missed}
+
+
+@full_julias
+def test_lost_ends_in_finalizers(bench, julia, monkeypatch):
+    """A collection in a finalizer ends the pause before it, so that the last one's end alone is lost."""
+    pauses, missed, drops = without_ends(bench, julia, monkeypatch, "finalize 1009 97")
+    assert len(asked(pauses, "full")) == 1
+    assert len(asked(pauses, "incremental")) == 10 - 1
+    assert drops == {"thread-state": missed}

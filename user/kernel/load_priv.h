@@ -16,4 +16,5 @@ int kernel_explain_refusal(int r, struct err *err);
 
 /* refusal.c: GCTRACE_REFUSE → bits (1 << way, REFUSE_…). -EINVAL: it names no feature. */
 #define REFUSE_STATES (1u << 8) /* lookups of threads' states fail now and then */
+#define REFUSE_ENDS   (1u << 9) /* those at the ends of pauses always fail */
 int kernel_parse_refusals(unsigned int *ret, struct err *err);

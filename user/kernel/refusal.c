@@ -17,6 +17,7 @@ int kernel_parse_refusals(unsigned int *ret, struct err *err)
 		{"session", 1u << UPROBE_SESSION},
 		{"multi", 1u << UPROBE_MULTI},
 		{"task-storage", REFUSE_STATES},
+		{"task-storage-at-ends", REFUSE_ENDS},
 	};
 	const char *text = getenv("GCTRACE_REFUSE"); /* for tests: see CONTRIBUTING.md */
 

@@ -122,8 +122,8 @@ static int64_t grown(int64_t before, int64_t after)
 /* What the books say of one collection. */
 struct account {
 	struct julia_books before, after;
-	bool known;   /* both are, and they count it */
-	bool counted; /* .after is, and holds it */
+	bool known;	 /* both are, and they count it */
+	uint64_t pauses; /* that they had counted with it; 0: not known */
 };
 
 static struct account read_account(struct session *session, const struct gc_julia_pause *wire,
@@ -131,19 +131,24 @@ static struct account read_account(struct session *session, const struct gc_juli
 {
 	struct account account = {};
 
-	if (!layout || !(wire->flags & GC_JULIA_BOOKS) || !(wire->flags & GC_JULIA_COLLECTED))
-		return account;
-	julia_books_read(layout, wire->after, &account.after);
-	account.counted = true;
-	if (wire->flags & GC_JULIA_BEGUN)
+	if (!layout || !(wire->flags & GC_JULIA_BOOKS))
 		return account;
 	julia_books_read(layout, wire->before, &account.before);
+	if (!(wire->flags & GC_JULIA_COLLECTED)) {
+		/* Without a state that probe said nothing; it has collected if it came to its end. */
+		account.pauses = wire->flags & GC_JULIA_UNFINISHED ? 0 : account.before.pauses + 1;
+		return account;
+	}
+	julia_books_read(layout, wire->after, &account.after);
+	account.pauses = account.after.pauses;
+	if (wire->flags & GC_JULIA_BEGUN)
+		return account;
 	account.known = account.after.pauses == account.before.pauses + 1 &&
 			account.after.total_ns > account.before.total_ns;
 	/* No probe saw the last one or more before it: the books will miss them, and .before is theirs. */
 	if (wire->flags & GC_JULIA_KEPT && account.after.pauses > account.before.pauses + 1)
 		return account;
-	account.counted = account.known;
+	account.pauses = account.known ? account.after.pauses : 0;
 	session->unsound += !account.known;
 	return account;
 }
@@ -304,8 +309,8 @@ static int on_record(void *state, const void *bytes, size_t size)
 	line = line_of(session, (pid_t)wire->header.pid, process, wire->image);
 	if (!line)
 		return -ENOMEM;
-	if (account.counted)
-		count(session, line, account.after.pauses);
+	if (account.pauses)
+		count(session, line, account.pauses);
 	pause = read_pause(session, wire, &account, runtime, !line->seen);
 	line->seen = true;
 	pause.stack = take_stack(session, GC_EVENT_JULIA_STACK, wire->header.pid, wire->header.tid,
