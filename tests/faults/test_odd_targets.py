@@ -3,7 +3,6 @@ is seen or said to be missing."""
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -41,22 +40,20 @@ def state(pid):
 def test_stopped(bench, runtime):
     """gctrace attaches to a process stopped by SIGSTOP, and leaves it stopped."""
     target = snippets.start(bench, runtime)
-    target.popen.send_signal(signal.SIGSTOP)
-    harness.wait_until(lambda: state(target.pid) == "T", what="the stop")
+    target.stop()
     tracer = bench.record(target)
     assert state(target.pid) == "T"
-    target.popen.send_signal(signal.SIGCONT)
+    target.resume()
     exact(bench, target, tracer)
 
 
 def test_stopped_to_the_end(bench, some_runtime):
     target = snippets.start(bench, some_runtime)
-    target.popen.send_signal(signal.SIGSTOP)
-    harness.wait_until(lambda: state(target.pid) == "T", what="the stop")
+    target.stop()
     tracer = bench.record(target)
     assert tracer.interrupt() == 0
     assert state(target.pid) == "T"
-    target.popen.send_signal(signal.SIGCONT)
+    target.resume()
     target.run("gc.collect()")
     target.quit()
 

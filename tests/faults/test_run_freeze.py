@@ -256,11 +256,11 @@ def late(bench, runtime, script, *options):
 def test_what_ended_before_the_probes_is_told(bench, some_runtime):
     """An interpreter that was gone before it could be looked at."""
     tracer = late(bench, some_runtime, "import gc; gc.collect(); print(1)")
-    tracer.popen.send_signal(signal.SIGSTOP)
+    tracer.stop()
     tracer.send("")
     assert tracer.out.next() == "1"
     wait_until(lambda: len(harness.descendants(tracer.pid)) == 1, what="its end")
-    tracer.popen.send_signal(signal.SIGCONT)
+    tracer.resume()
     tracer.send("")
     tracer.wait()
 
@@ -276,10 +276,10 @@ def test_what_came_before_the_probes_is_counted(bench, some_runtime):
     """An interpreter that was not foreseen: its first collections are counted as missed."""
     tracer = late(bench, some_runtime, LATE, "--json")
     # A tracer that comes late, at a time that is not left to chance.
-    tracer.popen.send_signal(signal.SIGSTOP)
+    tracer.stop()
     tracer.send("")
     before = json.loads(tracer.out.find(lambda line: line.startswith("[")))
-    tracer.popen.send_signal(signal.SIGCONT)
+    tracer.resume()
     tracer.out.find(lambda line: '"runtime":"cpython"' in line)
     tracer.send("")
 
@@ -326,11 +326,11 @@ os._exit(0)
 def test_what_a_parent_missed_is_not_its_childs(bench, some_runtime):
     """Forked before the parent was looked at: the child inherits its counters."""
     tracer = late(bench, some_runtime, LATE_PARENT, "--json")
-    tracer.popen.send_signal(signal.SIGSTOP)
+    tracer.stop()
     tracer.send("")
     said = tracer.out.find(lambda line: line.startswith("forked"))
     child, before = [int(word) for word in said.split()[1:]]
-    tracer.popen.send_signal(signal.SIGCONT)
+    tracer.resume()
     tracer.out.find(lambda line: '"runtime":"cpython"' in line)
     tracer.send("")
     tracer.out.find(lambda line: line == "waited")

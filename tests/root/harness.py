@@ -115,6 +115,15 @@ class Process:
                 "%s still runs after %s s; stderr:\n%s" % (self.argv, seconds, self.err.text())
             ) from None
 
+    def stop(self):
+        """SIGSTOP, and until all of its threads stand still: the signal itself returns sooner."""
+        self.popen.send_signal(signal.SIGSTOP)
+        told = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert told.si_code == os.CLD_STOPPED, self.err.text()
+
+    def resume(self):
+        self.popen.send_signal(signal.SIGCONT)
+
     def attached(self, *words):
         """Of a tracer, or of what `gctrace run` started: waits for the line of -v with @words, said of probes, and
         until what it says is done."""

@@ -1,15 +1,11 @@
 """JVMs at bad moments: stopped, not yet ready, unloading what a stack names."""
 
-import os
 import re
-import signal
 import time
-from pathlib import Path
 
 import pytest
 
 import jvm_check
-from harness import wait_until
 from jvm_check import check_clean
 
 STARTS = 23
@@ -25,25 +21,19 @@ GENERATED = re.compile(r"/0x|\$\$Lambda|Generated(?:Method|Constructor)Accessor|
 PACKAGES = ("java.", "jdk.", "sun.", "javax.")
 
 
-def state(pid):
-    return Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0]
-
-
 @jvm_check.each("jdk", jvm_check.newest())
 def test_stopped(bench, jdk):
     """It is stopped while gctrace attaches, and again while it detaches."""
     args = ["--steps", 67, "--gc-every", 13]
     jvm = jvm_check.start(bench, jdk, "Train", collector="g1", args=args)
-    os.kill(jvm.pid, signal.SIGSTOP)
-    wait_until(lambda: state(jvm.pid) == "T", what="the stop")
+    jvm.stop()
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
-    os.kill(jvm.pid, signal.SIGCONT)
+    jvm.resume()
     jvm.go()
     seen = len(jvm.log().safepoints)
-    os.kill(jvm.pid, signal.SIGSTOP)
-    wait_until(lambda: state(jvm.pid) == "T", what="the stop")
+    jvm.stop()
     assert tracer.interrupt() == 0
-    os.kill(jvm.pid, signal.SIGCONT)
+    jvm.resume()
     jvm.go()
     assert jvm.quit() == 0
 
@@ -175,9 +165,9 @@ def test_unloading(bench, jdk):
     """Classes that are compiled, collect and are unloaded, by the hundred: no name is another's."""
     jvm, tracer, (watched,) = storm(bench, jdk, "-XX:ReservedCodeCacheSize=16m")
     # first all are gone when they are to be named; then they go meanwhile
-    os.kill(tracer.pid, signal.SIGSTOP)
+    tracer.stop()
     jvm.go()
-    os.kill(tracer.pid, signal.SIGCONT)
+    tracer.resume()
     jvm.go()
     (gone, _), own = end_storm(bench, jvm, tracer, watched)
     for call in own[: sum(n % 3 == 0 for n in gone)]:

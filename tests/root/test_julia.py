@@ -1,7 +1,6 @@
 """Julia's collections against its own books: each counted once, with the times and bytes that gc_num has."""
 
 import os
-import signal
 
 import pytest
 
@@ -234,9 +233,9 @@ def test_storm_in_a_small_ring(bench, julia):
     options = ("--buffer", "4096", "--stack-min", "1h")
     watched = Watched(bench, julia, julia.books(bench), *options)
     tracer = watched.tracer
-    tracer.popen.send_signal(signal.SIGSTOP)
+    tracer.stop()
     watched.ask("collect %d %d" % (2 if julia.embedded else 0, STORM))
-    tracer.popen.send_signal(signal.SIGCONT)
+    tracer.resume()
     told = watched.ask("state")
     assert tracer.interrupt() == 0
     records = bench.report()

@@ -3,7 +3,6 @@
 import collections
 import json
 import shutil
-import signal
 import sqlite3
 import subprocess
 import time
@@ -423,9 +422,9 @@ def test_lost_marks_are_counted(bench, some_runtime, libraries):
     """A ring too small: what is not recorded is counted, and no mark is recorded twice."""
     subject = start(bench, some_runtime, steps=libraries["steps"])
     tracer = bench.record(subject, "--step", "libsteps:step_once", "--buffer", "4096")
-    tracer.popen.send_signal(signal.SIGSTOP)
+    tracer.stop()
     subject.ask("call", "steps", "once_many", 50021)
-    tracer.popen.send_signal(signal.SIGCONT)
+    tracer.resume()
     # two turns later the ring has room again, so that no collection at python's exit is lost
     seen = sleeps(tracer.pid)
     harness.wait_until(lambda: sleeps(tracer.pid) >= seen + 3, what="the tracer's turn")
