@@ -5,8 +5,8 @@ import ctypes
 import json
 import os
 import shutil
-import signal
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from test_counts import check_sums
 HERE = Path(__file__).resolve().parent
 COUNT = 307
 OPENED, CLOSED = 0x20, 0x10  # IN_OPEN, IN_CLOSE_NOWRITE
+LOOK_PAUSE_S = 0.05  # between two looks at a process, at most: user/trace/look.c
 
 with_libpython = conftest.each("shared", shared_runtimes()[-1:], "shared libpython is here")
 
@@ -122,12 +123,13 @@ def test_the_process_has_ended(bench, some_runtime):
     many_libraries(bench.scratch)
     target = snippets.start(bench, some_runtime)
     tracer = bench.record(target, "-v")
-    tracer.popen.send_signal(signal.SIGSTOP)
+    tracer.stop()
+    time.sleep(LOOK_PAUSE_S)  # so that a change of its maps is looked at at once
     load = "import ctypes\nfor i in range(1, %d): ctypes.CDLL('%s/lib%%d.so' %% i)"
     target.run(load % (COUNT + 1, bench.scratch))
     target.run("for i in range(23): gc.collect()")
     target.quit()
-    tracer.popen.send_signal(signal.SIGCONT)
+    tracer.resume()
     tracer.finish()
     said = [line for line in tracer.err.text().splitlines() if str(target.pid) in line]
     assert len([line for line in said if "debug:" in line]) == 1, said
