@@ -258,7 +258,7 @@ class Tracer(Process):
             raise
 
     def wait_ready(self, seconds=WAIT_S):
-        line = self.err.find(lambda l: "tracing" in l, seconds)
+        line = self.err.find(lambda l: l.startswith("gctrace: tracing"), seconds)
         if line is None:
             raise AssertionError(
                 "the tracer ended with %s before it traced:\n%s"
