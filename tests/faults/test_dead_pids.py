@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 from pathlib import Path
 
-from harness import wait_until
+from harness import file_infos, wait_until
 
 CHILDREN = 2003
 STRANGERS = 11
@@ -42,12 +42,7 @@ for line in sys.stdin:
 
 def targets(tracer):
     """The keys of the map of traced processes."""
-    found = set()
-    for fd in Path("/proc/%d/fdinfo" % tracer.pid).iterdir():
-        for line in fd.read_text().splitlines():
-            if line.startswith("map_id"):
-                found.add(line.split()[1])
-    for number in found:
+    for number in {value for _, value in file_infos(tracer.pid, "map_id")}:
         shown = subprocess.run(
             ["bpftool", "-j", "map", "show", "id", number], stdout=subprocess.PIPE, check=True
         )

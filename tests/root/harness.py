@@ -3,7 +3,6 @@
 In: scripts/runtimes --list and the binary named by $GCTRACE. Out: Python objects for the tests.
 """
 
-import contextlib
 import json
 import os
 import shutil
@@ -135,7 +134,7 @@ class Process:
     def own_pid(self):
         """That of gctrace, which nsenter may have started as its child."""
         pids = [self.pid] + descendants(self.pid)
-        return [p for p in pids if Path("/proc/%d/comm" % p).read_text() == "gctrace\n"][0]
+        return [p for p in pids if command_of(p) == "gctrace"][0]
 
     def kill(self):
         if self.popen.poll() is None:
@@ -228,6 +227,14 @@ class Oracle(Process):
     def quit(self):
         self.send("quit")
         return self.wait()
+
+
+def command_of(pid):
+    """None: it has ended."""
+    try:
+        return Path("/proc/%d/comm" % pid).read_text().rstrip("\n")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 def descendants(pid):
@@ -328,19 +335,22 @@ def per_generation(pauses, key=None):
     return sums
 
 
-def held_in_kernel(pid):
-    """The BPF programs and links that a process holds, as (kind, id)."""
-    found = set()
-    for fd in Path("/proc/%d/fdinfo" % pid).iterdir():
+def file_infos(pid, *keys):
+    """(key, value) of what /proc says with these keys of the files that a process has open, less those it closes meanwhile."""
+    for info in Path("/proc/%d/fdinfo" % pid).iterdir():
         try:
-            lines = fd.read_text().splitlines()
+            lines = info.read_text().splitlines()
         except FileNotFoundError:
             continue
         for line in lines:
             key, _, value = line.partition(":")
-            if key in ("prog_id", "link_id"):
-                found.add((key[:4], int(value)))
-    return found
+            if key in keys:
+                yield key, value.strip()
+
+
+def held_in_kernel(pid):
+    """The BPF programs and links that a process holds, as (kind, id)."""
+    return {(key[:4], int(value)) for key, value in file_infos(pid, "prog_id", "link_id")}
 
 
 def in_kernel():
@@ -354,10 +364,7 @@ def in_kernel():
 
 def programs_of(pid):
     """The names of the BPF programs that @pid holds, as the kernel has them: 15 characters of each."""
-    held = set()
-    for info in Path("/proc/%d/fdinfo" % pid).iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            held |= {int(line.split()[1]) for line in info.read_text().splitlines() if line.startswith("prog_id:")}
+    held = {int(value) for _, value in file_infos(pid, "prog_id")}
     out = subprocess.run(["bpftool", "-j", "prog", "list"], stdout=subprocess.PIPE, check=True)
     return {entry["name"][:15] for entry in json.loads(out.stdout) if entry["id"] in held}
 

@@ -257,10 +257,8 @@ def threads_of(pid):
     """tid and name, as the kernel has it (15 characters), of each thread."""
     found = {}
     for task in Path("/proc/%d/task" % pid).iterdir():
-        try:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
             found[int(task.name)] = (task / "comm").read_text().rstrip("\n")
-        except FileNotFoundError:
-            pass
     return found
 
 

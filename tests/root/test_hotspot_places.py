@@ -66,6 +66,7 @@ def test_pid_namespace(bench, jdk):
     tracer, (watched,) = jvm_check.trace(bench, [jvm])
     late, threads = jvm_harness.hold_loop(jvm, jvm.pid), set(jvm.threads())
     jvm.go()
+    threads |= set(jvm.threads())  # HotSpot starts compilers when it has work for them
     assert jvm.quit() == 0
     tracer.finish()
     watched.take(bench.report())

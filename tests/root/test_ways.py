@@ -3,7 +3,6 @@ what a kernel loses that does not always find a thread's state is missed by numb
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ import test_children
 import test_counts
 import test_hotspot_places
 import test_signals
-from harness import gctrace
+from harness import file_infos, gctrace
 from test_signals import libraries
 
 # What GCTRACE_REFUSE forbids so that no better way than this is taken.
@@ -32,12 +31,7 @@ def way(request, monkeypatch):
 
 def link_types(pid):
     """The kinds of BPF links that a process holds."""
-    found = set()
-    for fd in Path("/proc/%d/fdinfo" % pid).iterdir():
-        for line in fd.read_text().splitlines():
-            if line.startswith("link_type:"):
-                found.add(line.split()[1])
-    return found
+    return {value for _, value in file_infos(pid, "link_type")}
 
 
 @one
