@@ -119,12 +119,9 @@ def check_charged(trained):
         assert pause["step"] == step["index"] and step["tid"] == trained.tid
         assert step["pauses"] >= 1 and step["pause_ns"] >= within
         assert pause["overlap_ns"] == pause["duration_ns"]
-    charged = {p["step"] for p in inside}
-    lost = sum(s["cost_ns"] for s in trained.steps if s["index"] in charged)
-    # what native code gets done meanwhile is less than a step, for the next one needs Java
-    least = sum(p["overlap_ns"] for p in inside) - len(inside) * trained.track["p50_ns"]
-    assert lost >= least > 0, (lost, least)
-    assert sum(p["cost_ns"] for p in inside) >= least
+        # a share of an estimate of the whole track, in which chance has a part: how good it is, tests/truth says
+        if trained.track["cost_source"] != "untold" and within == pause["duration_ns"]:
+            assert abs(pause["cost_ns"] * step["pause_ns"] - step["cost_ns"] * within) <= step["pause_ns"]
 
 
 def check_advice(trained):

@@ -181,7 +181,15 @@ class Training:
             assert (pause["overlap_ns"] or 0) == covered, pause
         for step in self.steps:
             assert 0 <= step["pause_ns"] <= step["duration_ns"]
-            assert step["cost_ns"] is None or 0 <= step["cost_ns"] <= step["duration_ns"]
+            assert step["cost_ns"] == self.part_of_cost(step)
+
+    def part_of_cost(self, step):
+        """Of what the track lost, as much as @step's part of what it was stopped; no more than the step."""
+        if self.track["cost_source"] == "untold":
+            return None
+        stopped = self.track["overlap_ns"] + self.track.get("held_ns", 0)
+        share = self.track["cost_ns"] / stopped if stopped else 1
+        return int(max(0, min(share * step["pause_ns"] + 0.5, step["duration_ns"])))
 
     @staticmethod
     def covered(spans, span):
