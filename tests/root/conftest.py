@@ -1,6 +1,7 @@
 """What every root test gets: runtimes, workloads and tracers that end with the test, and skips
 that say why and become failures when $GCTRACE_TEST_REQUIRE names what is missing."""
 
+import fcntl
 import functools
 import os
 import pathlib
@@ -49,6 +50,7 @@ def bpf_works():
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "realtime: its program goes before all others (chrt -f): it runs alone")
     if not os.access(os.environ.get("GCTRACE", ""), os.X_OK):
         raise pytest.UsageError("GCTRACE must name the gctrace binary to test")
 
@@ -89,7 +91,19 @@ def privileges():
 
 
 @pytest.fixture(autouse=True)
-def timeout():
+def turn(request):
+    """A program of real-time priority leaves others 5 % of a processor: whatever ran beside it would be late, tracers
+    too. Such a test waits until no other runs, of any session on this machine, and others wait behind it."""
+    places = [os.path.join(tempfile.gettempdir(), "gctrace-tests-" + name) for name in ("gate", "turn")]
+    with open(places[0], "w") as gate, open(places[1], "w") as held:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        fcntl.flock(held, fcntl.LOCK_EX if request.node.get_closest_marker("realtime") else fcntl.LOCK_SH)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def timeout(turn):
     def expire(signum, frame):
         raise TimeoutError("the test took more than %d s" % TIMEOUT_S)
 

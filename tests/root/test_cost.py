@@ -18,6 +18,7 @@ def loops():
         yield pytest.param(name, marks=[TORCH] if argv[0].startswith("torch") else [], id=name)
 
 
+@pytest.mark.realtime
 @conftest.full_only
 @pytest.mark.parametrize("name", loops())
 def test_the_cost_is_that_of_the_clock(bench, name):

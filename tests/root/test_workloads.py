@@ -141,6 +141,7 @@ def test_windows(bench):
 # Costs ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.realtime
 @pytest.mark.parametrize(
     "how", [(), pytest.param(("--manual",), marks=conftest.full_only)], ids=["automatic", "manual"]
 )
