@@ -50,7 +50,7 @@ def bpf_works():
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "realtime: its program goes before all others (chrt -f): it runs alone")
+    config.addinivalue_line("markers", "realtime: its program goes before all others (SCHED_FIFO): it runs alone")
     if not os.access(os.environ.get("GCTRACE", ""), os.X_OK):
         raise pytest.UsageError("GCTRACE must name the gctrace binary to test")
 

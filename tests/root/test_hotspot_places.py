@@ -59,6 +59,7 @@ def contain(bench, jdk, program, args):
     return jvm
 
 
+@pytest.mark.realtime
 @jvm_check.each("jdk", jvm_check.newest() if jvm_check.QUICK else jvm_check.spread((11, 17, 25)))
 def test_pid_namespace(bench, jdk):
     """Threads are reported by their numbers outside, whatever they are inside."""

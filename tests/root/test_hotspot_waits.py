@@ -49,6 +49,7 @@ def own_frame(stack):
     return [f for f in jvm_check.frames(stack) if f[1] == "Loop.java"][0]
 
 
+@pytest.mark.realtime
 @pytest.mark.parametrize("collector", ["serial", "parallel"])
 @jvm_check.each("jdk", jvm_check.newest() if jvm_check.QUICK else jvm_check.spread((11, 17, 25)))
 def test_counted_loop(bench, jdk, collector):
@@ -68,6 +69,7 @@ def test_counted_loop(bench, jdk, collector):
         assert pause["ttsp_ns"] >= LATE_NS or pause["late_tid"] is None
 
 
+@pytest.mark.realtime
 @jvm_check.full_only
 @jvm_check.each("jdk", jvm_check.spread((17, 25)))
 def test_polled_loop(bench, jdk):
@@ -78,6 +80,7 @@ def test_polled_loop(bench, jdk):
     assert tid not in {p["late_tid"] for p in watched.pauses}
 
 
+@pytest.mark.realtime
 @jvm_check.full_only
 @jvm_check.each("jdk", jvm_check.newest())
 def test_late_threshold(bench, jdk):

@@ -217,6 +217,7 @@ def test_stranger(space, some_runtime, where):
 
 
 @by_each_way
+@pytest.mark.realtime
 @pytest.mark.parametrize("nested", [False, True], ids=["same", "below"])
 @jvm_check.each("jdk", jvm_check.newest([r for r in jvm_check.PLAIN if r.feature == 17]))
 def test_jvm(space, jdk, nested):
