@@ -50,8 +50,31 @@ def begin(bench, subject, *args):
     return tracer
 
 
+def records(tracer):
+    """What it says, each as the schema has it, with all keys that it has."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(harness.gctrace("schema", "json").stdout)
+    said = [json.loads(line) for line in tracer.out.text().splitlines()]
+    for one in said:
+        jsonschema.validate(one, schema)
+        assert set(one) == set(schema["$defs"][one["type"]]["properties"])
+    assert [one["type"] for one in said[:-1]] == ["trial_block"] * (len(said) - 1)
+    assert said[-1]["type"] == "trial"
+    return said
+
+
 def result(tracer):
-    return json.loads(tracer.out.text().splitlines()[-1])
+    return records(tracer)[-1]
+
+
+def check_effect(subject, before, said):
+    """By how much shorter a step is with what is tried, the program's own clock says, too."""
+    tried, is_, tried_ns, is_ns = (b - a for a, b in zip(before, subject.ask("steps")))
+    expected = tried_ns / tried / (is_ns / is_) - 1  # a share: several calls may be told as one step
+    low, high = said["step_effect_low"], said["step_effect_high"]
+    assert high < 0
+    # A 95 % interval is 4 standard errors wide: none of 10^14 such trials is more than 8 off.
+    assert abs(said["step_effect"] - expected) < 2 * (high - low)
 
 
 def no_watcher():
@@ -67,6 +90,7 @@ def no_watcher():
 def test_settings_are_what_the_program_reads(bench, runtime):
     subject = Subject(bench, runtime)
     tracer = begin(bench, subject, "--json")
+    before = subject.ask("steps")
     seen = []
     while tracer.popen.poll() is None:
         seen.append(subject.ask("get"))
@@ -84,7 +108,34 @@ def test_settings_are_what_the_program_reads(bench, runtime):
     ]
     assert said["pairs"] >= 8
     assert said["ended_early"] is None and not said["changed_by_program"]
-    assert said["step_effect_high"] < 0
+    check_effect(subject, before, said)
+
+
+def test_blocks_are_told(bench, some_runtime):
+    """In pairs, of which each has both, and without gaps."""
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject, "--json")
+    assert tracer.wait(60) == 0, tracer.err.text()
+    *blocks, said = records(tracer)
+    pairs = said["pairs"] + said["pairs_left_out"]
+    assert [block["pair"] for block in blocks] == [i // 2 for i in range(2 * pairs)] + [None]
+    assert all(blocks[2 * i]["tried"] != blocks[2 * i + 1]["tried"] for i in range(pairs))
+    assert not blocks[-1]["tried"] and not any(block["cut"] for block in blocks)
+    assert [block["end_ns"] for block in blocks[:-1]] == [block["start_ns"] for block in blocks[1:]]
+    assert all(block["start_ns"] < block["end_ns"] for block in blocks)
+
+
+def test_what_is_not_known_is_null(bench, some_runtime):
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject, "--json", "--set", "off")
+    subject.becomes(OFF)
+    tracer.popen.send_signal(signal.SIGINT)
+    assert tracer.wait() == 4, tracer.err.text()
+    said = result(tracer)
+    assert said["ended_early"] == "it was interrupted" and said["pairs"] < 8
+    for key in said:
+        if key.startswith(("step_effect", "rss_effect")) or key in ("step_ns", "rss_growth"):
+            assert said[key] is None, key
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGKILL])
@@ -159,18 +210,11 @@ def test_forked_children(bench, some_runtime, killed):
 
 
 def test_known_effect(bench, some_runtime):
-    """By how much shorter a step is without the collector, the program's own clock says, too."""
     subject = Subject(bench, some_runtime)
     tracer = begin(bench, subject, "--set", "off", "--json")
     before = subject.ask("steps")
     assert tracer.wait(60) == 0, tracer.err.text()
-    off, on, off_ns, on_ns = (b - a for a, b in zip(before, subject.ask("steps")))
-    said = result(tracer)
-    expected = off_ns / off / (on_ns / on) - 1  # a share: several calls may be told as one step
-    low, high = said["step_effect_low"], said["step_effect_high"]
-    assert high < 0
-    # A 95 % interval is 4 standard errors wide: none of 10^14 such trials is more than 8 off.
-    assert abs(said["step_effect"] - expected) < 2 * (high - low)
+    check_effect(subject, before, result(tracer))
 
 
 def test_no_effect_of_nothing(bench, some_runtime):

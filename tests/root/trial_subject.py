@@ -1,8 +1,9 @@
 """Trains, so to speak: a loop of steps, each with a call of getpgid(2) at its begin, that makes garbage and drops it.
 
 Meanwhile it answers each line of stdin with a line of JSON: [enabled, thresholds] of its collector as it sees them,
-after it has done what the line says: "get", "set 500 5 5", "disable", "fork" (the child's values follow when it is sent
-"child"), "subinterpreter", "steps" (instead: how many had the collector off and how many on, and the ns of each kind), "exit",
+after it has done what the line says: "get", "set 500 5 5", "disable", "enable", "fork" (the child's values follow when it is sent
+"child"), "subinterpreter", "steps" (instead: how many had other settings than at the begin and how many had those, and the ns of
+each kind), "exit",
 "exec" (another program, which answers one line likewise).
 """
 
@@ -15,7 +16,8 @@ import time
 
 # What another program says of its own collector, once it is asked.
 AFTER = "import gc, json; input(); print(json.dumps([gc.isenabled(), list(gc.get_threshold())]), flush=True)"
-BOOK = {"steps": [0, 0], "ns": [0, 0]}  # with the collector off, and on, all along
+BOOK = {"steps": [0, 0], "ns": [0, 0]}  # with other settings than at the begin, and with those, all along
+FIRST = [True, [600, 2, 2]]
 CHILD = []
 WANTED = []  # what the loop's own thread is to do
 
@@ -54,6 +56,8 @@ def answer(words):
         gc.set_threshold(*map(int, words[1:]))
     elif words[0] == "disable":
         gc.disable()
+    elif words[0] == "enable":
+        gc.enable()
     elif words[0] == "fork":
         fork()
     elif words[0] == "child":
@@ -78,18 +82,18 @@ def listen():
 
 
 def step():
-    began, before = time.perf_counter_ns(), gc.isenabled()
+    began, before = time.perf_counter_ns(), settings()
     os.getpgid(0)
     for _ in range(5):
         burst = [[j] for j in range(1000)]
-    if before == gc.isenabled():
-        BOOK["steps"][before] += 1
-        BOOK["ns"][before] += time.perf_counter_ns() - began
+    if before == settings():
+        BOOK["steps"][before == FIRST] += 1
+        BOOK["ns"][before == FIRST] += time.perf_counter_ns() - began
 
 
 def main():
     old = [[i] for i in range(20000)]
-    gc.set_threshold(600, 2, 2)
+    gc.set_threshold(*FIRST[1])
     threading.Thread(target=listen, daemon=True).start()
     print(json.dumps(settings()), flush=True)
     while old:
