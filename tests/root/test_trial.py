@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 import harness
 import jvm_check
+from conftest import need
 from test_julia import julias
 
 SUBJECT = harness.HERE / "trial_subject.py"
@@ -273,6 +275,100 @@ def test_a_killed_watcher_ends_it(bench, some_runtime):
     assert tracer.wait() == 4
     assert subject.ask("get") == WAS
     assert "the watcher, which would put the settings back, was killed" in tracer.out.text()
+
+
+def left(bench, runtime, *words):
+    """A subject whose trial was killed together with its watcher, after the subject was asked this."""
+    subject = Subject(bench, runtime)
+    tracer = begin(bench, subject, "--set", "off")
+    subject.becomes(OFF)
+    (watcher,) = harness.descendants(tracer.pid)
+    if words:
+        subject.ask(*words)
+    # As when a cgroup is killed: neither runs on after the other's end.
+    tracer.popen.send_signal(signal.SIGSTOP)
+    os.kill(watcher, signal.SIGKILL)
+    tracer.popen.send_signal(signal.SIGKILL)
+    assert tracer.wait() == -signal.SIGKILL
+    harness.wait_until(lambda: not Path("/proc/%d" % watcher).exists(), what="the watcher's end")
+    assert subject.ask("get") == OFF
+    return subject
+
+
+def test_the_oom_killer_spares_the_watcher(bench, some_runtime):
+    lowered = subprocess.run(["sh", "-c", "echo -1000 >/proc/self/oom_score_adj"], stderr=subprocess.DEVNULL)
+    need("sys_resource", lowered.returncode == 0, "nothing may be exempt from the OOM killer here")
+    tracer = begin(bench, Subject(bench, some_runtime))
+    (watcher,) = harness.descendants(tracer.pid)
+    assert Path("/proc/%d/oom_score_adj" % watcher).read_text() == "-1000\n"
+
+
+def restore(subject):
+    return harness.gctrace("trial", "--restore", "-p", subject.pid)
+
+
+def state_of(subject):
+    return Path("/run/gctrace/trial-%d" % subject.pid)
+
+
+def test_what_is_left_is_said_and_restored(bench, some_runtime):
+    subject = left(bench, some_runtime)
+    pid = ["-p", subject.pid]
+    remedy = "gctrace trial --restore -p %d" % subject.pid
+    assert "enabled 0 instead of 1" in refused(*pid) and remedy in refused(*pid, "--set", "off")
+    assert remedy in harness.gctrace("doctor", *pid).stdout.decode()
+    recorded = harness.gctrace("record", *pid, "-d", "1s", "-o", bench.file)
+    assert remedy in recorded.stderr.decode()
+    assert state_of(subject).exists() and subject.ask("get") == OFF
+    done = restore(subject)
+    assert (done.returncode, done.stdout) == (0, b"enabled is 1 again; the trial had it 0\n"), done.stderr
+    assert subject.ask("get") == WAS
+    assert not state_of(subject).exists()
+    done = restore(subject)
+    assert (done.returncode, done.stdout) == (0, b"") and b"nothing to put back" in done.stderr
+    assert remedy not in harness.gctrace("doctor", *pid).stdout.decode()
+
+
+def test_forked_children_are_restored(bench, some_runtime):
+    subject = left(bench, some_runtime, "fork")
+    assert restore(subject).returncode == 0
+    assert subject.ask("get") == WAS
+    assert subject.ask("child") == WAS
+
+
+def test_what_the_program_set_since_is_not_restored(bench, some_runtime):
+    subject = left(bench, some_runtime)
+    assert subject.ask("enable") == WAS
+    assert restore(subject).returncode == 0
+    assert subject.ask("set", 500, 5, 7) == [True, [500, 5, 7]]
+    assert not state_of(subject).exists()
+    subject = left(bench, some_runtime)
+    assert subject.ask("set", 500, 5, 7) == [False, [500, 5, 7]]
+    assert restore(subject).returncode == 0  # thresholds were none of the trial's business
+    assert subject.ask("get") == [True, [500, 5, 7]]
+
+
+def test_another_program_is_not_restored(bench, some_runtime):
+    subject = left(bench, some_runtime)
+    subject.send("exec")
+    harness.wait_until(
+        lambda: b"-c" in Path("/proc/%d/cmdline" % subject.pid).read_bytes(), what="the exec")
+    done = restore(subject)
+    assert done.returncode == 0 and b"nothing to put back" in done.stderr
+    assert subject.ask("anything")[0]
+
+
+def test_one_trial_at_a_time(bench, some_runtime):
+    subject = Subject(bench, some_runtime)
+    tracer = begin(bench, subject, "--set", "off")
+    assert state_of(subject).exists()
+    assert "in progress" in refused("-p", subject.pid)
+    done = restore(subject)
+    assert done.returncode == 3 and b"in progress" in done.stderr
+    assert "a trial is in progress" in harness.gctrace("doctor", "-p", subject.pid).stdout.decode()
+    assert tracer.interrupt() == 4
+    assert subject.ask("get") == WAS
+    assert not state_of(subject).exists()
 
 
 @jvm_check.each("jvm", jvm_check.newest())

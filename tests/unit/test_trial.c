@@ -1,27 +1,19 @@
-/* trial: what is inferred from blocks, on simulated steps; what is written, on memory of this process and its child. */
+/* trial: what is inferred from blocks, on simulated steps. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "blocks.h"
-#include "children.h"
 #include "effect.h"
 #include "stats.h"
-#include "watcher.h"
-#include "write.h"
 
 #define TRIALS	2000 /* their share of false positives is known to half a percent (standard error) */
 #define FEWER	500
@@ -381,175 +373,6 @@ static void plans_fit_the_time(void **state)
 	}
 }
 
-/* ── memory ── */
-
-static int32_t values[3] = {1, 700, 10};
-
-static struct settings settings_of(int32_t enabled, int32_t young, int32_t old)
-{
-	return (struct settings){.count = 3,
-		.items = {{"enabled", (uintptr_t)&values[0], enabled},
-			{"threshold 0", (uintptr_t)&values[1], young},
-			{"threshold 1", (uintptr_t)&values[2], old}}};
-}
-
-static void set_values(int32_t enabled, int32_t young, int32_t old)
-{
-	((volatile int32_t *)values)[0] = enabled;
-	((volatile int32_t *)values)[1] = young;
-	((volatile int32_t *)values)[2] = old;
-}
-
-static void assert_values(int32_t enabled, int32_t young, int32_t old)
-{
-	assert_int_equal(((volatile int32_t *)values)[0], enabled);
-	assert_int_equal(((volatile int32_t *)values)[1], young);
-	assert_int_equal(((volatile int32_t *)values)[2], old);
-}
-
-static struct subject subject_of_this_process(void)
-{
-	struct subject subject = {.pid = getpid(),
-		.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC),
-		.as_it_is = settings_of(1, 700, 10),
-		.tried = settings_of(0, 7000, 10)};
-
-	set_values(1, 700, 10);
-	subject.state = mmap(NULL, sizeof(*subject.state), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(subject.memory >= 0 && subject.state != MAP_FAILED);
-	return subject;
-}
-
-static void settings_change_and_change_back(void **state)
-{
-	struct subject subject = subject_of_this_process();
-	struct err err;
-
-	assert_int_equal(subject_restore(&subject, &err), 0);
-	assert_int_equal(subject_check(&subject, &err), 0);
-	assert_int_equal(subject_change(&subject, &err), 0);
-	assert_values(0, 7000, 10);
-	assert_int_equal(subject_check(&subject, &err), 0);
-	assert_int_equal(subject_restore(&subject, &err), 0);
-	assert_values(1, 700, 10);
-	assert_false(subject.state->changed);
-	subject_close(&subject);
-}
-
-/* What the program sets is its own, wherever the trial is. */
-static void values_of_the_program_stay(void **state)
-{
-	struct subject subject = subject_of_this_process();
-	struct err err;
-
-	set_values(1, 500, 10);
-	assert_int_equal(subject_change(&subject, &err), -EBUSY);
-	assert_non_null(strstr(err.text, "threshold 0 to 500"));
-	assert_values(1, 500, 10);
-	set_values(1, 700, 10);
-	assert_int_equal(subject_change(&subject, &err), 0);
-	set_values(0, 7000, 11); /* one that is not written, too */
-	assert_int_equal(subject_check(&subject, &err), -EBUSY);
-	set_values(0, 123, 11);
-	assert_int_equal(subject_check(&subject, &err), -EBUSY);
-	assert_int_equal(subject_restore(&subject, &err), -EBUSY);
-	assert_values(1, 123, 11);
-	assert_false(subject.state->changed);
-	subject_close(&subject);
-}
-
-/* Children that are forked with what is tried get back what was; those from before are not touched. */
-static void forked_children_are_put_right(void **state)
-{
-	struct subject subject = subject_of_this_process();
-	int ready[2], results[2], statuses[2];
-	pid_t children[2];
-	struct err err;
-
-	assert_int_equal(pipe(ready), 0);
-	assert_int_equal(pipe(results), 0);
-	for (int i = 0; i < 2; i++) {
-		char byte;
-
-		children[i] = fork();
-		if (!children[i]) {
-			if (!i)
-				set_values(0, 7000,
-					10); /* by itself: that is no business of ours */
-			if (write(results[1], "x", 1) != 1 || read(ready[0], &byte, 1) != 1)
-				_exit(3);
-			_exit(((volatile int32_t *)values)[0] == 1 &&
-				((volatile int32_t *)values)[1] == 700);
-		}
-		assert_int_equal(read(results[0], &byte, 1), 1);
-		if (!i)
-			assert_int_equal(subject_change(&subject, &err), 0);
-	}
-	assert_int_equal(subject_restore(&subject, &err), 0);
-	assert_int_equal(write(ready[1], "xx", 2), 2);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(waitpid(children[i], &statuses[i], 0), children[i]);
-		assert_true(WIFEXITED(statuses[i]));
-		assert_int_equal(WEXITSTATUS(statuses[i]), i);
-		close(ready[i]);
-		close(results[i]);
-	}
-	subject_close(&subject);
-}
-
-/* The watcher restores when its pipe ends, by a killed owner as by watcher_end(), and only what is changed. */
-static void watchers_restore(void **state)
-{
-	struct subject subject = subject_of_this_process();
-	struct watcher watcher = {};
-	struct err err;
-
-	for (int changed = 0; changed < 2; changed++) {
-		assert_int_equal(watcher_start(&subject, &watcher, &err), 0);
-		assert_true(watcher_lives(&watcher));
-		if (changed)
-			assert_int_equal(subject_change(&subject, &err), 0);
-		watcher_end(&watcher);
-		assert_values(1, 700, 10);
-		assert_int_equal(subject_check(&subject, &err), 0);
-		assert_false(watcher_lives(&watcher));
-	}
-	assert_int_equal(watcher_start(&subject, &watcher, &err), 0);
-	assert_int_equal(kill(watcher.pid, SIGKILL), 0);
-	while (watcher_lives(&watcher))
-		usleep(1000);
-	watcher_end(&watcher);
-	subject_close(&subject);
-}
-
-/* Behind the descriptor there is one program: once it is gone, nothing. */
-static void the_gone_are_not_written(void **state)
-{
-	struct settings was = settings_of(1, 700, 10), tried = settings_of(0, 700, 10);
-	pid_t child = fork();
-	char path[32];
-	struct err err;
-	int memory, status;
-
-	if (!child) {
-		pause();
-		_exit(0);
-	}
-	set_values(1, 700, 10);
-	snprintf(path, sizeof(path), "/proc/%d/mem", child);
-	memory = open(path, O_RDWR | O_CLOEXEC);
-	assert_true(memory >= 0);
-	assert_int_equal(settings_write(memory, &was, &tried, &err), 0);
-	assert_int_equal(settings_verify(memory, &tried, &err), 0);
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(settings_verify(memory, &tried, &err), -ESRCH);
-	assert_int_equal(settings_write(memory, &tried, &was, &err), -ESRCH);
-	assert_non_null(strstr(err.text, "has ended"));
-	close(memory);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -559,11 +382,6 @@ int main(void)
 		cmocka_unit_test(work_put_off_is_charged),
 		cmocka_unit_test(short_blocks_leave_pairs_out),
 		cmocka_unit_test(plans_fit_the_time),
-		cmocka_unit_test(settings_change_and_change_back),
-		cmocka_unit_test(values_of_the_program_stay),
-		cmocka_unit_test(forked_children_are_put_right),
-		cmocka_unit_test(watchers_restore),
-		cmocka_unit_test(the_gone_are_not_written),
 		cmocka_unit_test(nothing_is_found_in_nothing),
 		cmocka_unit_test(effects_are_held),
 		cmocka_unit_test(power_is_what_is_said),

@@ -141,7 +141,7 @@ pid_t proc_of_thread(pid_t pid)
 	return 0;
 }
 
-/* Field 22 of /proc/PID/stat, counted after the comm's closing parenthesis (it may hold any). */
+/* Fields 22 and 28 of /proc/PID/stat, counted after the comm's closing parenthesis (it may hold any). */
 static int read_stat(pid_t pid, struct proc_info *info)
 {
 	_cleanup_fclose_ FILE *stream = open_proc(pid, "stat");
@@ -158,8 +158,9 @@ static int read_stat(pid_t pid, struct proc_info *info)
 		return -ESRCH;
 	snprintf(info->comm, sizeof(info->comm), "%.*s", (int)(rest - open - 1), open + 1);
 	if (sscanf(rest + 1,
-		    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-		    &info->start_ticks) != 1)
+		    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64
+		    " %*u %*d %*u %*u %*u %" SCNu64,
+		    &info->start_ticks, &info->stack_start) != 2)
 		return -ESRCH;
 	return 0;
 }

@@ -28,6 +28,7 @@ struct proc_info {
 	pid_t pid, ns_pid, ppid; /* ns_pid: as the process itself sees it */
 	uid_t uid;
 	uint64_t start_ticks; /* since boot: with the pid, names one process for ever */
+	uint64_t stack_start; /* another after an exec, at random; 0 where we may not know */
 	char comm[17];
 	char *cmdline; /* arguments separated by NUL, cmdline_len bytes in all, secrets masked; may be NULL */
 	size_t cmdline_len;

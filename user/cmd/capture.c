@@ -18,6 +18,7 @@
 #include "mem.h"
 #include "program.h"
 #include "running.h"
+#include "state.h"
 #include "step_report.h"
 #include "store.h"
 #include "streams.h"
@@ -186,6 +187,8 @@ static int add_targets(struct capture *capture)
 	int r;
 
 	for (size_t i = 0; i < options->pids.count; i++) {
+		if (state_check(STATE_FOLDER, options->pids.items[i], &err))
+			log_warning("%s", err.text);
 		r = trace_add(capture->trace, options->pids.items[i], &err);
 		if (r < 0)
 			return cmd_blind(&err);

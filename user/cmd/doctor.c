@@ -13,6 +13,7 @@
 #include "log.h"
 #include "parse.h"
 #include "probe.h"
+#include "state.h"
 #include "step_report.h"
 #include "strangers.h"
 #include "terminal.h"
@@ -195,6 +196,19 @@ static void check_beside(struct doctor *doctor, pid_t pid, const struct proc_map
 			answer(ask(doctor, "library", true, false), text, "");
 }
 
+/* A trial changes what is there to be seen, while it runs or because it was killed. */
+static void check_trial(struct doctor *doctor, pid_t pid)
+{
+	struct err err = {};
+	int r = state_check(STATE_FOLDER, pid, &err);
+
+	if (r)
+		answer(ask(doctor, "settings", false, false),
+			r == -EBUSY ? "a trial is in progress"
+				    : "a trial that was killed has left them changed",
+			err.text);
+}
+
 static void check_process(struct doctor *doctor, pid_t pid)
 {
 	struct probe_image found[PROBE_MAX_IMAGES];
@@ -215,6 +229,7 @@ static void check_process(struct doctor *doctor, pid_t pid)
 		answer(ask(doctor, "process", false, true), "cannot be examined", err.text);
 		return;
 	}
+	check_trial(doctor, pid);
 	count = probe_find(pid, &maps, found, ARRAY_SIZE(found));
 	any = any_traced(pid, found, count);
 	for (size_t i = 0; i < count; i++) {

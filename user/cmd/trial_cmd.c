@@ -9,7 +9,7 @@
 #include "reading.h"
 #include "trial_priv.h"
 
-enum { OPT_SET = 300, OPT_BLOCKS, OPT_MAX_RSS, OPT_JSON };
+enum { OPT_SET = 300, OPT_BLOCKS, OPT_MAX_RSS, OPT_JSON, OPT_RESTORE };
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
@@ -19,6 +19,7 @@ static const struct option long_options[] = {
 	{"max-rss", required_argument, NULL, OPT_MAX_RSS},
 	{"step", required_argument, NULL, OPT_STEP},
 	{"json", no_argument, NULL, OPT_JSON},
+	{"restore", no_argument, NULL, OPT_RESTORE},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{},
@@ -74,6 +75,9 @@ static int take_value(int option, struct trial_options *options, struct err *err
 	case OPT_JSON:
 		options->capture.json = true;
 		return 0;
+	case OPT_RESTORE:
+		options->restore = true;
+		return 0;
 	}
 	return -1;
 }
@@ -95,6 +99,10 @@ static int parse(int argc, char **argv, struct trial_options *ret)
 		return cmd_usage(&cmd_trial, "unexpected argument \"%s\"", argv[optind]);
 	if (!ret->capture.pids.count)
 		return cmd_usage(&cmd_trial, "no process given: -p PID");
+	if (ret->restore && (ret->set || ret->pairs || ret->max_rss || ret->capture.json ||
+				    ret->capture.duration_ns || ret->capture.step.way != STEP_AUTO))
+		return cmd_usage(&cmd_trial,
+			"--restore undoes a trial that was killed: it takes -p only");
 	if (ret->capture.step.way == STEP_NONE || ret->capture.step.way == STEP_WINDOW)
 		return cmd_usage(&cmd_trial,
 			"a trial compares how long steps take: --step must name what marks one");
@@ -138,7 +146,7 @@ static int run(int argc, char **argv)
 	struct trial_options options = {};
 	struct trial trial = {.command = &cmd_trial,
 		.options = &options,
-		.subject = {.memory = -1},
+		.subject = {.memory = -1, .undo = STATE_NONE},
 		.signals = -1,
 		.timer = -1,
 		.poll = -1};
@@ -153,8 +161,8 @@ static int run(int argc, char **argv)
 	} else if (!status) {
 		trial.pid = options.capture.pids.items[0];
 		trial.out = options.capture.json ? stdout : terminal_open(stdout);
-		status = trial_run(&trial);
-		if (!status)
+		status = options.restore ? trial_restore(&trial) : trial_run(&trial);
+		if (!status && !options.restore)
 			status = judge(&trial);
 		terminal_close(trial.out, stdout);
 		release(&trial);
@@ -168,6 +176,7 @@ const struct command cmd_trial = {
 	.summary = "try a setting of a running collector, and put it back",
 	.usage =
 		"usage: gctrace trial -p PID [--set SETTING] [options]\n"
+		"       gctrace trial --restore -p PID\n"
 		"\n"
 		"Compares, in the running process, steps with its collector's settings as they are with\n"
 		"steps under another setting. Blocks of steps come in pairs; a coin decides which of the\n"
@@ -186,6 +195,8 @@ const struct command cmd_trial = {
 		"      --max-rss SIZE        end a block at this resident size (a fifth more than at the\n"
 		"                            begin, or a quarter of what is available, whichever is less)\n"
 		"      --step SIGNAL         what marks a training step (doctor --steps; gctrace(1))\n"
+		"      --restore             no trial: put back what one left that was killed together with\n"
+		"                            its watcher\n"
 		"      --json                JSON records instead of text (gctrace schema)\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                print this help\n",

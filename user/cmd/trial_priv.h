@@ -13,6 +13,7 @@ struct trial_options {
 	const char *set;		/* NULL: what the runtime would try */
 	size_t pairs;			/* 0: the user does not say */
 	uint64_t max_rss;		/* bytes; 0: likewise */
+	bool restore;			/* no trial: undo what one has left */
 };
 
 enum trial_phase {
@@ -56,6 +57,14 @@ struct trial {
  * process is as it was, and @trial has what can be judged.
  */
 int trial_run(struct trial *trial);
+
+/*
+ * What is no process, or not one that may be looked at: -errno with the sentence that the other verbs have.
+ */
+int trial_check_process(pid_t pid, struct err *err);
+
+/* trial_restore.c: undoes what a trial that was killed has left. The exit status, with all said. */
+int trial_restore(struct trial *trial);
 
 /* trial_turn.c: what is due. 0, or a negative errno with a sentence where there is no sense in going on. */
 int trial_turn(struct trial *trial, uint64_t now_ns, struct err *err);

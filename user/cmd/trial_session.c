@@ -43,8 +43,7 @@ static int on_pause(void *arg, const struct pause *pause)
 	return 0;
 }
 
-/* What is no process, or not one that may be looked at, with the sentence that the other verbs have. */
-static int check_process(pid_t pid, struct err *err)
+int trial_check_process(pid_t pid, struct err *err)
 {
 	int r = probe_absent(pid, err);
 
@@ -148,17 +147,35 @@ static int run_probed(struct trial *trial)
 	return r ? cmd_blind(&err) : EXIT_OK;
 }
 
+/* Without a file to undo it by, gctrace and the watcher are still there. */
+static int keep(struct subject *subject, struct err *err)
+{
+	int r = subject_keep(subject, STATE_FOLDER, err);
+
+	if (!r || r == -EEXIST || r == -EBUSY)
+		return r;
+	log_warning(
+		"%s: if gctrace and its watcher are killed at once, --restore will not be able to put the "
+		"settings back",
+		err->text);
+	return subject_keep(subject, NULL, err);
+}
+
 int trial_run(struct trial *trial)
 {
 	const struct capture_options *options = &trial->options->capture;
 	const struct trace_sink sink = {.arg = trial, .pause = on_pause, .mark = on_mark};
 	struct err err = {};
-	int r = check_process(trial->pid, &err);
+	int r = trial_check_process(trial->pid, &err);
 
+	if (!r)
+		r = state_check(STATE_FOLDER, trial->pid, &err);
 	if (!r)
 		r = subject_open(trial->pid, options->trace.only_tier, &trial->subject, &err);
 	if (!r)
 		r = subject_choose(&trial->subject, trial->options->set, &err);
+	if (!r)
+		r = keep(&trial->subject, &err);
 	if (r)
 		return r == -EINVAL ? cmd_usage(trial->command, "%s", err.text) : cmd_blind(&err);
 	if (getrandom(&trial->random.state, sizeof(trial->random.state), 0) < 0)

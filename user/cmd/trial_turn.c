@@ -77,7 +77,7 @@ static int check_books(const struct trial *trial, struct err *err)
 /* The settings that are due now, if they are not yet. 0 or -errno with a sentence. */
 static int apply(struct trial *trial, bool tried, struct err *err)
 {
-	if (tried == trial->subject.state->changed)
+	if (tried == trial->subject.undo.state->changed)
 		return 0;
 	return tried ? subject_change(&trial->subject, err) : subject_restore(&trial->subject, err);
 }

@@ -21,7 +21,7 @@ static int ascending(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-int children_note(pid_t pid, struct subject_state *ret, struct err *err)
+int children_note(pid_t pid, struct state *ret, struct err *err)
 {
 	struct proc_pids all = {};
 	int r = proc_descendants(pid, &all);
@@ -30,9 +30,9 @@ int children_note(pid_t pid, struct subject_state *ret, struct err *err)
 		return err_set(err, -r, "the children of process %d cannot be listed: %s", pid,
 			strerror(-r));
 	r = 0;
-	if (all.pids.count > SUBJECT_CHILDREN)
+	if (all.pids.count > STATE_CHILDREN)
 		r = err_set(err, E2BIG, "process %d has more than %d children", pid,
-			SUBJECT_CHILDREN);
+			STATE_CHILDREN);
 	ret->count = 0;
 	for (size_t i = 0; !r && i < all.pids.count; i++)
 		ret->children[ret->count++] = all.pids.items[i];
@@ -72,7 +72,7 @@ static void restore_one(const struct subject *subject, pid_t pid)
 
 void children_restore(const struct subject *subject)
 {
-	const struct subject_state *state = subject->state;
+	const struct state *state = subject->undo.state;
 	struct proc_pids all = {};
 
 	proc_descendants(subject->pid, &all);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "children.h"
@@ -72,13 +71,9 @@ int subject_open(pid_t pid, const char *only, struct subject *ret, struct err *e
 	struct proc_maps maps = {};
 	int r;
 
-	*ret = (struct subject){.pid = pid, .memory = -1};
+	*ret = (struct subject){.pid = pid, .memory = -1, .undo = STATE_NONE};
 	ret->plan = calloc(1, sizeof(*ret->plan));
-	ret->state = mmap(NULL, sizeof(*ret->state), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (ret->state == MAP_FAILED)
-		ret->state = NULL;
-	if (!ret->plan || !ret->state)
+	if (!ret->plan)
 		return err_set(err, ENOMEM, "out of memory");
 	/* The memory first: if the program calls exec in between, what is found is compared with nothing. */
 	r = open_memory(ret, err);
@@ -97,10 +92,9 @@ void subject_close(struct subject *subject)
 {
 	if (subject->memory >= 0)
 		close(subject->memory);
-	if (subject->state)
-		munmap(subject->state, sizeof(*subject->state));
+	state_close(&subject->undo);
 	free(subject->plan);
-	*subject = (struct subject){.memory = -1};
+	*subject = (struct subject){.memory = -1, .undo = STATE_NONE};
 }
 
 int subject_choose(struct subject *subject, const char *text, struct err *err)
@@ -120,16 +114,36 @@ int subject_choose(struct subject *subject, const char *text, struct err *err)
 		"that is what the settings are: --set same compares them with themselves");
 }
 
+int subject_keep(struct subject *subject, const char *folder, struct err *err)
+{
+	return state_create(folder, subject->pid, &subject->as_it_is, &subject->tried,
+		&subject->undo, err);
+}
+
+int subject_recall(pid_t pid, const char *folder, struct subject *ret, struct err *err)
+{
+	int r;
+
+	*ret = (struct subject){.pid = pid, .memory = -1, .undo = STATE_NONE};
+	/* The memory first, here too: whose it is, is asked afterwards. */
+	r = open_memory(ret, err);
+	if (!r)
+		r = state_open(folder, pid, &ret->undo, err);
+	if (!r)
+		state_settings(ret->undo.state, &ret->as_it_is, &ret->tried);
+	return r;
+}
+
 int subject_change(struct subject *subject, struct err *err)
 {
 	struct err ignored;
 	int r = settings_verify(subject->memory, &subject->as_it_is, err);
 
 	if (!r)
-		r = children_note(subject->pid, subject->state, err);
+		r = children_note(subject->pid, subject->undo.state, err);
 	if (r)
 		return r;
-	__atomic_store_n(&subject->state->changed, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&subject->undo.state->changed, true, __ATOMIC_SEQ_CST);
 	r = settings_write(subject->memory, &subject->as_it_is, &subject->tried, err);
 	if (r)
 		subject_restore(subject, &ignored);
@@ -140,19 +154,19 @@ int subject_restore(struct subject *subject, struct err *err)
 {
 	int r;
 
-	if (!__atomic_load_n(&subject->state->changed, __ATOMIC_SEQ_CST))
+	if (!__atomic_load_n(&subject->undo.state->changed, __ATOMIC_SEQ_CST))
 		return 0;
 	r = settings_write(subject->memory, &subject->tried, &subject->as_it_is, err);
 	children_restore(subject);
 	if (!r || r == -EBUSY || r == -ESRCH)
-		__atomic_store_n(&subject->state->changed, false, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&subject->undo.state->changed, false, __ATOMIC_SEQ_CST);
 	return r;
 }
 
 int subject_check(const struct subject *subject, struct err *err)
 {
 	return settings_verify(subject->memory,
-		subject->state->changed ? &subject->tried : &subject->as_it_is, err);
+		subject->undo.state->changed ? &subject->tried : &subject->as_it_is, err);
 }
 
 const char *subject_describe(const struct subject *subject, const struct settings *settings,

@@ -15,16 +15,7 @@
 #include "err.h"
 #include "probe.h"
 #include "settings.h"
-
-#define SUBJECT_CHILDREN 1024
-
-/* Shared with the watcher. */
-struct subject_state {
-	bool changed; /* the settings may be those tried: set before the first write, cleared after the last */
-	size_t count; /* of .children */
-	pid_t children
-		[SUBJECT_CHILDREN]; /* those that were there before the last change, in order */
-};
+#include "state.h"
 
 struct subject {
 	pid_t pid;
@@ -32,7 +23,7 @@ struct subject {
 	uint64_t bias;
 	struct probe_plan *plan;
 	struct settings as_it_is, tried;
-	struct subject_state *state;
+	struct state_file undo; /* shared with the watcher */
 };
 
 /*
@@ -44,6 +35,15 @@ void subject_close(struct subject *subject);
 
 /* What is to be tried: "same", NULL (by what is worth a try), or what the runtime takes. 0 or -errno, sentence. */
 int subject_choose(struct subject *subject, const char *text, struct err *err);
+
+/* Before the first change: keeps what it takes to undo it, in @folder or, if NULL, in memory alone. See state_create(). */
+int subject_keep(struct subject *subject, const char *folder, struct err *err);
+
+/*
+ * Instead of all this: what a trial of @pid that was killed has left, for subject_restore() to undo. 0; -ENOENT:
+ * nothing; or -errno; with a sentence. The caller closes in any case.
+ */
+int subject_recall(pid_t pid, const char *folder, struct subject *ret, struct err *err);
 
 /*
  * Changes the settings to those tried, and back. Each integer is compared with what it must be, written and read

@@ -11,15 +11,37 @@
 #include "cleanup.h"
 #include "watcher.h"
 
+enum { PIPE, MEMORY, STATE, FOLDER, KEPT };
+
+/* *@fd becomes @number, unless it is none. */
+static void move(int *fd, int number)
+{
+	if (*fd >= 0)
+		*fd = dup2(*fd, number);
+	else
+		close(number);
+}
+
 /*
- * Keeps two descriptors. The rest above all the BPF links, which would outlive gctrace with it; and whoever reads our
+ * Keeps four descriptors. The rest above all the BPF links, which would outlive gctrace with it; and whoever reads our
  * output would wait for its end. The system call is as old as Linux 5.9, but not every libc has it.
  */
-static void keep(int pipe, int memory)
+static void keep(int pipe, struct subject *subject)
 {
-	dup2(pipe, 0);
-	dup2(memory, 1);
-	syscall(SYS_close_range, 2u, ~0u, 0u);
+	move(&pipe, PIPE);
+	move(&subject->memory, MEMORY);
+	move(&subject->undo.file, STATE);
+	move(&subject->undo.folder, FOLDER);
+	syscall(SYS_close_range, (unsigned int)KEPT, ~0u, 0u);
+}
+
+/* The OOM killer leaves it alone, even where it kills a whole cgroup. May be refused: then it does not. */
+static void stay_out_of_memory_killings(void)
+{
+	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "-1000", 5) < 0)
+		return;
 }
 
 /* What is sent to gctrace's group is not for it: it must outlive that. */
@@ -33,11 +55,12 @@ static void watch(struct subject subject, int pipe)
 		signal(signals[i], SIG_IGN);
 	setsid();
 	prctl(PR_SET_NAME, "gctrace-watcher");
-	keep(pipe, subject.memory);
-	subject.memory = 1;
-	while (read(0, &byte, 1) < 0 && errno == EINTR)
+	stay_out_of_memory_killings();
+	keep(pipe, &subject);
+	while (read(PIPE, &byte, 1) < 0 && errno == EINTR)
 		;
 	subject_restore(&subject, &ignored);
+	state_close(&subject.undo);
 }
 
 int watcher_start(const struct subject *subject, struct watcher *ret, struct err *err)
