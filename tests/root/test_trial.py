@@ -1,7 +1,9 @@
 """gctrace trial on real processes: what it writes is what the program itself reads, and is undone whatever happens."""
 
+import copy
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,7 +14,7 @@ import pytest
 
 import harness
 import jvm_check
-from conftest import need
+from conftest import PLAIN, each, need
 from test_julia import julias
 
 SUBJECT = harness.HERE / "trial_subject.py"
@@ -369,6 +371,46 @@ def test_one_trial_at_a_time(bench, some_runtime):
     assert tracer.interrupt() == 4
     assert subject.ask("get") == WAS
     assert not state_of(subject).exists()
+
+
+def claiming(bench, runtime, symbol, offset, value):
+    """@runtime, with another value at an offset from a symbol of its file: what it says of itself, by which it does nothing."""
+    folder = Path(runtime.root + bench.script(runtime) if runtime.in_root else bench.script(runtime)).parent
+    file = folder / "python-that-claims"
+    shutil.copy(runtime.root + runtime.exe, file)
+    read = lambda *args: subprocess.run(["readelf", "-W", *args, file], stdout=subprocess.PIPE).stdout.decode()
+    address = int(re.search(r"(\S+)\s+\w+ OBJECT .* %s\n" % symbol, read("--dyn-syms"))[1], 16)
+    for at, from_, size in re.findall(r"LOAD +(0x\w+) (0x\w+) 0x\w+ (0x\w+)", read("-l")):
+        if int(from_, 16) <= address < int(from_, 16) + int(size, 16):
+            with open(file, "r+b") as stream:
+                stream.seek(int(at, 16) + address - int(from_, 16) + offset)
+                stream.write(value)
+            claims = copy.copy(runtime)
+            claims.exe = str(Path(bench.script(runtime)).parent / file.name)
+            return claims
+    raise AssertionError("%s is in no segment" % symbol)
+
+
+def static(*minors):
+    return [r for r in PLAIN if r.minor in minors and r.linkage == "static"]
+
+
+@each("later", static((3, 14)), "static CPython 3.14 of those asked for is here")
+@pytest.mark.parametrize("micro", [0, 4])
+def test_collectors_in_increments_are_refused(bench, later, micro):
+    """No build of them is at hand: a later one, whose file says that it is one."""
+    subject = Subject(bench, claiming(bench, later, "Py_Version", 1, bytes([micro])))
+    said = refused("-p", subject.pid)
+    assert "runs CPython 3.14.%d, whose collector works in increments" % micro in said
+    assert subject.ask("get") == WAS
+
+
+@each("plain", static((3, 13), (3, 14), (3, 15)), "static CPython from 3.13 on of those asked for is here")
+def test_free_threaded_builds_are_refused(bench, plain):
+    """Likewise, by the flag that debuggers read."""
+    subject = Subject(bench, claiming(bench, plain, "_PyRuntime", 16, b"\1"))
+    assert "runs a free-threaded CPython %st" % plain.version in refused("-p", subject.pid)
+    assert subject.ask("get") == WAS
 
 
 @jvm_check.each("jvm", jvm_check.newest())
