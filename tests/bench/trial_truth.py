@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""What gctrace trial says of a setting, against runs of the same program with and without that setting from the start.
+
+usage: trial_truth.py GCTRACE [-n PAIRS] [-d TIME] [NAME...]
+
+NAME: a part of a program's name. Half of the pairs of runs come before the trial and half after it; in each pair the order
+alternates. Both effects are shares of a step's mean length, with 95 % intervals; "apart" is how far they are from each other,
+in standard errors of that difference. The programs run under SCHED_FIFO, so that what else runs does not keep them waiting.
+Needs root, and scripts/workloads.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parent.parent
+CACHE = Path(os.environ.get("GCTRACE_CACHE") or Path.home() / ".cache/gctrace")
+SYSTEM = "/usr/bin/python3"
+JAX = CACHE / "workloads/jax-3.11/bin/python"
+WORKLOADS = SOURCE / "tests/workloads"
+FOR_EVER = 10**9
+WARM_S = 5  # of a program before its trial
+RUN_S = 600  # no run is that long
+
+
+class Program:
+    def __init__(self, python, argv, setting, skipped, counted):
+        self.python, self.argv = python, argv
+        self.setting = setting
+        self.skipped, self.counted = skipped, counted  # steps of a run
+
+    def command(self, setting, steps):
+        loop = [self.python, HERE / "trial_loop.py", setting, steps, *self.argv]
+        return ["chrt", "-f", "1", *(str(word) for word in loop)]
+
+    def mean_ns(self, setting, more):
+        """Of a run's steps, after its first; @more of them are skipped, so that not every run has its collections at the
+        same steps."""
+        steps = "%d:%d" % (self.skipped + more, self.counted)
+        done = subprocess.run(
+            self.command(setting, steps), stdout=subprocess.PIPE, timeout=RUN_S, check=True)
+        return float(done.stdout.decode().split("MEAN ")[1].split()[0])
+
+
+# The setting is the one that a trial would try by itself: the youngest generation's threshold times 100.
+PROGRAMS = {
+    "demo": Program(SYSTEM, [SOURCE / "demo/train.py", "--seconds", FOR_EVER], "threshold=70000", 200, 2500),
+    "checkpointing": Program(
+        SYSTEM, [WORKLOADS / "torch_checkpoint.py", "--steps", FOR_EVER], "threshold=70000", 50, 400),
+    "Equinox": Program(
+        JAX, [WORKLOADS / "equinox_train.py", "--steps", FOR_EVER], "threshold=70000", 100, 1500),
+    "CNN": Program(SYSTEM, [WORKLOADS / "torch_cnn.py", "--steps", FOR_EVER, "--gc", "threshold10"],
+                   "threshold=1000", 200, 3000),
+}
+
+
+class Effect:
+    """An estimate with its interval, and the standard error that made it."""
+
+    def __init__(self, estimate, low, high, error, pairs):
+        self.estimate, self.low, self.high = estimate, low, high
+        self.error, self.pairs = error, pairs
+
+    def __str__(self):
+        return "%+.2f %% (%+.2f to %+.2f), %d pairs" % (
+            100 * self.estimate, 100 * self.low, 100 * self.high, self.pairs)
+
+
+def quantile(freedom):
+    """97.5 % of Student's t, to 1 % from four degrees of freedom on."""
+    return 1.96 + 2.37 / freedom + 2.8 / freedom**2
+
+
+def effect_of_runs(pairs):
+    base = statistics.fmean(was for was, _ in pairs)
+    estimate = statistics.fmean(now for _, now in pairs) / base - 1
+    rest = [now - was * (1 + estimate) for was, now in pairs]
+    error = (sum(r * r for r in rest) / (len(rest) - 1) / len(rest)) ** 0.5 / base
+    reach = quantile(len(pairs) - 1) * error
+    return Effect(estimate, estimate - reach, estimate + reach, error, len(pairs))
+
+
+def effect_of_trial(gctrace, program, duration):
+    process = subprocess.Popen(program.command("same", "0"), stdout=subprocess.DEVNULL)
+    try:
+        wait_for_steps(process)
+        done = subprocess.run(
+            [gctrace, "trial", "-p", str(process.pid), "--set", program.setting, "-d", duration, "--json"],
+            stdout=subprocess.PIPE, check=True)
+    finally:
+        process.kill()
+        process.wait()
+    said = json.loads(done.stdout.decode().splitlines()[-1])
+    low, high, pairs = said["step_effect_low"], said["step_effect_high"], said["pairs"]
+    return Effect(said["step_effect"], low, high, (high - low) / 2 / quantile(pairs - 1), pairs)
+
+
+def wait_for_steps(process):
+    """Until it has trained for a while: it then computes all the time."""
+    ticks, busy = os.sysconf("SC_CLK_TCK"), 0
+    while busy < WARM_S:
+        before = cpu_ticks(process.pid)
+        time.sleep(1)
+        busy = busy + 1 if cpu_ticks(process.pid) - before > ticks / 2 else 0
+
+
+def cpu_ticks(pid):
+    return int(Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()[11])
+
+
+def measure(gctrace, program, pairs, duration, say):
+    chance = random.Random(23)
+    runs, trial = [], None
+    for number in range(pairs):
+        if number == pairs // 2:
+            trial = effect_of_trial(gctrace, program, duration)
+            say("trial: %s" % trial)
+        means = {}
+        for setting in ("same", program.setting)[:: 1 if number % 2 else -1]:
+            means[setting] = program.mean_ns(setting, chance.randrange(program.skipped))
+        runs.append((means["same"], means[program.setting]))
+        say("runs: %.3f ms, %.3f ms" % tuple(ns / 1e6 for ns in runs[-1]))
+    return trial, effect_of_runs(runs)
+
+
+def machine(gctrace):
+    model = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")][0]
+    version = subprocess.run([gctrace, "version"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    return "%s, %s: %d cores, %s, Linux %s" % (
+        version, datetime.date.today(), os.cpu_count(), model, platform.release())
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("gctrace")
+    options.add_argument("-n", "--pairs", type=int, default=10)
+    options.add_argument("-d", "--duration", default="2m", help="of the trial (2m)")
+    options.add_argument("-v", "--verbose", action="store_true", help="print each run, too")
+    options.add_argument("names", nargs="*", metavar="NAME")
+    given = options.parse_args()
+    say = lambda text: given.verbose and print(text, file=sys.stderr, flush=True)
+    print(machine(given.gctrace) + "\n")
+    print("| Program | Tried | Trial | Runs | Apart | Load |\n|---|---|---|---|---|---|", flush=True)
+    for name, program in PROGRAMS.items():
+        if given.names and not any(part in name for part in given.names):
+            continue
+        before = os.getloadavg()[0]
+        trial, runs = measure(os.path.abspath(given.gctrace), program, given.pairs, given.duration, say)
+        apart = (trial.estimate - runs.estimate) / (trial.error**2 + runs.error**2) ** 0.5
+        print("| %s | `%s` | %s | %s | %+.1f | %.1f to %.1f |" % (
+            name, program.setting, trial, runs, apart, before, os.getloadavg()[0]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
