@@ -86,7 +86,8 @@ static void settings_are_changed_as_asked(void **state)
 	assert_changed("threshold=7,5", 1, 7, 5, 11);
 	assert_changed("threshold=7,0,3", 1, 7, 0, 3);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-		assert_int_equal(cpython_settings.change(&usual, wrong[i], &changed, &err), -EINVAL);
+		assert_int_equal(cpython_settings.change(&usual, wrong[i], &changed, &err),
+			-EINVAL);
 	assert_int_equal(changed.count, 0);
 	off.items[0].value = 0;
 	assert_int_equal(cpython_settings.change(&off, "off", &changed, &err), -ENOTSUP);

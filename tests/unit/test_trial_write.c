@@ -212,7 +212,8 @@ static void what_is_left_can_be_undone(void **state)
 
 	assert_values(0, 7000, 10);
 	assert_int_equal(state_check(folder, getpid(), &err), -EEXIST);
-	assert_non_null(strstr(err.text, "enabled 0 instead of 1, threshold 0 7000 instead of 700"));
+	assert_non_null(strstr(err.text,
+		"enabled 0 instead of 1, threshold 0 7000 instead of 700"));
 	assert_null(strstr(err.text, "threshold 1"));
 	other = (struct subject){.pid = getpid(), .memory = -1, .undo = STATE_NONE};
 	assert_int_equal(subject_keep(&other, folder, &err), -EEXIST);
@@ -309,8 +310,8 @@ static void only_the_same_program_is_written(void **state)
 	assert_int_equal(check_altered(offsetof(struct state, stack_start), &odd, 8, 0600), 0);
 	assert_int_equal(check_altered(offsetof(struct state, setting_count), &many, 4, 0600), 0);
 	assert_int_equal(check_altered(offsetof(struct state, count), &many, 4, 0600), 0);
-	assert_int_equal(
-		check_altered(offsetof(struct state, settings[1].address), &odd, 8, 0600), 0);
+	assert_int_equal(check_altered(offsetof(struct state, settings[1].address), &odd, 8, 0600),
+		0);
 	assert_int_equal(check_altered(offsetof(struct state, settings[1].name), long_name,
 				 sizeof(long_name), 0600),
 		0);

@@ -11,8 +11,8 @@ static void show(const struct trial *trial)
 
 	for (size_t i = 0; i < was->count; i++)
 		if (was->items[i].value != tried->items[i].value)
-			fprintf(trial->out, "%s is %d again; the trial had it %d\n", was->items[i].name,
-				was->items[i].value, tried->items[i].value);
+			fprintf(trial->out, "%s is %d again; the trial had it %d\n",
+				was->items[i].name, was->items[i].value, tried->items[i].value);
 }
 
 int trial_restore(struct trial *trial)

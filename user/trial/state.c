@@ -107,7 +107,8 @@ static bool is_of(const struct state *state, pid_t pid)
 static int in_progress(pid_t pid, struct err *err)
 {
 	return err_set(err, EBUSY,
-		"a gctrace trial of process %d is in progress; it puts the settings back when it ends", pid);
+		"a gctrace trial of process %d is in progress; it puts the settings back when it ends",
+		pid);
 }
 
 static int left(const struct state *state, struct err *err)
@@ -218,8 +219,8 @@ int state_create(const char *path, pid_t pid, const struct settings *as_it_is,
 		return 0;
 	}
 	if (r != -EEXIST && r != -EBUSY)
-		err_set(err, -r, "%s/%s cannot be written: %s", path ? path : "",
-			name_of(pid).text, strerror(-r));
+		err_set(err, -r, "%s/%s cannot be written: %s", path ? path : "", name_of(pid).text,
+			strerror(-r));
 	state_close(&file);
 	return r;
 }
@@ -245,7 +246,8 @@ int state_open(const char *path, pid_t pid, struct state_file *ret, struct err *
 		return in_progress(pid, err);
 	if (r == -ENOENT || r == -ENODATA)
 		return err_set(err, ENOENT,
-			"no trial has left anything changed in process %d: there is nothing to put back", pid);
+			"no trial has left anything changed in process %d: there is nothing to put back",
+			pid);
 	return err_set(err, -r, "%s/%s cannot be read: %s", path, name_of(pid).text, strerror(-r));
 }
 

@@ -29,7 +29,8 @@ struct state {
 		uint64_t address;
 		int32_t as_it_is, tried;
 	} settings[SETTINGS_MAX];
-	uint32_t changed; /* they may be those tried: set before the first write, cleared after the last */
+	uint32_t
+		changed; /* they may be those tried: set before the first write, cleared after the last */
 	uint32_t count;			/* of .children */
 	pid_t children[STATE_CHILDREN]; /* those that were there before the last change, in order */
 };
@@ -37,7 +38,8 @@ struct state {
 /* In @folder; a test has one of its own. */
 struct state_file {
 	struct state *state;
-	int folder, file; /* -1: the state is in memory alone, and dies with gctrace and the watcher */
+	int folder,
+		file; /* -1: the state is in memory alone, and dies with gctrace and the watcher */
 };
 #define STATE_NONE {NULL, -1, -1}
 
