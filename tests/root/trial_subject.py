@@ -3,8 +3,10 @@
 Meanwhile it answers each line of stdin with a line of JSON: [enabled, thresholds] of its collector as it sees them,
 after it has done what the line says: "get", "set 500 5 5", "disable", "enable", "fork" (the child's values follow when it is sent
 "child"), "subinterpreter", "steps" (instead: how many had other settings than at the begin and how many had those, and the ns of
-each kind), "exit",
-"exec" (another program, which answers one line likewise).
+each kind), "exit", "exec" (another program, which answers one line likewise).
+
+A step takes less than a millisecond, more than half of it for collections: so blocks hold enough steps, and what a setting does is seen,
+also where the process gets a small part of one core.
 """
 
 import gc
@@ -18,6 +20,7 @@ import time
 AFTER = "import gc, json; input(); print(json.dumps([gc.isenabled(), list(gc.get_threshold())]), flush=True)"
 BOOK = {"steps": [0, 0], "ns": [0, 0]}  # with other settings than at the begin, and with those, all along
 FIRST = [True, [600, 2, 2]]
+REFERENCES = 60  # of an object: it is quickly made, and its collection goes through all of them several times
 CHILD = []
 WANTED = []  # what the loop's own thread is to do
 
@@ -84,8 +87,7 @@ def listen():
 def step():
     began, before = time.perf_counter_ns(), settings()
     os.getpgid(0)
-    for _ in range(5):
-        burst = [[j] for j in range(1000)]
+    burst = [[None] * REFERENCES for _ in range(1000)]
     if before == settings():
         BOOK["steps"][before == FIRST] += 1
         BOOK["ns"][before == FIRST] += time.perf_counter_ns() - began
