@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What gctrace trial says of a setting, against runs of the same program with and without that setting from the start.
 
-usage: trial_truth.py GCTRACE [-n PAIRS] [-d TIME] [NAME...]
+usage: trial_truth.py [-n PAIRS] [-d TIME] GCTRACE [NAME...]
 
 NAME: a part of a program's name. Half of the pairs of runs come before the trial and half after it; in each pair the order
 alternates. Both effects are shares of a step's mean length, with 95 % intervals; "apart" is how far they are from each other,
-in standard errors of that difference. The programs run under SCHED_FIFO, so that what else runs does not keep them waiting.
-Needs root, and scripts/workloads.
+in standard errors of that difference. The programs run under SCHED_FIFO, so that what else runs does not keep them waiting; on the
+processor TRIAL_CPU, if that is set. Needs root, and scripts/workloads.
 """
 
 import argparse
@@ -30,6 +30,7 @@ WORKLOADS = SOURCE / "tests/workloads"
 FOR_EVER = 10**9
 WARM_S = 5  # of a program before its trial
 RUN_S = 600  # no run is that long
+CPU = os.environ.get("TRIAL_CPU")
 
 
 class Program:
@@ -40,7 +41,8 @@ class Program:
 
     def command(self, setting, steps):
         loop = [self.python, HERE / "trial_loop.py", setting, steps, *self.argv]
-        return ["chrt", "-f", "1", *(str(word) for word in loop)]
+        pinned = ["taskset", "-c", CPU] if CPU else []
+        return [*pinned, "chrt", "-f", "1", *(str(word) for word in loop)]
 
     def mean_ns(self, setting, more):
         """Of a run's steps, after its first; @more of them are skipped, so that not every run has its collections at the
