@@ -218,7 +218,9 @@ def test_known_effect(bench, some_runtime):
     tracer = begin(bench, subject, "--set", "off", "--json")
     before = subject.ask("steps")
     assert tracer.wait(60) == 0, tracer.err.text()
-    check_effect(subject, before, result(tracer))
+    said = result(tracer)
+    check_effect(subject, before, said)
+    assert 0 < said["full_share"] < 1  # each fourth of its collections is full, in blocks of many
 
 
 def test_no_effect_of_nothing(bench, some_runtime):

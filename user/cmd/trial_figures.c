@@ -11,6 +11,8 @@
 #include "terminal.h"
 #include "trial_priv.h"
 
+#define LONGER_BLOCKS 20 /* few enough for each to be long, and pairs enough for an answer */
+
 static size_t cuts(const struct trial *trial)
 {
 	size_t count = 0;
@@ -18,6 +20,33 @@ static size_t cuts(const struct trial *trial)
 	for (size_t i = 0; i < trial->blocks.count; i++)
 		count += trial->blocks.items[i].cut;
 	return count;
+}
+
+/* The share of a block's time that one full collection takes; 0: there was none. */
+static double full_share(const struct trial *trial)
+{
+	uint64_t count = 0, sum_ns = 0;
+
+	for (size_t i = 0; i < trial->pauses.count; i++) {
+		const struct trial_pause *pause = &trial->pauses.items[i];
+
+		if (!pause->full)
+			continue;
+		count++;
+		stats_add(&sum_ns, pause->end_ns - pause->start_ns);
+	}
+	if (!count || !trial->plan.block_ns)
+		return 0;
+	return (double)sum_ns / (double)count / (double)trial->plan.block_ns;
+}
+
+/*
+ * Switching promotes what lives through it once more, which can bring a full collection forward from another block: always
+ * the same way, so that the interval does not show it. Said where one could move the answer by half of what it admits.
+ */
+static bool is_blurred(const struct trial *trial, const struct effect *step)
+{
+	return full_share(trial) > (step->high - step->low) / 4;
 }
 
 static const char *share(double value, char *ret, size_t size)
@@ -71,6 +100,11 @@ static void show_answer(const struct trial *trial, const struct blocks_result *r
 		fprintf(trial->out,
 			"A difference of %.2f %% would have been found in four of five such trials.\n",
 			100 * step->detectable);
+	if (is_told(result) && is_blurred(trial, step))
+		fprintf(trial->out,
+			"One full collection takes %.1f %% of a block, and switching may move it to another block, "
+			"which the interval does not allow for: longer blocks say more (--blocks %d -d 10m).\n",
+			100 * full_share(trial), LONGER_BLOCKS);
 }
 
 static void show_table(const struct trial *trial, const struct blocks_result *result)
@@ -193,6 +227,7 @@ static void show_json(const struct trial *trial, const struct step_track *track,
 		trial->blocks.count ? (int64_t)trial->plan.settle_ns : UNKNOWN);
 	line_real(out, "step_ns", told ? result->step.base : NAN);
 	show_effect(out, "step_effect", &result->step, told);
+	line_real(out, "full_share", full_share(trial) > 0 ? full_share(trial) : NAN);
 	line_real(out, "rss_growth", told && result->has_rss ? result->rss.base : NAN);
 	show_effect(out, "rss_effect", &result->rss, told && result->has_rss);
 	line_known(out, "rss_begin", trial->rss_before ? (int64_t)trial->rss_before : UNKNOWN);

@@ -34,6 +34,7 @@ struct trial {
 	struct steps steps; /* by the marks so far, or at the end */
 	VEC(struct trial_pause {
 		uint64_t start_ns;
+		uint64_t end_ns;
 		bool full;
 	})
 	pauses; /* of the process */

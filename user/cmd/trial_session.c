@@ -39,7 +39,7 @@ static int on_pause(void *arg, const struct pause *pause)
 	kept = vec_add(&trial->pauses);
 	if (!kept)
 		return -ENOMEM;
-	*kept = (struct trial_pause){judged.start_ns, judged.class->full == 1};
+	*kept = (struct trial_pause){judged.start_ns, judged.end_ns, judged.class->full == 1};
 	return 0;
 }
 
