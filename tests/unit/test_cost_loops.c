@@ -20,6 +20,7 @@ enum told { TELL, UNTOLD, EITHER };
 struct loop {
 	const char *name;
 	enum told alone, work;
+	bool by_waits; /* durations alone do not show that what a pause did is not over at the next */
 	unsigned steps;	      /* 0: 1,009 */
 	double host, host_cv; /* a step's work in the thread; 0: 10 and 0.1 */
 	double device, device_cv;
@@ -198,7 +199,7 @@ static const struct loop loops[] = {
 	{.name = "synchronous, every 53rd", .gap = CONSTANT, .every = 53, .pause = 80},
 	{.name = "synchronous, scattered", .gap = SCATTERED, .every = 30},
 	{.name = "synchronous, dense", .every = 8, .pause = 15},
-	{.name = "synchronous, small pauses", .every = 20, .pause = 2},
+	{.name = "synchronous, small pauses", .alone = UNTOLD, .every = 20, .pause = 2},
 	{.name = "queue of 1", DEVICE, .queue = 1},
 	{.name = "queue of 2", DEVICE, .queue = 2},
 	{.name = "queue of 4", DEVICE, .queue = 4},
@@ -223,6 +224,15 @@ static const struct loop loops[] = {
 		.device = 10,
 		.prefetch = 4,
 		.pause = 100},
+	{.name = "loader about as fast",
+		.by_waits = true,
+		.work = UNTOLD,
+		.host = 8,
+		.host_cv = 0.05,
+		.device = 8,
+		.device_cv = 0.5,
+		.prefetch = 4,
+		.every = 23},
 	{.name = "young in each, hidden",
 		.alone = UNTOLD,
 		.work = EITHER,
@@ -279,7 +289,7 @@ static const struct loop loops[] = {
 		.checkpoint = 30,
 		.gap = CONSTANT,
 		.every = 20},
-	{.name = "CV 0.8", .host_cv = 0.8},
+	{.name = "CV 0.8", .alone = UNTOLD, .host_cv = 0.8},
 	{.name = "CV 0.8 of the host, hidden", .host = 4, .host_cv = 0.8, .device = 10, .queue = 8},
 	{.name = "two kinds, hidden", .host = 3, .device = 10, .queue = 6, .odd = 2},
 	{.name = "two kinds, pauses in one",
@@ -362,7 +372,8 @@ static void try_loop(const struct loop *loop, bool work)
 static void test_durations_alone(void **state)
 {
 	for (size_t i = 0; i < sizeof(loops) / sizeof(*loops); i++)
-		try_loop(&loops[i], false);
+		if (!loops[i].by_waits)
+			try_loop(&loops[i], false);
 }
 
 static void test_with_work(void **state)

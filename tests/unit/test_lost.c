@@ -27,6 +27,7 @@ static void open_steps(struct analysis *analysis, enum cost_source source, doubl
 	cost = &analysis->attribution.tracks.items[0];
 	cost->source = source;
 	cost->untold = source == COST_UNTOLD ? UNTOLD : NULL;
+	cost->most_ns = 0;
 	cost->cost = (struct cost_estimate){(int64_t)(lost * (double)cost->overlap_ns),
 		(int64_t)(low * (double)cost->overlap_ns),
 		(int64_t)(high * (double)cost->overlap_ns)};
@@ -121,6 +122,26 @@ static void test_told(void **state)
 	has(json, "\"step\":51,\"overlap_ns\":50000000,\"cost_ns\":");
 	has_not(json, "\"overlap_ns\":50000000,\"cost_ns\":null");
 	has(page, "\"source\":\"measured\",\"interval\":\", 95 % interval 0–0.25 %\"");
+	analysis_close(&analysis);
+}
+
+/* Where at least a bound is known, it is said with the reason, and is the upper end for programs. */
+static void test_at_most(void **state)
+{
+	static const char want[] = "it is 50.80 ms at most, but " UNTOLD;
+	_cleanup_free_ char *text = NULL, *json = NULL, *page = NULL;
+	struct analysis analysis;
+
+	open_steps(&analysis, COST_UNTOLD, 0, 0, 0);
+	analysis.attribution.tracks.items[0].most_ns = 50800000;
+	text = render(&analysis, "text");
+	json = render(&analysis, "json");
+	page = render(&analysis, "html");
+	has(text, "What was lost cannot be told: ");
+	has(text, want);
+	has(json, "\"cost_ns\":null,\"cost_low_ns\":null,\"cost_high_ns\":50800000,");
+	has(json, want);
+	has(page, want);
 	analysis_close(&analysis);
 }
 
@@ -230,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_untold),
+		cmocka_unit_test(test_at_most),
 		cmocka_unit_test(test_after_effects),
 		cmocka_unit_test(test_what_was_caught_up_is_harmless),
 		cmocka_unit_test(test_exit_status),

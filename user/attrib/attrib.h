@@ -41,6 +41,10 @@ struct step_cost {
 	uint64_t overlap_ns; /* union of the charged pauses within the step */
 	uint64_t own_ns;     /* of it, in pauses of the thread that makes the steps */
 	/*
+	 * Of it, what did not make the step longer, as its thread then waited less in it. 0 where its work is not known.
+	 */
+	uint64_t hidden_ns;
+	/*
 	 * Its part of what the track lost: the same share of each step's overlap. Where that cannot be told, the overlap,
 	 * by which steps and pauses are ranked.
 	 */
@@ -146,6 +150,8 @@ struct track_cost {
 	struct cost_estimate cost;
 	const char *
 		untold; /* a clause: why the cost cannot be told, and what would tell; NULL: it can */
+	/* Where it cannot be told: the most that may have been lost, if less than was stopped; 0: that is not known. */
+	uint64_t most_ns;
 	enum cost_base base;
 	struct step_distribution with, without; /* durations; durations less cost */
 	struct slow_pattern slow;

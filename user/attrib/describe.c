@@ -110,9 +110,16 @@ const char *describe_interval(const struct track_cost *cost, bool shares, char *
 	return text;
 }
 
-const char *describe_untold(const struct track_cost *cost)
+const char *describe_untold(const struct track_cost *cost, char *text, size_t size)
 {
-	return cost->untold ? cost->untold : "the recording does not say";
+	const char *why = cost->untold ? cost->untold : "the recording does not say";
+
+	if (cost->most_ns)
+		snprintf(text, size, "it is %s at most, but %s", FORMAT_DURATION(cost->most_ns),
+			why);
+	else
+		snprintf(text, size, "%s", why);
+	return text;
 }
 
 const char *describe_count(uint64_t count, char *text, size_t size)

@@ -29,8 +29,9 @@ const char *describe_source(enum cost_source source);
 const char *describe_interval(const struct track_cost *cost, bool shares, char *text, size_t size);
 #define DESCRIBE_INTERVAL(cost, shares) describe_interval((cost), (shares), (char[80]){0}, 80)
 
-/* Why it cannot be told, and what would tell: a clause. */
-const char *describe_untold(const struct track_cost *cost);
+/* Why it cannot be told, and what would tell: a clause. It begins with the most that it may be, if less than was stopped. */
+const char *describe_untold(const struct track_cost *cost, char *text, size_t size);
+#define DESCRIBE_UNTOLD(cost) describe_untold((cost), (char[320]){0}, 320)
 
 /* What was lost as a time that is shown: chance may put it below 0. */
 static inline uint64_t describe_lost_ns(int64_t ns)

@@ -15,6 +15,8 @@
 
 static const char untold_few[] = "there are too few steps to compare";
 static const char untold_windows[] = "the steps are windows of time, which no pause makes longer";
+static const char untold_noise[] =
+	"the other steps vary more than the pauses took; a longer recording, the GPU's own record or gctrace trial would tell";
 static const char untold_left[] =
 	"most pauses are in the first steps or between two ways of working, where no steps are like them; a longer recording would tell";
 
@@ -157,14 +159,20 @@ static void set_cost(const struct finding *finding, double looked_at, double lef
 {
 	double share = fmin(fmax(finding->ns / looked_at, 0), 1), others = left + small;
 
-	cost->untold = finding->untold;
-	if (finding->untold) {
-		cost->source = COST_UNTOLD;
-		return;
-	}
 	cost->cost.ns = whole_of(finding->ns + share * left + pow(share, SHARE_POWER) * small);
 	cost->cost.low_ns = whole_of(finding->low + (finding->all ? others : 0));
 	cost->cost.high_ns = whole_of(finding->high + others);
+	cost->untold = finding->untold;
+	/* An interval wider than what was stopped says nothing of it. */
+	if (!cost->untold && (double)(cost->cost.high_ns - cost->cost.low_ns) > looked_at + others)
+		cost->untold = untold_noise;
+	if (!cost->untold)
+		return;
+	if (!finding->unbounded && cost->cost.high_ns > 0 &&
+		(double)cost->cost.high_ns < looked_at + others)
+		cost->most_ns = (uint64_t)cost->cost.high_ns;
+	cost->cost = (struct cost_estimate){};
+	cost->source = COST_UNTOLD;
 }
 
 /*
@@ -188,6 +196,28 @@ static void share_out(const struct timeline *timeline, struct track_cost *cost)
 	}
 }
 
+/* What of its pauses did not make a step longer, as its thread then waited less in it. 0 or -ENOMEM. */
+static int set_hidden(const struct timeline *timeline, const struct comparison *comparison,
+	const struct finding *finding, struct track_cost *cost)
+{
+	_cleanup_free_ double *residuals = calloc(timeline->count + 1, sizeof(*residuals));
+
+	if (!residuals || residuals_of(comparison, timeline->wait, residuals))
+		return -ENOMEM;
+	for (size_t i = 0; i < timeline->count; i++) {
+		struct step_cost *step = &cost->steps.items[i];
+		double usual = timeline->wait[i] - residuals[i], share;
+
+		if (!step->overlap_ns || timeline->blank[i] ||
+			comparison->to[i] == comparison->from[i])
+			continue;
+		share = fmin(fmax(-residuals[i], 0), fmax(usual, 0)) / timeline->overlap[i];
+		share = fmin(fmax(share, finding->untold ? 0 : finding->hidden), 1);
+		step->hidden_ns = stats_whole(share * (double)step->overlap_ns);
+	}
+	return 0;
+}
+
 static int find(const struct step_track *track, struct timeline *timeline, struct track_cost *cost,
 	struct comparison *comparison)
 {
@@ -206,11 +236,14 @@ static int find(const struct step_track *track, struct timeline *timeline, struc
 	if (comparison->reach && comparison->left_ns <= LEFT_MOST * whole) {
 		r = known ? measure_lost(timeline, comparison, &found)
 			  : estimate_lost(timeline, comparison, &found);
+		if (!r && known)
+			r = set_hidden(timeline, comparison, &found, cost);
 		set_cost(&found, comparison->paused_ns, comparison->left_ns, comparison->small_ns,
 			cost);
 		return r;
 	}
 	found.untold = comparison->reach ? untold_left : untold_dense;
+	found.unbounded = true;
 	if (known)
 		measure_dense(timeline, &found);
 	set_cost(&found, whole, 0, 0, cost);

@@ -81,7 +81,9 @@ double long_variance(const struct comparison *comparison, const double *residual
 struct finding {
 	double ns, low, high;
 	bool all;	    /* whatever stops the thread costs its length, short pauses as well */
+	double hidden;	    /* the share of the overlap that surely made no paused step longer */
 	const char *untold; /* NULL: told */
+	bool unbounded;	    /* if untold: the interval says nothing either */
 };
 
 /* 0 or -ENOMEM. */
@@ -95,15 +97,37 @@ void measure_dense(const struct timeline *timeline, struct finding *ret);
 /* Where the reach ends before what the pauses did, as much again may follow. 0 or -ENOMEM. */
 int widen_by_tail(const struct comparison *comparison, const double *residuals,
 	struct finding *finding);
-/* What of a finding about locked pauses can be told. */
-void judge_locked(const struct comparison *comparison, struct finding *finding);
+/*
+ * Allows for what pauses did and was not over when the next one came. @wait: of each step. 0 or -ENOMEM.
+ */
+int carry_over(const struct timeline *timeline, const struct comparison *comparison,
+	const double *wait, struct finding *finding);
+/* The same where only durations are known: what steps are longer than those that follow pauses they wait. 0 or -ENOMEM. */
+int carry_over_durations(const struct timeline *timeline, const struct comparison *comparison,
+	struct finding *finding);
+
+/*
+ * What can be told of a finding about locked pauses, if it is known what their steps were @longer by, pauses included.
+ * 0 or -ENOMEM.
+ */
+int judge_locked(const struct timeline *timeline, const struct comparison *comparison,
+	const double *longer, struct finding *finding);
+/* Whether a step lasts until a clock ticks: pauses then cost whole ticks, more or less than they took. 0 or -ENOMEM. */
+int keeps_to_ticks(const struct timeline *timeline, const struct comparison *comparison, bool *ret);
+
+/* A straight line's slope, and its standard deviation: INFINITY, where it cannot be known. */
+struct slope {
+	double value, deviation;
+};
+
+struct slope slope_of(const double *x, const double *y, size_t count);
 
 /* Clauses that more than one of them needs. */
-extern const char untold_noise[], untold_dense[];
+extern const char untold_dense[], untold_locked[];
 
 /* Standard deviations each side of a 95 % interval: more than 1.96, as the deviation itself is estimated. */
 double z95(const struct comparison *comparison);
 #define LEAST_ERROR 0.01 /* of the overlap: no estimate is taken to be better */
-#define NOISE_BORNE 1.5	 /* of the overlap on each side: a wider interval says nothing */
+#define NEVER	    0.03 /* of the overlap: a thread that waited no more than this never waits */
 #define SHORT_LAGS                                                                                 \
 	1 /* where nothing shows after the paused step itself, it alone is the better estimate of the same */

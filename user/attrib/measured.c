@@ -9,7 +9,6 @@
 #include "cleanup.h"
 #include "lost.h"
 
-#define NEVER	    0.03 /* of the overlap: a thread that waited no more than this never waits */
 #define NEVER_GRAIN 8e6	 /* ns by which the clock of a thread's CPU time may be late: two ticks */
 #define SLACK_MOST  0.05 /* of the overlap, taken off the lower end where the thread never waits */
 #define SURE	    3.0	 /* standard deviations beyond which longer work is no chance */
@@ -176,6 +175,19 @@ static void add_after(const struct comparison *comparison, const struct parts *p
 	ret->high += shown * fmin(fmax(more, 0), AFTER_MOST * whole);
 }
 
+/* Of locked pauses: what other things do in the same steps is known as far as the thread does it. 0 or -ENOMEM. */
+static int judge_waits(const struct timeline *timeline, const struct comparison *comparison,
+	const struct parts *parts, struct finding *finding)
+{
+	_cleanup_free_ double *longer = calloc(timeline->count + 1, sizeof(*longer));
+
+	if (!longer)
+		return -ENOMEM;
+	for (size_t i = 0; i < timeline->count; i++)
+		longer[i] = parts->apart[i] + (comparison->paused[i] ? timeline->overlap[i] : 0);
+	return judge_locked(timeline, comparison, longer, finding);
+}
+
 int measure_lost(const struct timeline *timeline, const struct comparison *comparison,
 	struct finding *ret)
 {
@@ -193,12 +205,11 @@ int measure_lost(const struct timeline *timeline, const struct comparison *compa
 	} else if (set_waits(comparison, &parts, ret)) {
 		return -ENOMEM;
 	}
-	if (!ret->all && comparison->locked && !ret->untold)
-		judge_locked(comparison, ret);
-	if (!ret->untold)
-		add_after(comparison, &parts, &after, ret);
-	if (ret->high - ret->low > 2 * NOISE_BORNE * whole)
-		ret->untold = untold_noise;
+	if (!ret->all && comparison->locked && judge_waits(timeline, comparison, &parts, ret))
+		return -ENOMEM;
+	if (waited(timeline) > NEVER_GRAIN && carry_over(timeline, comparison, timeline->wait, ret))
+		return -ENOMEM;
+	add_after(comparison, &parts, &after, ret);
 	return 0;
 }
 

@@ -89,10 +89,10 @@ static struct slow *costliest(const struct slows *slows)
 
 enum slowed { SLOWED_BY_PAUSES, SLOWED_BY_SIBLINGS, SLOWED_BY_STALLS, SLOWED_OTHERWISE };
 
-/* What makes up half of the excess, or more. */
+/* What makes up half of the excess, or more: of pauses, only what made the step longer. */
 static enum slowed reason_of(const struct step_cost *cost, double excess)
 {
-	double paused = 2 * (double)cost->overlap_ns;
+	double paused = 2 * (double)(cost->overlap_ns - cost->hidden_ns);
 
 	if (paused >= excess)
 		return SLOWED_BY_PAUSES;

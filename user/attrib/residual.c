@@ -182,6 +182,31 @@ double long_variance(const struct comparison *comparison, const double *residual
 	return isnan(square) ? 0 : square;
 }
 
+/*
+ * The variance of steps both far and late in the reach, as a share of that of far ones alone. Where a few steps are very
+ * long, few of them among the far steps make both their mean and their variance small; the late ones weigh on the other
+ * side of the sum, so of both together the variance does not go with the estimate.
+ */
+static double spread_of_both(const struct comparison *comparison, const double *residuals)
+{
+	double far = 0, late = 0, sum = 0, n = 0, all = (double)comparison->far_count;
+
+	for (size_t i = 0; i < comparison->count; i++) {
+		if (comparison->role[i] == ROLE_FAR) {
+			far += residuals[i] * residuals[i];
+		} else if (comparison->role[i] == ROLE_NEAR &&
+			   comparison->lag[i] >= comparison->reach / 2) {
+			sum += residuals[i];
+			late += residuals[i] * residuals[i];
+			n++;
+		}
+	}
+	if (!(far > 0) || n < 2)
+		return 1;
+	late -= sum * sum / n;
+	return (far + late) / (all + n) / (far / all);
+}
+
 double lags_variance(const struct comparison *comparison, const double *residuals, struct lags lags)
 {
 	/* Each step near a pause weighs 1, and so much less each far one around it. */
@@ -204,7 +229,8 @@ double lags_variance(const struct comparison *comparison, const double *residual
 		weight += change[i];
 		weights += weight * weight;
 	}
-	return weights * long_variance(comparison, residuals, lags.to - lags.from);
+	return weights * long_variance(comparison, residuals, lags.to - lags.from) *
+	       spread_of_both(comparison, residuals);
 }
 
 /*

@@ -85,7 +85,7 @@ static bool refuse_untold(const struct budget *budget, const struct attribution 
 			"%s cannot be told of %s: %.280s. What can be judged is %s: %s",
 			budget->metric->name,
 			DESCRIBE_PROCESS(attribution->recording, track->process),
-			describe_untold(&attribution->tracks.items[i]), budget->metric->stopped,
+			DESCRIBE_UNTOLD(&attribution->tracks.items[i]), budget->metric->stopped,
 			stopped);
 		return true;
 	}

@@ -178,10 +178,11 @@ static void put_distribution(FILE *out, const char *name, const struct step_dist
 /* How it is known what the track lost; "untold": .untold says why it is not, and the figures of it mean nothing. */
 static void put_source(struct html_page *page, const struct track_cost *cost)
 {
+	const char *untold = DESCRIBE_UNTOLD(cost);
+
 	fprintf(page->out, ",\"source\":\"%s\"", describe_source(attrib_source(cost)));
 	if (!attrib_told(cost))
-		html_text(page->out, "untold", describe_untold(cost), strlen(describe_untold(cost)),
-			480, &page->text);
+		html_text(page->out, "untold", untold, strlen(untold), 480, &page->text);
 	else if (cost->overlap_ns)
 		put_field(page, "interval", DESCRIBE_INTERVAL(cost, true), HTML_WHOLE);
 }

@@ -169,7 +169,8 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 	line_unsigned(out, "overlap_ns", cost->overlap_ns);
 	put_told(out, "cost_ns", told, cost->cost.ns);
 	put_told(out, "cost_low_ns", told, cost->cost.low_ns);
-	put_told(out, "cost_high_ns", told, cost->cost.high_ns);
+	put_told(out, "cost_high_ns", told || cost->most_ns,
+		told ? cost->cost.high_ns : (int64_t)cost->most_ns);
 	line_text(out, "base", told ? bases[cost->base] : NULL);
 	line_unsigned(out, "pauses", cost->pauses);
 	line_unsigned(out, "pause_ns", cost->pause_ns);
@@ -195,7 +196,7 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 		line_unsigned(out, "stall_alone_ns", cost->stall_alone_ns);
 	}
 	line_text(out, "cost_source", describe_source(attrib_source(cost)));
-	line_text(out, "cost_untold", told ? NULL : describe_untold(cost));
+	line_text(out, "cost_untold", told ? NULL : DESCRIBE_UNTOLD(cost));
 	if (cost->siblings.count)
 		put_siblings(out, input, cost);
 	putc_unlocked('}', out);

@@ -91,7 +91,7 @@ static void note_cost(struct model_table *table, const struct track_cost *cost)
 
 	if (!attrib_told(cost))
 		lost = model_format(table->model, "; how much of that was lost cannot be told (%s)",
-			describe_untold(cost));
+			DESCRIBE_UNTOLD(cost));
 	else if (cost->overlap_ns)
 		lost = model_format(table->model,
 			lost_ns > cost->overlap_ns ? "; lost %s (%s): %s%s%s"

@@ -160,7 +160,7 @@ static void say_lost(struct paragraph *paragraph, const struct track_cost *cost)
 static void say_untold(struct paragraph *paragraph, const struct track_cost *cost)
 {
 	if (!attrib_told(cost))
-		say(paragraph, " What was lost cannot be told: %s.", describe_untold(cost));
+		say(paragraph, " What was lost cannot be told: %s.", DESCRIBE_UNTOLD(cost));
 }
 
 static void say_slow(struct paragraph *paragraph, const struct report_input *input,
