@@ -197,6 +197,20 @@ def bursts(every, count, length, cv=0.1):
     return plan
 
 
+def pairs(every, apart, first, second, cv=0.1):
+    """One in about `every` steps, and so many steps later another: what the first did is not over then."""
+
+    def plan(chance, work):
+        at, out = every * (0.5 + chance.random()), {}
+        while at + apart < len(work):
+            out[int(at)] = [Planned(chance.random(), _length(chance, first, cv), 1)]
+            out[int(at) + apart] = [Planned(chance.random(), _length(chance, second, cv), 2)]
+            at += max(apart + 1, chance.gauss(every, 0.2 * every))
+        return out
+
+    return plan
+
+
 def rare(count, length, cv=0.1):
     def plan(chance, work):
         return {
