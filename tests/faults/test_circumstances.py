@@ -42,6 +42,12 @@ def closed(*numbers):
     return close
 
 
+def heard():
+    """As in a terminal: what is started in the background, or by nohup, ignores some of them."""
+    for name in SIGNALS:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+
+
 def wait_for_recording(path):
     """The recording is put in its place once the probes are attached."""
     harness.wait_until(path.exists, what="the recording")
@@ -91,7 +97,7 @@ def test_signals_while_it_attaches(bench, some_runtime, name):
     target = snippets.start(bench, some_runtime)
     line = [os.environ["GCTRACE"], "record", "-p", target.pid, "-o", bench.file]
     for i in range(11):
-        tracer = start(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        tracer = start(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=heard)
         time.sleep(i * 0.023)
         tracer.send_signal(getattr(signal, name))
         time.sleep(0.01)
