@@ -81,14 +81,10 @@ def check_effect(subject, before, said):
     assert abs(said["step_effect"] - expected) < 2 * (high - low)
 
 
-def no_watcher():
-    names = []
-    for path in Path("/proc").glob("[0-9]*/comm"):
-        try:
-            names.append(path.read_text().strip())
-        except OSError:
-            pass
-    return "gctrace-watcher" not in names
+def watched(tracer):
+    """Whether its watcher lives, as of later; another test may have one of its own."""
+    (watcher,) = harness.descendants(tracer.pid)
+    return lambda: harness.command_of(watcher) == "gctrace-watcher"
 
 
 def test_settings_are_what_the_program_reads(bench, runtime):
@@ -147,6 +143,7 @@ def test_undone_at_a_signal(bench, some_runtime, number):
     subject = Subject(bench, some_runtime)
     tracer = begin(bench, subject, "--set", "off")
     subject.becomes(OFF)
+    is_watched = watched(tracer)
     tracer.popen.send_signal(number)
     status = tracer.wait()
     assert status == (-number if number == signal.SIGKILL else 4)
@@ -154,7 +151,7 @@ def test_undone_at_a_signal(bench, some_runtime, number):
         assert subject.ask("get") == WAS
         assert "It cannot be told" in tracer.out.text() and "interrupted" in tracer.out.text()
     subject.becomes(WAS)
-    harness.wait_until(no_watcher, what="the watcher's end")
+    harness.wait_until(lambda: not is_watched(), what="the watcher's end")
 
 
 def test_end_of_the_program(bench, some_runtime):
@@ -205,11 +202,12 @@ def test_forked_children(bench, some_runtime, killed):
     subject = Subject(bench, some_runtime)
     tracer = begin(bench, subject, "--set", "off")
     subject.becomes(OFF)
+    is_watched = watched(tracer)
     subject.ask("fork")
     tracer.popen.send_signal(signal.SIGKILL if killed else signal.SIGINT)
     tracer.wait()
     subject.becomes(WAS)
-    harness.wait_until(no_watcher, what="the watcher's end")
+    harness.wait_until(lambda: not is_watched(), what="the watcher's end")
     assert subject.ask("child") == WAS
 
 
