@@ -67,7 +67,7 @@ class Score:
         if told:
             errors = [o.cost - o.truth for o in told]
             self.bias = statistics.mean(errors)
-            self.spread = statistics.stdev(errors) if self.told > 1 else 0.0
+            self.spread = statistics.stdev(errors) if self.told > 1 else float("inf")  # one does not show it
             self.width = statistics.mean(o.high - o.low for o in told)
 
     @property
