@@ -17,9 +17,9 @@
 /* Of the overlap: of what may be carried half is taken, and is right to 5 %; more is not told. */
 #define CARRIED_MOST 0.1
 
-#define BELOW	       100 /* one wait in so many is below what the clock explains */
-#define ENOUGH        24  /* far steps */
-#define SIGMAS	       2.0 /* within which that is known */
+#define BELOW  100 /* one wait in so many is below what the clock explains */
+#define ENOUGH 24  /* far steps */
+#define SIGMAS 2.0 /* within which that is known */
 
 #define PACE_LAGS   5	/* steps after a pause in which a thread that catches up does not wait */
 #define PACE_SIGMAS 3.0 /* by which a step is longer that has waiting in it */
