@@ -5,6 +5,7 @@ In: rows of kind hotspot, programs of jvm/. Out: Watched, one traced JVM with bo
 
 import atexit
 import functools
+import math
 import re
 import shutil
 import tempfile
@@ -446,6 +447,12 @@ def check_calls(watched, count):
     for call, truth in zip(calls, told):
         assert truth["start_ns"] <= call["start_ns"] <= call["end_ns"] <= truth["end_ns"]
     return calls
+
+
+def is_regular(periods, period_ns):
+    """Half of them lie within a quarter of their median on each side; on a busy machine they need not."""
+    low, high = (sorted(periods)[math.ceil(q * len(periods)) - 1] for q in (0.25, 0.75))
+    return 0.75 * period_ns <= low and high <= 1.25 * period_ns
 
 
 def check_apart(watched):

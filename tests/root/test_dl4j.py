@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import conftest
+import jvm_check
 import training
 
 sys.path.insert(0, str(training.WORKLOADS))
@@ -91,12 +92,13 @@ def check_caller(trained):
     blocked = [c["duration_ns"] for c in trained.calls_in_training()]
     assert statistics.median(spent) - statistics.median(blocked) < USUAL_NS
     begins = [c["start_ns"] for c in trained.calls]
-    period = statistics.median(b - a for a, b in zip(begins, begins[1:]))
+    periods = [b - a for a, b in zip(begins, begins[1:])]
+    period = statistics.median(periods)
     assert caller["calls"] == len(trained.calls) and caller["training"] is False
     assert caller["collected"] == sum(c["collections"] > 0 for c in trained.calls)
     assert caller["idle"] == caller["calls"] - caller["collected"] and caller["unknown"] == 0
     assert abs(caller["period_ns"] - period) <= 1
-    assert caller["regular"] is True
+    assert caller["regular"] is jvm_check.is_regular(periods, caller["period_ns"])
     assert caller["who"]["function"] == "PeriodicManager.invokeGc"
     assert caller["caller"]["function"].endswith("BasicMemoryManager.invokeGc")
     assert caller["blocked_ns"] == sum(c["duration_ns"] for c in trained.calls)
@@ -127,9 +129,12 @@ def check_charged(trained):
 def check_advice(trained):
     """What to change about the calls, in numbers based on them."""
     advice = {a["advice"]: a for a in trained.records.of("advice")}
+    (caller,) = trained.callers()
+    assert ("gc-window" in advice) is caller["regular"]
+    if not caller["regular"]:
+        return
     window = advice["gc-window"]
     told = int(re.search(r"setAutoGcWindow\((\d+)\)", window["line"]).group(1))
-    (caller,) = trained.callers()
     assert told == float("%.2g" % (LONGER * caller["period_ns"] / 1e6)), window
     assert 0 <= window["saves_low_ns"] <= window["saves_ns"] <= window["saves_high_ns"]
     assert window["saves_high_ns"] <= trained.track["overlap_ns"]
