@@ -140,16 +140,19 @@ class Training:
         return max(statistics.median(before), statistics.median(after or before))
 
     def check_evaluation(self):
-        """What is not training is outside steps, except for the tail of the last one."""
+        """What is not training is outside steps, except for the tail of the last one. Beside steps that the machine
+        made long, an evaluation may be too short to tell."""
         spans = [(s["start_ns"], s["end_ns"]) for s in self.steps]
         tails = usual = 0
         for phase in self.truth.phases["evaluation"]:
             covered, length = sum(shared(phase, span) for span in spans), phase[1] - phase[0]
             near = self.step_near(phase[0])
-            assert length > 3 * near, "this evaluation is too short to tell"
+            if length <= 3 * near:
+                continue
             assert covered < length / 2, "%.1f ms of an evaluation of %.1f ms are in steps" % (
                 covered / 1e6, length / 1e6)
             tails, usual = tails + covered, usual + near
+        assert usual, "all evaluations are too short to tell"
         assert tails <= 1.5 * usual, "%.1f ms of evaluations are in steps, %.1f ms usual" % (
             tails / 1e6, usual / 1e6)
 
