@@ -1,0 +1,33 @@
+/*
+ * What the CUPTI shim (cupti/) hands to BPF, and BPF to user space: arrays of fixed records. The only header that the
+ * shim shares with the rest. Values are explicit and stable: never renumber.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+/* Probe gctrace:gpu(struct gc_gpu_record *, u32 count) of libgctrace_cupti.so, with a semaphore. */
+#define GC_GPU_RECORDS 64 /* the most that one hit hands over */
+
+#define GC_GPU_BUSY	1 /* a device had work, in gaps below `value` ns or none; launch_ns … tid: of the first */
+#define GC_GPU_WAIT	2 /* thread tid was in a call that waits for a device */
+#define GC_GPU_LAUNCHER 3 /* thread tid: count launches so far, value: 99th percentile between two, ns */
+#define GC_GPU_MEMORY	4 /* at start_ns value bytes were allocated on the device */
+#define GC_GPU_LOST	5 /* count records dropped between start_ns and end_ns (0: not known when) */
+#define GC_GPU_DEVICE	6 /* device exists; value: its memory in bytes */
+#define GC_GPU_CLOCK	7 /* value: the most by which its times differ from CLOCK_MONOTONIC, ns */
+#define GC_GPU_ASIDE	8 /* from start_ns on another user of CUPTI is active: nothing is recorded */
+#define GC_GPU_BEGIN	9 /* from start_ns on everything is recorded; end_ns: until, if it has ended */
+
+struct gc_gpu_record {
+	__u16 kind, pad;
+	__u32 device;
+	__u64 start_ns, end_ns; /* CLOCK_MONOTONIC */
+	__u64 launch_ns;	/* when the call that launched the first activity was entered; 0: not known */
+	__u64 previous_ns;	/* when its thread had launched something before; 0: not known */
+	__u32 tid;		/* the kernel's number of the thread, in the shim's PID namespace; 0: not known */
+	__u32 count;
+	__u64 value;
+};
+
+_Static_assert(sizeof(struct gc_gpu_record) == 56, "wire ABI");

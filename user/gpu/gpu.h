@@ -1,0 +1,66 @@
+/*
+ * What GPUs did while a program was recorded: when each device was busy, which call launched what ended its idleness,
+ * and when the launching threads waited for a device. From CUPTI's records, by whatever way they came: the shim
+ * (cupti/), or a file that a profiler wrote (user/kineto/). Definitions: docs/gpu.md. Times are ns on CLOCK_MONOTONIC.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "vec.h"
+
+#define GPU_IDLE_NS 50000 /* gaps shorter than that are no idle intervals */
+
+struct gpu_span {
+	uint64_t start_ns, end_ns; /* [start, end) */
+};
+
+/*
+ * A time in which a device had work: a kernel, a copy, or several that left no gap of GPU_IDLE_NS. What launched the
+ * first of them is what the device had waited for.
+ */
+struct gpu_busy {
+	uint64_t start_ns, end_ns;
+	uint64_t launch_ns;   /* when the call that launched the first was entered; 0: not known */
+	uint64_t previous_ns; /* when its thread had launched something before that; 0: not known */
+	uint32_t tid;	      /* the thread that called; 0: not known */
+};
+
+/* One device as one process used it. */
+struct gpu_device {
+	uint32_t process; /* struct process.id */
+	uint32_t device;  /* as CUDA numbers it in that process */
+	char name[64];	  /* "NVIDIA H100", or "" */
+	uint64_t seen_ns, until_ns; /* its records are from this time; both 0: none are */
+	VEC(struct gpu_busy) busy;  /* by start, apart by GPU_IDLE_NS or more, once gpu_settle() has run */
+	VEC(struct gpu_span) unknown; /* when records were dropped: neither busy nor idle; likewise */
+	uint64_t dropped;	      /* records */
+};
+
+/* A thread that launches work. */
+struct gpu_launcher {
+	uint32_t process;
+	uint32_t tid;
+	uint64_t launches;
+	uint64_t gap_ns;	    /* 99th percentile of the time between two launches; 0: not known */
+	VEC(struct gpu_span) waits; /* its calls that wait for a device, by start once settled */
+};
+
+struct gpu_timeline {
+	VEC(struct gpu_device) devices;
+	VEC(struct gpu_launcher) launchers;
+	bool inferred;		 /* from launches and waits alone, not from the device's own records */
+	uint64_t clock_error_ns; /* the most by which these times may differ from the pauses' */
+	char source[128];	 /* "the CUPTI shim", "trace.json.gz" */
+	char note[256];		 /* a sentence the reader should know, or "" */
+};
+
+/* Each returns the row, made if it is not there; NULL: memory is out. Rows may move when another is made. */
+struct gpu_device *gpu_device(struct gpu_timeline *timeline, uint32_t process, uint32_t device);
+struct gpu_launcher *gpu_launcher(struct gpu_timeline *timeline, uint32_t process, uint32_t tid);
+
+/* Sorts all lists and joins what overlaps or lies closer than GPU_IDLE_NS. Anything may be added in any order before. */
+void gpu_settle(struct gpu_timeline *timeline);
+void gpu_release(struct gpu_timeline *timeline);

@@ -1,0 +1,71 @@
+/*
+ * GPU idle intervals and who caused them. In: a settled timeline, the pauses of its processes. Out: what each pause
+ * cost each device, and every idle interval by its cause, so that the part of garbage collection in all idleness is
+ * known. Definitions: docs/gpu.md.
+ */
+#pragma once
+
+#include "gpu.h"
+
+/* A pause as the GPU's side sees it. */
+struct gpu_pause {
+	uint64_t start_ns, end_ns;
+	uint32_t process, tid;
+	bool stops_all; /* no thread of the process launches in it: the world stands still, or it holds the GIL */
+};
+
+/* What a pause cost: of the device that lost most, of those that the process uses. */
+struct gpu_cost {
+	uint64_t hidden_ns;   /* the device still had work */
+	uint64_t exposed_ns;  /* it stood idle while the pause lasted */
+	uint64_t recovery_ns; /* it stood idle after it, until the launching thread had caught up with it */
+	uint64_t lost_ns;     /* by how much later the device's work is done; at most the pause */
+	bool known;	      /* false: records are missing around it, or no device was in use */
+};
+
+enum gpu_cause {
+	GPU_CAUSE_PAUSE,  /* charged to a pause: .pause */
+	GPU_CAUSE_HOST,	  /* the next activity was launched after the device had run dry */
+	GPU_CAUSE_KERNEL, /* it was launched before, and began within GPU_KERNEL_WAIT_NS */
+	GPU_CAUSE_OTHER,  /* it was launched before: events, other devices, peers */
+};
+
+#define GPU_KERNEL_WAIT_NS 30 /* HolisticTraceAnalysis' consecutive_kernel_delay */
+#define GPU_NO_PAUSE	   SIZE_MAX
+
+/* A maximal time of GPU_IDLE_NS or more in which a device had no work, nor are its records missing. */
+struct gpu_idle {
+	uint64_t start_ns, end_ns;
+	uint64_t pause_ns; /* the part of it that is charged to pauses, each moment once */
+	uint32_t device;   /* index in timeline.devices */
+	enum gpu_cause cause;
+	size_t pause; /* index of the first pause that it is charged to, or GPU_NO_PAUSE */
+};
+
+struct gpu_figures {
+	uint64_t seen_ns; /* from the first to the last record, less unknown_ns */
+	uint64_t unknown_ns;
+	uint64_t busy_ns, idle_ns; /* their sum is seen_ns */
+	uint64_t cause_ns[GPU_CAUSE_OTHER + 1]; /* of idle_ns; an interval's part outside pauses counts as its own cause */
+};
+
+struct gpu_charges {
+	VEC(struct gpu_cost) pauses; /* as @pauses were given */
+	VEC(struct gpu_idle) idles;  /* by device, then by time */
+	VEC(struct gpu_figures) devices; /* as timeline.devices */
+};
+
+/*
+ * @pauses by start. What they point to is not kept. 0 or -ENOMEM; the caller releases *ret in either case.
+ */
+int gpu_charge(const struct gpu_timeline *timeline, const struct gpu_pause *pauses, size_t count,
+	struct gpu_charges *ret);
+void gpu_charges_release(struct gpu_charges *charges);
+
+/* How long @device stood idle in [start, end), and how much of that is charged to pauses; both 0 if it is not known. */
+struct gpu_share {
+	uint64_t idle_ns, pause_ns;
+	bool known;
+};
+struct gpu_share gpu_idle_within(const struct gpu_timeline *timeline, const struct gpu_charges *charges,
+	uint32_t device, uint64_t start_ns, uint64_t end_ns);
