@@ -9,9 +9,9 @@
 /* Probe gctrace:gpu(struct gc_gpu_record *, u32 count) of libgctrace_cupti.so, with a semaphore. */
 #define GC_GPU_RECORDS 64 /* the most that one hit hands over */
 
-#define GC_GPU_BUSY	1 /* a device had work, in gaps below `value` ns or none; launch_ns … tid: of the first */
-#define GC_GPU_WAIT	2 /* thread tid was in a call that waits for a device */
-#define GC_GPU_LAUNCHER 3 /* thread tid: count launches so far, value: 99th percentile between two, ns */
+#define GC_GPU_BUSY	1 /* a device had work; launch_ns … tid: of the first; value: gaps, ns */
+#define GC_GPU_WAIT	2 /* tid waited for the device; value: when its work was done, or 0 */
+#define GC_GPU_LAUNCHER 3 /* tid: count launches so far; value: 99th percentile between, ns */
 #define GC_GPU_MEMORY	4 /* at start_ns value bytes were allocated on the device */
 #define GC_GPU_LOST	5 /* count records dropped between start_ns and end_ns (0: not known when) */
 #define GC_GPU_DEVICE	6 /* device exists; value: its memory in bytes */
@@ -23,11 +23,12 @@ struct gc_gpu_record {
 	__u16 kind, pad;
 	__u32 device;
 	__u64 start_ns, end_ns; /* CLOCK_MONOTONIC */
-	__u64 launch_ns;	/* when the call that launched the first activity was entered; 0: not known */
-	__u64 previous_ns;	/* when its thread had launched something before; 0: not known */
-	__u32 tid;		/* the kernel's number of the thread, in the shim's PID namespace; 0: not known */
+	__u64 launch_ns; /* when the call that launched the first activity was entered; 0: not known */
+	__u64 previous_ns; /* when its thread had launched something before; 0: not known */
+	__u32 tid; /* the kernel's number of the thread, in the shim's PID namespace; 0: not known */
 	__u32 count;
 	__u64 value;
+	__u64 starved_ns; /* of a BUSY's gaps (below 50 µs): the next was launched within the gap */
 };
 
-_Static_assert(sizeof(struct gc_gpu_record) == 56, "wire ABI");
+_Static_assert(sizeof(struct gc_gpu_record) == 64, "wire ABI");

@@ -11,7 +11,8 @@
 #include "err.h"
 #include "vec.h"
 
-#define GPU_IDLE_NS 50000 /* gaps shorter than that are no idle intervals */
+#define GPU_IDLE_NS	50000 /* gaps shorter than that are no idle intervals */
+#define GPU_DEVICE_NONE UINT32_MAX
 
 struct gpu_span {
 	uint64_t start_ns, end_ns; /* [start, end) */
@@ -25,18 +26,36 @@ struct gpu_busy {
 	uint64_t start_ns, end_ns;
 	uint64_t launch_ns;   /* when the call that launched the first was entered; 0: not known */
 	uint64_t previous_ns; /* when its thread had launched something before that; 0: not known */
-	uint32_t tid;	      /* the thread that called; 0: not known */
+	uint64_t gaps_ns;     /* sum of the short gaps in it: the device worked for the rest */
+	/* Of these, those that ended with something launched after the device had run dry: the thread was late. */
+	uint64_t starved_ns;
+	uint32_t tid; /* the thread that called; 0: not known */
 };
+
+/* A call that waits for a device: a synchronisation, a copy to the host, a launch into a full queue. */
+struct gpu_wait {
+	uint64_t start_ns, end_ns;
+	/*
+	 * When what it waited for was done; before start_ns: it did not have to wait. 0: not known; then one that took
+	 * GPU_WAITED_NS or longer is taken to have waited until its end.
+	 */
+	uint64_t done_ns;
+	uint32_t device; /* GPU_DEVICE_NONE: not known */
+};
+
+#define GPU_WAITED_NS 20000
 
 /* One device as one process used it. */
 struct gpu_device {
-	uint32_t process; /* struct process.id */
-	uint32_t device;  /* as CUDA numbers it in that process */
-	char name[64];	  /* "NVIDIA H100", or "" */
+	uint32_t process;	    /* struct process.id */
+	uint32_t device;	    /* as CUDA numbers it in that process */
+	char name[64];		    /* "NVIDIA H100", or "" */
 	uint64_t seen_ns, until_ns; /* its records are from this time; both 0: none are */
-	VEC(struct gpu_busy) busy;  /* by start, apart by GPU_IDLE_NS or more, once gpu_settle() has run */
-	VEC(struct gpu_span) unknown; /* when records were dropped: neither busy nor idle; likewise */
-	uint64_t dropped;	      /* records */
+	/* By start, apart by GPU_IDLE_NS or more, once gpu_settle() has run. */
+	VEC(struct gpu_busy) busy;
+	/* When records were dropped: neither busy nor idle; by start, and apart likewise. */
+	VEC(struct gpu_span) unknown;
+	uint64_t dropped; /* records */
 };
 
 /* A thread that launches work. */
@@ -44,14 +63,14 @@ struct gpu_launcher {
 	uint32_t process;
 	uint32_t tid;
 	uint64_t launches;
-	uint64_t gap_ns;	    /* 99th percentile of the time between two launches; 0: not known */
-	VEC(struct gpu_span) waits; /* its calls that wait for a device, by start once settled */
+	uint64_t gap_ns; /* 99th percentile of the time between two launches; 0: not known */
+	VEC(struct gpu_wait) waits; /* by start once settled */
 };
 
 struct gpu_timeline {
 	VEC(struct gpu_device) devices;
 	VEC(struct gpu_launcher) launchers;
-	bool inferred;		 /* from launches and waits alone, not from the device's own records */
+	bool inferred; /* from launches and waits alone, not from the device's own records */
 	uint64_t clock_error_ns; /* the most by which these times may differ from the pauses' */
 	char source[128];	 /* "the CUPTI shim", "trace.json.gz" */
 	char note[256];		 /* a sentence the reader should know, or "" */
@@ -61,6 +80,9 @@ struct gpu_timeline {
 struct gpu_device *gpu_device(struct gpu_timeline *timeline, uint32_t process, uint32_t device);
 struct gpu_launcher *gpu_launcher(struct gpu_timeline *timeline, uint32_t process, uint32_t tid);
 
-/* Sorts all lists and joins what overlaps or lies closer than GPU_IDLE_NS. Anything may be added in any order before. */
+/*
+ * Sorts all lists and joins what overlaps or lies closer than GPU_IDLE_NS, counting the gaps. Anything may be added in
+ * any order before: single activities, each with its launch, or what somebody else has joined.
+ */
 void gpu_settle(struct gpu_timeline *timeline);
 void gpu_release(struct gpu_timeline *timeline);

@@ -18,20 +18,23 @@ struct gpu_pause {
 struct gpu_cost {
 	uint64_t hidden_ns;   /* the device still had work */
 	uint64_t exposed_ns;  /* it stood idle while the pause lasted */
-	uint64_t recovery_ns; /* it stood idle after it, until the launching thread had caught up with it */
-	uint64_t lost_ns;     /* by how much later the device's work is done; at most the pause */
-	bool known;	      /* false: records are missing around it, or no device was in use */
+	uint64_t recovery_ns; /* it stood idle after it, for what the pause had delayed */
+	/*
+	 * By how much later the device's work is done than without the pause; at most its length. Of pauses that are not
+	 * over for the device when the next begins, each has its own part. Between low and high: exact where these are equal.
+	 */
+	uint64_t lost_ns, lost_low_ns, lost_high_ns;
+	uint32_t device; /* index in timeline.devices */
+	bool known; /* false: records are missing around it, or no device was in use; all else is 0 */
 };
 
 enum gpu_cause {
-	GPU_CAUSE_PAUSE,  /* charged to a pause: .pause */
-	GPU_CAUSE_HOST,	  /* the next activity was launched after the device had run dry */
-	GPU_CAUSE_KERNEL, /* it was launched before, and began within GPU_KERNEL_WAIT_NS */
-	GPU_CAUSE_OTHER,  /* it was launched before: events, other devices, peers */
+	GPU_CAUSE_PAUSE, /* charged to a pause: .pause */
+	GPU_CAUSE_HOST, /* the next work was launched when the device had run dry, or there was none */
+	GPU_CAUSE_OTHER, /* launched before: events, other devices, peers; or it is not known when */
 };
 
-#define GPU_KERNEL_WAIT_NS 30 /* HolisticTraceAnalysis' consecutive_kernel_delay */
-#define GPU_NO_PAUSE	   SIZE_MAX
+#define GPU_NO_PAUSE SIZE_MAX
 
 /* A maximal time of GPU_IDLE_NS or more in which a device had no work, nor are its records missing. */
 struct gpu_idle {
@@ -46,12 +49,15 @@ struct gpu_figures {
 	uint64_t seen_ns; /* from the first to the last record, less unknown_ns */
 	uint64_t unknown_ns;
 	uint64_t busy_ns, idle_ns; /* their sum is seen_ns */
-	uint64_t cause_ns[GPU_CAUSE_OTHER + 1]; /* of idle_ns; an interval's part outside pauses counts as its own cause */
+	/* Of busy_ns: gaps too short for an idle interval, and of these, those in which it waited for the host. */
+	uint64_t gaps_ns, starved_ns;
+	/* Of idle_ns; what of a charged interval is charged to no pause counts as HOST. */
+	uint64_t cause_ns[GPU_CAUSE_OTHER + 1];
 };
 
 struct gpu_charges {
-	VEC(struct gpu_cost) pauses; /* as @pauses were given */
-	VEC(struct gpu_idle) idles;  /* by device, then by time */
+	VEC(struct gpu_cost) pauses;	 /* as @pauses were given */
+	VEC(struct gpu_idle) idles;	 /* by device, then by time */
 	VEC(struct gpu_figures) devices; /* as timeline.devices */
 };
 
@@ -67,5 +73,5 @@ struct gpu_share {
 	uint64_t idle_ns, pause_ns;
 	bool known;
 };
-struct gpu_share gpu_idle_within(const struct gpu_timeline *timeline, const struct gpu_charges *charges,
-	uint32_t device, uint64_t start_ns, uint64_t end_ns);
+struct gpu_share gpu_idle_within(const struct gpu_timeline *timeline,
+	const struct gpu_charges *charges, uint32_t device, uint64_t start_ns, uint64_t end_ns);
