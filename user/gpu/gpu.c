@@ -1,0 +1,163 @@
+/* What was seen of devices in, in any order; a timeline of them, sorted and joined, out. */
+#include <stdlib.h>
+
+#include "gpu.h"
+#include "stats.h"
+
+struct gpu_device *gpu_device(struct gpu_timeline *timeline, uint32_t process, uint32_t device)
+{
+	struct gpu_device *made;
+
+	for (size_t i = 0; i < timeline->devices.count; i++) {
+		struct gpu_device *known = &timeline->devices.items[i];
+
+		if (known->process == process && known->device == device)
+			return known;
+	}
+	made = vec_add(&timeline->devices);
+	if (made) {
+		made->process = process;
+		made->device = device;
+	}
+	return made;
+}
+
+struct gpu_launcher *gpu_launcher(struct gpu_timeline *timeline, uint32_t process, uint32_t tid)
+{
+	struct gpu_launcher *made;
+
+	for (size_t i = 0; i < timeline->launchers.count; i++) {
+		struct gpu_launcher *known = &timeline->launchers.items[i];
+
+		if (known->process == process && known->tid == tid)
+			return known;
+	}
+	made = vec_add(&timeline->launchers);
+	if (made) {
+		made->process = process;
+		made->tid = tid;
+	}
+	return made;
+}
+
+/* By start; of those that start together the first launched is first, those without a known launch last. */
+static int busy_order(const void *a, const void *b)
+{
+	const struct gpu_busy *one = a, *other = b;
+
+	if (one->start_ns != other->start_ns)
+		return one->start_ns < other->start_ns ? -1 : 1;
+	if (one->launch_ns != other->launch_ns)
+		return one->launch_ns - 1 < other->launch_ns - 1 ? -1 : 1;
+	return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
+}
+
+static int span_order(const void *a, const void *b)
+{
+	const struct gpu_span *one = a, *other = b;
+
+	if (one->start_ns != other->start_ns)
+		return one->start_ns < other->start_ns ? -1 : 1;
+	return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
+}
+
+/* Mostly sorted already. */
+static void sort(void *items, size_t count, size_t size, int (*order)(const void *, const void *))
+{
+	for (size_t i = 1; i < count; i++)
+		if (order((char *)items + (i - 1) * size, (char *)items + i * size) > 0) {
+			qsort(items, count, size, order);
+			return;
+		}
+}
+
+static int wait_order(const void *a, const void *b)
+{
+	const struct gpu_wait *one = a, *other = b;
+
+	if (one->start_ns != other->start_ns)
+		return one->start_ns < other->start_ns ? -1 : 1;
+	return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
+}
+
+/* Adds what follows @joined by less than GPU_IDLE_NS, or overlaps it. False: it is apart. */
+static bool join_busy(struct gpu_busy *joined, const struct gpu_busy *next)
+{
+	if (next->start_ns > joined->end_ns) {
+		uint64_t gap_ns = next->start_ns - joined->end_ns;
+
+		if (gap_ns >= GPU_IDLE_NS)
+			return false;
+		stats_add(&joined->gaps_ns, gap_ns);
+		if (next->launch_ns >= joined->end_ns)
+			stats_add(&joined->starved_ns, gap_ns);
+	}
+	stats_add(&joined->gaps_ns, next->gaps_ns);
+	stats_add(&joined->starved_ns, next->starved_ns);
+	if (next->end_ns > joined->end_ns)
+		joined->end_ns = next->end_ns;
+	return true;
+}
+
+static void settle_busy(struct gpu_device *device)
+{
+	struct gpu_busy *items = device->busy.items;
+	size_t kept = 0;
+
+	sort(items, device->busy.count, sizeof(*items), busy_order);
+	for (size_t i = 0; i < device->busy.count; i++)
+		if (items[i].end_ns > items[i].start_ns &&
+			(!kept || !join_busy(&items[kept - 1], &items[i])))
+			items[kept++] = items[i];
+	device->busy.count = kept;
+}
+
+static void settle_unknown(struct gpu_device *device)
+{
+	struct gpu_span *items = device->unknown.items;
+	size_t kept = 0;
+
+	sort(items, device->unknown.count, sizeof(*items), span_order);
+	for (size_t i = 0; i < device->unknown.count; i++) {
+		struct gpu_span *last = kept ? &items[kept - 1] : NULL;
+
+		if (items[i].end_ns <= items[i].start_ns)
+			continue;
+		if (last && (items[i].start_ns <= last->end_ns ||
+				    items[i].start_ns - last->end_ns < GPU_IDLE_NS)) {
+			if (items[i].end_ns > last->end_ns)
+				last->end_ns = items[i].end_ns;
+			continue;
+		}
+		items[kept++] = items[i];
+	}
+	device->unknown.count = kept;
+}
+
+void gpu_settle(struct gpu_timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->devices.count; i++) {
+		settle_busy(&timeline->devices.items[i]);
+		settle_unknown(&timeline->devices.items[i]);
+	}
+	for (size_t i = 0; i < timeline->launchers.count; i++) {
+		struct gpu_launcher *launcher = &timeline->launchers.items[i];
+
+		sort(launcher->waits.items, launcher->waits.count, sizeof(struct gpu_wait),
+			wait_order);
+	}
+}
+
+void gpu_release(struct gpu_timeline *timeline)
+{
+	if (!timeline)
+		return;
+	for (size_t i = 0; i < timeline->devices.count; i++) {
+		vec_free(&timeline->devices.items[i].busy);
+		vec_free(&timeline->devices.items[i].unknown);
+	}
+	for (size_t i = 0; i < timeline->launchers.count; i++)
+		vec_free(&timeline->launchers.items[i].waits);
+	vec_free(&timeline->devices);
+	vec_free(&timeline->launchers);
+}
