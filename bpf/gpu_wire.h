@@ -10,18 +10,31 @@
 #define GC_GPU_RECORDS 64 /* the most that one hit hands over */
 
 #define GC_GPU_BUSY	1 /* a device had work; launch_ns … tid: of the first; value: gaps, ns */
-#define GC_GPU_WAIT	2 /* tid waited for the device; value: when its work was done, or 0 */
+#define GC_GPU_WAIT	2 /* tid waited for a device; value: when its work was done, or 0 */
 #define GC_GPU_LAUNCHER 3 /* tid: count launches so far; value: 99th percentile between, ns */
-#define GC_GPU_MEMORY	4 /* at start_ns value bytes were allocated on the device */
+#define GC_GPU_MEMORY	4 /* at start_ns value bytes (signed) more were allocated than at BEGIN */
 #define GC_GPU_LOST	5 /* count records dropped between start_ns and end_ns (0: not known when) */
 #define GC_GPU_DEVICE	6 /* device exists; value: its memory in bytes */
 #define GC_GPU_CLOCK	7 /* value: the most by which its times differ from CLOCK_MONOTONIC, ns */
 #define GC_GPU_ASIDE	8 /* from start_ns on another user of CUPTI is active: nothing is recorded */
-#define GC_GPU_BEGIN	9 /* from start_ns on everything is recorded; end_ns: until, if it has ended */
+/*
+ * All that device did from start_ns to end_ns has been handed over before this record, but for what GC_GPU_LOST says
+ * (end_ns 0: nothing yet). It comes again as end_ns grows, ten times a second; another start_ns: after an
+ * interruption. What lies after the last end_ns is not known.
+ */
+#define GC_GPU_BEGIN	9
+#define GC_GPU_REFUSED	10 /* at start_ns: nothing is recorded; value: why, GC_GPU_NO_… */
+#define GC_GPU_ALLOCATE 11 /* tid was in a call that allocates or frees a device's memory */
+
+#define GC_GPU_NO_CUPTI	  1 /* no libcupti was found */
+#define GC_GPU_NO_VERSION 2 /* its version, in count, is none that the shim knows */
+#define GC_GPU_NO_DRIVER  3 /* it said that there is no driver or no device */
+#define GC_GPU_NO_ENABLE  4 /* it refused to record; count: its error */
+#define GC_GPU_NO_ANSWER  5 /* a call of it did not return within seconds */
 
 struct gc_gpu_record {
 	__u16 kind, pad;
-	__u32 device;
+	__u32 device; /* of WAIT and ALLOCATE: 0xffffffff where it is not known */
 	__u64 start_ns, end_ns; /* CLOCK_MONOTONIC */
 	__u64 launch_ns; /* when the call that launched the first activity was entered; 0: not known */
 	__u64 previous_ns; /* when its thread had launched something before; 0: not known */
