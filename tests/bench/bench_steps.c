@@ -142,7 +142,8 @@ int main(int argc, char **argv)
 	make_steps(&found, steps);
 	before = seconds();
 	mb = peak_mb();
-	must(attrib_build(&recording, &stacks, &found, next_pause, &source, &attribution, &err),
+	must(attrib_build(&recording, &stacks, &found, NULL, next_pause, &source, &attribution,
+		     &err),
 		err.text);
 	built = seconds();
 	printf("attrib_build   %.2f s  %.0f MB\n", built - before, peak_mb() - mb);

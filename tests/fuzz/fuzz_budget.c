@@ -177,7 +177,7 @@ static void analyse(const char *text, const uint8_t *data, size_t size)
 	}
 	if (size & 8)
 		make_steps(&steps, data, size);
-	attrib_build(&recording, &stacks, &steps, next_pause, &source, &attribution, NULL);
+	attrib_build(&recording, &stacks, &steps, NULL, next_pause, &source, &attribution, NULL);
 	source.at = 0;
 	advice_compute(&attribution, next_pause, &source, &advices, NULL);
 	for (size_t i = 0; i < advices.items.count; i++)

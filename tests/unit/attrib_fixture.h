@@ -218,8 +218,8 @@ static inline void world_build(struct world *world, struct attribution *ret)
 	struct err err = {};
 
 	world->next = 0;
-	assert_int_equal(attrib_build(&world->recording, &world->stacks, &world->steps, world_next,
-				 world, ret, &err),
+	assert_int_equal(attrib_build(&world->recording, &world->stacks, &world->steps, NULL,
+				 world_next, world, ret, &err),
 		world->ends_with);
 }
 

@@ -67,6 +67,7 @@ static int prepare(struct attribution *attribution, struct charging *charging)
 
 		if (!cost || prepare_track(track, cost))
 			return -ENOMEM;
+		cost->gpu_device = ATTRIB_NONE;
 		if (!attribution->recording->end_ns && track->steps.count &&
 			track->steps.items[track->steps.count - 1].end_ns > attribution->end_ns)
 			attribution->end_ns = track->steps.items[track->steps.count - 1].end_ns;
@@ -176,10 +177,11 @@ static int conclude(struct attribution *attribution, struct charging *charging)
 }
 
 int attrib_build(const struct recording *recording, const struct stack_table *stacks,
-	const struct steps *steps, attrib_next_fn next, void *source, struct attribution *ret,
-	struct err *err)
+	const struct steps *steps, const struct gpu_timeline *gpu, attrib_next_fn next,
+	void *source, struct attribution *ret, struct err *err)
 {
-	struct attribution built = {.recording = recording, .stacks = stacks, .steps = steps};
+	struct attribution built = {
+		.recording = recording, .stacks = stacks, .steps = steps, .gpu = gpu};
 	_cleanup_(charging_release) struct charging charging = {};
 	int read = 0, r = prepare(&built, &charging);
 

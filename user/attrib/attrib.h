@@ -9,6 +9,7 @@
 
 #include "err.h"
 #include "explicit.h"
+#include "gpu_charge.h"
 #include "meaning.h"
 #include "pause.h"
 #include "stack_table.h"
@@ -35,6 +36,9 @@ struct charge {
 	uint16_t class; /* index into attribution.classes: attrib_class() */
 	bool worker;	/* of a child process: only the time its consumer waited is charged */
 	bool own;	/* the thread that makes the steps collected itself: it was on the CPU */
+	bool gpu_known; /* gpu_charges.pauses has the same index: its .known */
+	/* For so long a GPU stood idle because of it: exposed and recovery of the device that lost most by it. */
+	uint64_t gpu_idle_ns;
 };
 
 struct step_cost {
@@ -61,6 +65,9 @@ struct step_cost {
 	uint64_t stall_ns;
 	/* How long siblings were paused within it, outside its own pauses; not included above. */
 	uint64_t held_ns;
+	/* How long the GPU track_cost.gpu_device stood idle within it, and for how much of that because of pauses. */
+	uint64_t gpu_idle_ns, gpu_pause_ns;
+	bool gpu_known; /* false: records are missing within it, and both are 0 */
 };
 
 enum cost_base {
@@ -155,6 +162,9 @@ struct track_cost {
 	enum cost_base base;
 	struct step_distribution with, without; /* durations; durations less cost */
 	struct slow_pattern slow;
+	/* The GPU that worked most for the process: index in gpu->devices; ATTRIB_NONE: none is known. */
+	uint32_t gpu_device;
+	bool by_gpu; /* the cost is measured by GPU records: the sum of what its pauses' gpu_cost says was lost */
 };
 
 /* Cost by the line that triggered it: a frame of the stack table, innermost outside libraries. */
@@ -204,6 +214,12 @@ struct attribution {
 	VEC(struct track_cost) tracks;
 	VEC(struct trigger_cost) triggers;    /* costliest first */
 	struct explicit_calls explicit_calls; /* calls for a collection, and totals of stalls */
+	/*
+	 * What GPUs did, NULL: not known. If it is, gpu_charges.pauses has all pauses in the order in which the source gave
+	 * them, whether there are tracks or not; where there are, charges have the same order.
+	 */
+	const struct gpu_timeline *gpu;
+	struct gpu_charges gpu_charges;
 	uint64_t elsewhere, elsewhere_ns; /* pauses of processes that neither have steps nor feed
 					     one that has */
 };
@@ -235,13 +251,13 @@ static inline const struct pause_class *attrib_class(const struct attribution *a
 typedef int (*attrib_next_fn)(void *source, struct pause *ret, struct err *err);
 
 /*
- * Charges all pauses of @source. What the arguments point to must outlive *ret, which the caller
- * releases. 0 or -errno with a sentence; what @next returned passes through (after a damaged row
- * *ret holds what came before).
+ * Charges all pauses of @source. @gpu: settled, or NULL. What the arguments point to must outlive *ret, which the
+ * caller releases. 0 or -errno with a sentence; what @next returned passes through (after a damaged row *ret holds what
+ * came before).
  */
 int attrib_build(const struct recording *recording, const struct stack_table *stacks,
-	const struct steps *steps, attrib_next_fn next, void *source, struct attribution *ret,
-	struct err *err);
+	const struct steps *steps, const struct gpu_timeline *gpu, attrib_next_fn next,
+	void *source, struct attribution *ret, struct err *err);
 void attrib_release(struct attribution *attribution);
 
 /*

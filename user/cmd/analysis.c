@@ -99,8 +99,8 @@ static int compute(struct analysis *analysis, const struct step_spec *spec,
 	if (r)
 		return r;
 	step_marks_release(&analysis->marks);
-	r = attrib_build(store_recording(analysis->reader), stacks, &analysis->steps, next_pause,
-		analysis, &analysis->attribution, err);
+	r = attrib_build(store_recording(analysis->reader), stacks, &analysis->steps, NULL,
+		next_pause, analysis, &analysis->attribution, err);
 	if (r == -EBADMSG) /* a damaged file: go on with what could be read */
 		r = 0;
 	if (r || depth < ANALYSIS_ADVICE)
