@@ -6,7 +6,10 @@
 
 #include <linux/types.h>
 
-/* Probe gctrace:gpu(struct gc_gpu_record *, u32 count) of libgctrace_cupti.so, with a semaphore. */
+/*
+ * Probe gctrace:gpu(struct gc_gpu_record *, u32 count) of libgctrace_cupti.so, with a semaphore. Both arguments are in
+ * registers, as those of a function that is not inlined and passes them on are.
+ */
 #define GC_GPU_RECORDS 64 /* the most that one hit hands over */
 
 #define GC_GPU_BUSY	1 /* a device had work; launch_ns … tid: of the first; value: gaps, ns */
@@ -14,7 +17,7 @@
 #define GC_GPU_LAUNCHER 3 /* tid: count launches so far; value: 99th percentile between, ns */
 #define GC_GPU_MEMORY	4 /* at start_ns value bytes (signed) more were allocated than at BEGIN */
 #define GC_GPU_LOST	5 /* count records dropped between start_ns and end_ns (0: not known when) */
-#define GC_GPU_DEVICE	6 /* device exists; value: its memory in bytes */
+#define GC_GPU_DEVICE	6 /* device exists and is called name; value: its memory in bytes */
 #define GC_GPU_CLOCK	7 /* value: the most by which its times differ from CLOCK_MONOTONIC, ns */
 #define GC_GPU_ASIDE	8 /* from start_ns on another user of CUPTI is active: nothing is recorded */
 /*
@@ -32,12 +35,19 @@
 #define GC_GPU_NO_ENABLE  4 /* it refused to record; count: its error */
 #define GC_GPU_NO_ANSWER  5 /* a call of it did not return within seconds */
 
+#define GC_GPU_NAME_BYTES 32
+
 struct gc_gpu_record {
 	__u16 kind, pad;
 	__u32 device; /* of WAIT and ALLOCATE: 0xffffffff where it is not known */
-	__u64 start_ns, end_ns; /* CLOCK_MONOTONIC */
-	__u64 launch_ns; /* when the call that launched the first activity was entered; 0: not known */
-	__u64 previous_ns; /* when its thread had launched something before; 0: not known */
+	union {
+		struct {
+			__u64 start_ns, end_ns; /* CLOCK_MONOTONIC */
+			/* When the call that launched the first was entered, and its thread's one before. */
+			__u64 launch_ns, previous_ns; /* 0: not known */
+		};
+		char name[GC_GPU_NAME_BYTES]; /* DEVICE: "NVIDIA H100", to a NUL if there is one */
+	};
 	__u32 tid; /* the kernel's number of the thread, in the shim's PID namespace; 0: not known */
 	__u32 count;
 	__u64 value;

@@ -71,6 +71,13 @@ static void sort(void *items, size_t count, size_t size, int (*order)(const void
 		}
 }
 
+static int bytes_order(const void *a, const void *b)
+{
+	const struct gpu_bytes *one = a, *other = b;
+
+	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+}
+
 static int wait_order(const void *a, const void *b)
 {
 	const struct gpu_wait *one = a, *other = b;
@@ -80,8 +87,7 @@ static int wait_order(const void *a, const void *b)
 	return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
 }
 
-/* Adds what follows @joined by less than GPU_IDLE_NS, or overlaps it. False: it is apart. */
-static bool join_busy(struct gpu_busy *joined, const struct gpu_busy *next)
+bool gpu_busy_join(struct gpu_busy *joined, const struct gpu_busy *next)
 {
 	if (next->start_ns > joined->end_ns) {
 		uint64_t gap_ns = next->start_ns - joined->end_ns;
@@ -107,7 +113,7 @@ static void settle_busy(struct gpu_device *device)
 	sort(items, device->busy.count, sizeof(*items), busy_order);
 	for (size_t i = 0; i < device->busy.count; i++)
 		if (items[i].end_ns > items[i].start_ns &&
-			(!kept || !join_busy(&items[kept - 1], &items[i])))
+			(!kept || !gpu_busy_join(&items[kept - 1], &items[i])))
 			items[kept++] = items[i];
 	device->busy.count = kept;
 }
@@ -137,8 +143,12 @@ static void settle_unknown(struct gpu_device *device)
 void gpu_settle(struct gpu_timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->devices.count; i++) {
-		settle_busy(&timeline->devices.items[i]);
-		settle_unknown(&timeline->devices.items[i]);
+		struct gpu_device *device = &timeline->devices.items[i];
+
+		settle_busy(device);
+		settle_unknown(device);
+		sort(device->memory.items, device->memory.count, sizeof(struct gpu_bytes),
+			bytes_order);
 	}
 	for (size_t i = 0; i < timeline->launchers.count; i++) {
 		struct gpu_launcher *launcher = &timeline->launchers.items[i];
@@ -155,6 +165,7 @@ void gpu_release(struct gpu_timeline *timeline)
 	for (size_t i = 0; i < timeline->devices.count; i++) {
 		vec_free(&timeline->devices.items[i].busy);
 		vec_free(&timeline->devices.items[i].unknown);
+		vec_free(&timeline->devices.items[i].memory);
 	}
 	for (size_t i = 0; i < timeline->launchers.count; i++)
 		vec_free(&timeline->launchers.items[i].waits);

@@ -45,6 +45,11 @@ struct gpu_wait {
 
 #define GPU_WAITED_NS 20000
 
+/* Memory allocated on a device, from a moment on. */
+struct gpu_bytes {
+	uint64_t time_ns, bytes;
+};
+
 /* One device as one process used it. */
 struct gpu_device {
 	uint32_t process;	    /* struct process.id */
@@ -55,7 +60,9 @@ struct gpu_device {
 	VEC(struct gpu_busy) busy;
 	/* When records were dropped: neither busy nor idle; by start, and apart likewise. */
 	VEC(struct gpu_span) unknown;
-	uint64_t dropped; /* records */
+	uint64_t dropped;	      /* records */
+	uint64_t memory_bytes;	      /* that it has; 0: not known */
+	VEC(struct gpu_bytes) memory; /* allocated, by time once settled */
 };
 
 /* A thread that launches work. */
@@ -75,6 +82,12 @@ struct gpu_timeline {
 	char source[128];	 /* "the CUPTI shim", "trace.json.gz" */
 	char note[256];		 /* a sentence the reader should know, or "" */
 };
+
+/*
+ * Adds to @joined what starts no earlier and overlaps it, or follows it by less than GPU_IDLE_NS, counting the gap.
+ * False: it is apart.
+ */
+bool gpu_busy_join(struct gpu_busy *joined, const struct gpu_busy *next);
 
 /* Each returns the row, made if it is not there; NULL: memory is out. Rows may move when another is made. */
 struct gpu_device *gpu_device(struct gpu_timeline *timeline, uint32_t process, uint32_t device);
