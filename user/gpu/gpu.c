@@ -1,7 +1,7 @@
 /* What was seen of devices in, in any order; a timeline of them, sorted and joined, out. */
 #include <stdlib.h>
 
-#include "gpu.h"
+#include "gpu_priv.h"
 #include "stats.h"
 
 struct gpu_device *gpu_device(struct gpu_timeline *timeline, uint32_t process, uint32_t device)
@@ -49,7 +49,9 @@ static int busy_order(const void *a, const void *b)
 		return one->start_ns < other->start_ns ? -1 : 1;
 	if (one->launch_ns != other->launch_ns)
 		return one->launch_ns - 1 < other->launch_ns - 1 ? -1 : 1;
-	return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
+	if (one->end_ns != other->end_ns)
+		return one->end_ns < other->end_ns ? -1 : 1;
+	return (one->tid > other->tid) - (one->tid < other->tid);
 }
 
 static int span_order(const void *a, const void *b)
@@ -91,11 +93,12 @@ bool gpu_busy_join(struct gpu_busy *joined, const struct gpu_busy *next)
 {
 	if (next->start_ns > joined->end_ns) {
 		uint64_t gap_ns = next->start_ns - joined->end_ns;
+		bool starved = next->launch_ns >= joined->end_ns;
 
-		if (gap_ns >= GPU_IDLE_NS)
+		if (gap_ns >= (starved ? GPU_GAP_NS : GPU_IDLE_NS))
 			return false;
 		stats_add(&joined->gaps_ns, gap_ns);
-		if (next->launch_ns >= joined->end_ns)
+		if (starved)
 			stats_add(&joined->starved_ns, gap_ns);
 	}
 	stats_add(&joined->gaps_ns, next->gaps_ns);
@@ -103,6 +106,15 @@ bool gpu_busy_join(struct gpu_busy *joined, const struct gpu_busy *next)
 	if (next->end_ns > joined->end_ns)
 		joined->end_ns = next->end_ns;
 	return true;
+}
+
+/* As gpu_busy_join(), but never across records that are missing. */
+static bool join(const struct gpu_device *device, struct gpu_busy *joined,
+	const struct gpu_busy *next)
+{
+	return (next->start_ns <= joined->end_ns ||
+		       gpu_all_known(device, joined->end_ns, next->start_ns)) &&
+	       gpu_busy_join(joined, next);
 }
 
 static void settle_busy(struct gpu_device *device)
@@ -113,7 +125,7 @@ static void settle_busy(struct gpu_device *device)
 	sort(items, device->busy.count, sizeof(*items), busy_order);
 	for (size_t i = 0; i < device->busy.count; i++)
 		if (items[i].end_ns > items[i].start_ns &&
-			(!kept || !gpu_busy_join(&items[kept - 1], &items[i])))
+			(!kept || !join(device, &items[kept - 1], &items[i])))
 			items[kept++] = items[i];
 	device->busy.count = kept;
 }
@@ -145,8 +157,8 @@ void gpu_settle(struct gpu_timeline *timeline)
 	for (size_t i = 0; i < timeline->devices.count; i++) {
 		struct gpu_device *device = &timeline->devices.items[i];
 
-		settle_busy(device);
 		settle_unknown(device);
+		settle_busy(device);
 		sort(device->memory.items, device->memory.count, sizeof(struct gpu_bytes),
 			bytes_order);
 	}

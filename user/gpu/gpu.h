@@ -12,6 +12,7 @@
 #include "vec.h"
 
 #define GPU_IDLE_NS	50000 /* gaps shorter than that are no idle intervals */
+#define GPU_GAP_NS	1000  /* nor are those in which it starved, but these keep their places */
 #define GPU_DEVICE_NONE UINT32_MAX
 
 struct gpu_span {
@@ -19,7 +20,7 @@ struct gpu_span {
 };
 
 /*
- * A time in which a device had work: a kernel, a copy, or several that left no gap of GPU_IDLE_NS. What launched the
+ * A time in which a device had work: a kernel, a copy, or several with gaps shorter than GPU_IDLE_NS. What launched the
  * first of them is what the device had waited for.
  */
 struct gpu_busy {
@@ -41,6 +42,7 @@ struct gpu_wait {
 	 */
 	uint64_t done_ns;
 	uint32_t device; /* GPU_DEVICE_NONE: not known */
+	bool queue;	 /* it was a launch, into a queue that was full */
 };
 
 #define GPU_WAITED_NS 20000
@@ -56,9 +58,9 @@ struct gpu_device {
 	uint32_t device;	    /* as CUDA numbers it in that process */
 	char name[64];		    /* "NVIDIA H100", or "" */
 	uint64_t seen_ns, until_ns; /* its records are from this time; both 0: none are */
-	/* By start, apart by GPU_IDLE_NS or more, once gpu_settle() has run. */
+	/* By start, apart by GPU_IDLE_NS, or where it starved by GPU_GAP_NS, or more, once gpu_settle() has run. */
 	VEC(struct gpu_busy) busy;
-	/* When records were dropped: neither busy nor idle; by start, and apart likewise. */
+	/* When records were dropped: neither busy nor idle; by start, apart by GPU_IDLE_NS. */
 	VEC(struct gpu_span) unknown;
 	uint64_t dropped;	      /* records */
 	uint64_t memory_bytes;	      /* that it has; 0: not known */
@@ -84,8 +86,8 @@ struct gpu_timeline {
 };
 
 /*
- * Adds to @joined what starts no earlier and overlaps it, or follows it by less than GPU_IDLE_NS, counting the gap.
- * False: it is apart.
+ * Adds to @joined what starts no earlier and overlaps it, or follows it by less than GPU_IDLE_NS (where the device starved: by
+ * less than GPU_GAP_NS), counting the gap. False: it is apart.
  */
 bool gpu_busy_join(struct gpu_busy *joined, const struct gpu_busy *next);
 
@@ -94,7 +96,7 @@ struct gpu_device *gpu_device(struct gpu_timeline *timeline, uint32_t process, u
 struct gpu_launcher *gpu_launcher(struct gpu_timeline *timeline, uint32_t process, uint32_t tid);
 
 /*
- * Sorts all lists and joins what overlaps or lies closer than GPU_IDLE_NS, counting the gaps. Anything may be added in
+ * Sorts all lists and joins what overlaps or lies closer than said above, counting the gaps. Anything may be added in
  * any order before: single activities, each with its launch, or what somebody else has joined.
  */
 void gpu_settle(struct gpu_timeline *timeline);

@@ -68,7 +68,7 @@ int gpu_charge(const struct gpu_timeline *timeline, const struct gpu_pause *paus
 	struct gpu_charges *ret);
 void gpu_charges_release(struct gpu_charges *charges);
 
-/* How long @device stood idle in [start, end), and how much of that is charged to pauses; both 0 if it is not known. */
+/* How long @device stood idle in [start, end), and how much of that is charged to pauses; both 0 where it is not known. */
 struct gpu_share {
 	uint64_t idle_ns, pause_ns;
 	bool known;
