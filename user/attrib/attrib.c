@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "attrib_priv.h"
+#include "gpu_cost.h"
 #include "stats.h"
 #include "cleanup.h"
 
@@ -14,6 +15,7 @@ static void charging_release(struct charging *charging)
 	free(charging->sums);
 	vec_free(&charging->explicit);
 	u64map_release(&charging->callers);
+	vec_free(&charging->gpu_pauses);
 }
 
 static void track_cost_release(struct track_cost *cost)
@@ -31,6 +33,7 @@ void attrib_release(struct attribution *attribution)
 	vec_free(&attribution->tracks);
 	vec_free(&attribution->charges);
 	vec_free(&attribution->classes);
+	gpu_charges_release(&attribution->gpu_charges);
 	vec_free(&attribution->triggers);
 	vec_free(&attribution->explicit_calls.callers);
 	vec_free(&attribution->explicit_calls.sums);
@@ -159,11 +162,14 @@ static int conclude(struct attribution *attribution, struct charging *charging)
 	r = stalls_lay(attribution, charging);
 	if (!r)
 		r = siblings_lay(attribution, charging);
+	if (!r)
+		r = gpu_cost_find(attribution, charging);
 	for (size_t i = 0; i < attribution->tracks.count && !r; i++)
 		r = lost_find(&attribution->steps->tracks.items[i], &attribution->tracks.items[i]);
 	if (r)
 		return r;
 	charge_cost(attribution, charging);
+	gpu_cost_apply(attribution, charging);
 	for (size_t i = 0; i < attribution->tracks.count && !r; i++) {
 		struct track_cost *cost = &attribution->tracks.items[i];
 

@@ -25,6 +25,7 @@ struct charging {
 	struct trigger_cost *sums;	/* by frame; 0: no stack */
 	VEC(struct explicit_pause) explicit; /* as they came */
 	struct u64map callers;		     /* for a collection: process << 32 | tid */
+	VEC(struct gpu_pause) gpu_pauses;    /* as they came; none without a timeline of GPUs */
 };
 
 /* Reads all pauses. What @next returned, or -ENOMEM with a sentence. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "attrib_priv.h"
+#include "gpu_cost.h"
 #include "meaning.h"
 #include "stats.h"
 #include "cleanup.h"
@@ -203,6 +204,8 @@ static int add_interval(struct charging_pass *pass, const struct pause *pause, b
 	interval->end_ns = pause->end_ns;
 	interval->charge = (uint32_t)pass->attribution->charges.count - 1;
 	interval->track = track;
+	if (worker)
+		gpu_cost_note_worker(pass->attribution, pass->charging, track, waited_ns);
 	return 0;
 }
 
@@ -327,6 +330,9 @@ static int read_one(struct charging_pass *pass, struct pause *pause)
 	if (add_figures(pass, pause, index))
 		return -ENOMEM;
 	add_trigger(pass, pause);
+	if (gpu_cost_note(attribution, pass->charging, process, pause,
+		    runtime && stops_others(runtime, pause)))
+		return -ENOMEM;
 	if (!attribution->tracks.count) {
 		attribution->elsewhere++;
 		stats_add(&attribution->elsewhere_ns, pause_duration(pause));
