@@ -4,6 +4,7 @@
 
 #include "analysis.h"
 #include "cmd.h"
+#include "kineto.h"
 #include "log.h"
 #include "spool.h"
 #include "verdict.h"
@@ -88,19 +89,39 @@ static int find_steps(struct analysis *analysis, const struct step_spec *spec, s
 	return steps_find(recording, &analysis->marks, end_ns, &recorded, &analysis->steps, err);
 }
 
-static int compute(struct analysis *analysis, const struct step_spec *spec,
+/* What --gpu gave, in one timeline. */
+static int read_traces(struct analysis *analysis, const struct reading *reading, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < reading->gpu_count; i++) {
+		r = kineto_read(reading->gpu[i], store_recording(analysis->reader),
+			&analysis->marks, &analysis->gpu, err);
+		if (!r)
+			analysis->gpu_fits |= 1ull << i;
+		else if (reading->gpu_of_any && (r == -ESRCH || r == -ERANGE))
+			r = 0;
+	}
+	gpu_settle(&analysis->gpu);
+	return r;
+}
+
+static int compute(struct analysis *analysis, const struct reading *reading,
 	enum analysis_depth depth, struct err *err)
 {
 	const struct stack_table *stacks = store_stacks(analysis->reader, err);
 	int r = stacks ? read_marks(analysis, err) : -ENOMEM;
 
 	if (!r)
-		r = find_steps(analysis, spec, err);
+		r = find_steps(analysis, reading ? reading->step : NULL, err);
+	if (!r && reading)
+		r = read_traces(analysis, reading, err);
 	if (r)
 		return r;
 	step_marks_release(&analysis->marks);
-	r = attrib_build(store_recording(analysis->reader), stacks, &analysis->steps, NULL,
-		next_pause, analysis, &analysis->attribution, err);
+	r = attrib_build(store_recording(analysis->reader), stacks, &analysis->steps,
+		analysis->gpu_fits ? &analysis->gpu : NULL, next_pause, analysis,
+		&analysis->attribution, err);
 	if (r == -EBADMSG) /* a damaged file: go on with what could be read */
 		r = 0;
 	if (r || depth < ANALYSIS_ADVICE)
@@ -126,15 +147,14 @@ int analysis_of(struct analysis *analysis, struct store_reader *reader,
 	const struct reading *reading, enum analysis_depth depth, struct err *err)
 {
 	*analysis = (struct analysis){.reader = reader, .gc_only = reading && reading->gc_only};
-	return depth == ANALYSIS_NONE
-		       ? 0
-		       : compute(analysis, reading ? reading->step : NULL, depth, err);
+	return depth == ANALYSIS_NONE ? 0 : compute(analysis, reading, depth, err);
 }
 
 void analysis_close(struct analysis *analysis)
 {
 	advices_release(&analysis->advices);
 	attrib_release(&analysis->attribution);
+	gpu_release(&analysis->gpu);
 	steps_release(&analysis->steps);
 	step_marks_release(&analysis->marks);
 	store_reader_free(analysis->reader);

@@ -16,6 +16,8 @@ struct analysis {
 	struct store_reader *reader;
 	struct step_marks marks;
 	struct steps steps;
+	struct gpu_timeline gpu;
+	uint64_t gpu_fits; /* bit i: reading.gpu[i] is of this recording */
 	struct attribution attribution;
 	struct advices advices;
 	bool gc_only;	   /* skip pauses without a collection */

@@ -108,6 +108,7 @@ const struct command cmd_check = {
 		"      --budget BUDGET       METRIC<LIMIT; several separated by commas; repeats\n"
 		"      --gc-only             ignore pauses without a collection\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
+		"      --gpu FILE            a trace of PyTorch's profiler, for what GPUs did; repeats\n"
 		"      --junit FILE          also write a JUnit test report\n"
 		"      --json                one JSON object per line instead of a table\n"
 		"  -v, --verbose             say more on stderr\n"

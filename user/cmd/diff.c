@@ -71,6 +71,7 @@ static int parse(int argc, char **argv, struct diff_options *ret)
 
 	if (status || ret->reading.help)
 		return status;
+	ret->reading.gpu_of_any = true;
 	if (argc - optind != 2)
 		return cmd_usage(&cmd_diff, "two recordings are compared: before.gct after.gct");
 	ret->before = argv[optind];
@@ -121,6 +122,18 @@ static int judge(const struct diff_options *options, const struct analysis *befo
 	return regressed(comparisons, options->tolerance) ? EXIT_BREACH : status;
 }
 
+/* Each trace must be of one of them. 0 or -ESRCH. */
+static int check_traces(const struct diff_options *options, const struct analysis *before,
+	const struct analysis *after, struct err *err)
+{
+	for (size_t i = 0; i < options->reading.gpu_count; i++)
+		if (!((before->gpu_fits | after->gpu_fits) >> i & 1))
+			return err_set(err, ESRCH,
+				"--gpu %s: neither recording has its process at its time",
+				options->reading.gpu[i]);
+	return 0;
+}
+
 static int diff(const struct diff_options *options)
 {
 	struct comparisons comparisons = {};
@@ -131,6 +144,8 @@ static int diff(const struct diff_options *options)
 
 	if (!r)
 		r = analysis_open(&after, options->after, &options->reading, ANALYSIS_COSTS, &err);
+	if (!r)
+		r = check_traces(options, &before, &after, &err);
 	if (!r)
 		r = compare(&before.attribution, &after.attribution, &comparisons, &err);
 	if (r) {
@@ -176,6 +191,7 @@ const struct command cmd_diff = {
 		"      --tolerance SHARE     5% (the default) or 0.05\n"
 		"      --gc-only             ignore pauses without a collection\n"
 		"      --step SIGNAL         what marks a training step (see gctrace report --help)\n"
+		"      --gpu FILE            a trace of PyTorch's profiler, of either; repeats\n"
 		"      --json                one JSON object per line instead of a table\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                print this help\n",

@@ -78,6 +78,9 @@ static int parse(int argc, char **argv, struct report_options *ret)
 	if (ret->reading.step && !ret->format->steps)
 		return cmd_usage(&cmd_report, "-f %s shows stacks, not steps: leave out --step",
 			ret->format->name);
+	if (ret->reading.gpu_count && !ret->format->steps)
+		return cmd_usage(&cmd_report, "-f %s shows stacks, not GPUs: leave out --gpu",
+			ret->format->name);
 	ret->filter.gc_only = ret->reading.gc_only;
 	ret->input = argv[optind];
 	return EXIT_OK;
@@ -190,6 +193,8 @@ const struct command cmd_report = {
 		"      --step SIGNAL         what marks a training step, of the signals recorded:\n"
 		"                            auto, none, window:5s, or a name: torch:backward/2\n"
 		"                            (gctrace doctor --steps FILE lists them)\n"
+		"      --gpu FILE            what GPUs did: a trace that PyTorch's profiler exported in the\n"
+		"                            same run, .json or .json.gz; repeats, one for each process\n"
 		"  -v, --verbose             say more on stderr\n"
 		"  -h, --help                print this help\n",
 	.run = run,
