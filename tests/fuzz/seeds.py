@@ -4,6 +4,8 @@ usage: seeds.py FOLDER SCHEMA.sql GOLDEN_FOLDER; writes FOLDER/{budget,elf,event
 """
 
 import glob
+import gzip
+import json
 import os
 import shutil
 import sqlite3
@@ -270,6 +272,32 @@ def perfdata(folder):
             file.write(data)
 
 
+def kineto(folder):
+    """Traces of process 4711 as PyTorch's profiler writes them: today's, an older one's, one of a damaged end."""
+    def trace(wall, runtime="cuda_runtime", kernel="kernel", tid=4711, **more):
+        events = []
+        for i in range(11):
+            at = wall + 10000 * i + i * i / 10
+            events.append({"ph": "X", "cat": "user_annotation", "name": "Optimizer.step#Adam.step", "pid": 4711, "tid": 4711,
+                           "ts": at, "dur": 5.5})
+            for j, name in enumerate(("cudaLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize", "cudaStreamEndCapture")):
+                events.append({"ph": "X", "cat": runtime, "name": name, "pid": 4711, "tid": tid, "ts": at + 100 * j, "dur": 7,
+                               "args": {"correlation": 10 * i + j}})
+            for j in range(2):
+                events.append({"ph": "X", "cat": kernel, "name": "void k<\\>(float*)", "pid": j, "tid": "stream 7",
+                               "ts": at + 110 * j + 20, "dur": 70.125, "args": {"device": j, "correlation": 10 * i + j, "x": [1, {}]}})
+        events.append({"ph": "s", "cat": "ac2g", "id": 1, "pid": 4711, "tid": 4711, "ts": wall})
+        return json.dumps(dict(more, traceEvents=events)).encode()
+
+    base = {"baseTimeNanoseconds": 1699913600000000000, "deviceProperties": [{"id": 0, "name": "NVIDIA A100"}]}
+    today, old = trace(86400000000, **base), trace(1700000000000000, "Runtime", "Kernel", "4711")
+    for name, data in {"today": today, "old": old, "cut": today[:1999], "packed": gzip.compress(today, mtime=0),
+                       "packed-cut": gzip.compress(old, mtime=0)[:301], "list": b"[" + today + b"]",
+                       "slips": old.replace(b"70.125", b"-Infinity").replace(b"\\\\", b"\\U")}.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
+
+
 def vmstructs(folder):
     """Patches of a sound JVM, see fuzz_vmstructs.c: none, with and without symbols, and a byte or a word in some places."""
     for kind in range(8):
@@ -281,9 +309,10 @@ def vmstructs(folder):
 
 def main():
     folder, schema, golden = sys.argv[1:]
-    for name in ("budget", "elf", "event", "java_code", "jit_object", "julia", "perfdata", "step", "store", "vmstructs"):
+    for name in ("budget", "elf", "event", "java_code", "jit_object", "julia", "kineto", "perfdata", "step", "store", "vmstructs"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
     budget(os.path.join(folder, "budget"))
+    kineto(os.path.join(folder, "kineto"))
     perfdata(os.path.join(folder, "perfdata"))
     vmstructs(os.path.join(folder, "vmstructs"))
     elf(os.path.join(folder, "elf"))
