@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 
+#include "gpu_wire.h"
+
 #define GC_MAX_IMAGES  64   /* distinct runtime files probed in one session */
 #define GC_MAX_SITES   32   /* probes of one image; a power of two */
 #define GC_MAX_TARGETS 8192 /* processes followed at once */
@@ -19,15 +21,16 @@
 /*
  * gc_header.type. Those below are every runtime's. A runtime has a range of its own, which its header and its
  * struct capture_ops (user/trace/trace_runtime.h) name: 1 to 3 and 11 to 63 are taken, a new runtime takes the
- * next 32, from 64 on.
+ * next 32, from 64 on; those from 4096 on are every runtime's, too.
  */
 #define GC_EVENT_FORK	    4
 #define GC_EVENT_EXEC	    5
 #define GC_EVENT_EXIT	    6
-#define GC_EVENT_MAPS	    7  /* a library was loaded or unloaded: look at the maps again */
-#define GC_EVENT_UNFINISHED 8  /* a thread ended, and the end of its last pause was lost */
-#define GC_EVENT_MARK	    9  /* a call that may mark a step */
-#define GC_EVENT_LABEL	    10 /* the text behind the key of marks, sent once before them */
+#define GC_EVENT_MAPS	    7	 /* a library was loaded or unloaded: look at the maps again */
+#define GC_EVENT_UNFINISHED 8	 /* a thread ended, and the end of its last pause was lost */
+#define GC_EVENT_MARK	    9	 /* a call that may mark a step */
+#define GC_EVENT_LABEL	    10	 /* the text behind the key of marks, sent once before them */
+#define GC_EVENT_GPU	    4096 /* what the CUPTI shim of a process hands over */
 
 struct gc_header {
 	__u32 type;
@@ -73,6 +76,33 @@ struct gc_label {
 	__u64 key;
 	__u8 bytes[GC_LABEL_BYTES];
 };
+
+/*
+ * Records of the CUPTI shim. Of those that one thread handed over since its last ones that are here, lost could not be
+ * sent, or not be read; they are of the time from lost_start_ns to lost_end_ns, unless GC_GPU_BLIND is set. (A start
+ * behind the end: they say nothing of any time.)
+ */
+struct gc_gpu {
+	struct gc_header header;
+	__u32 count,
+		flags; /* of records; GC_GPU_BLIND: it is not known of what time the lost ones are */
+	__u64 lost, lost_start_ns, lost_end_ns;
+	struct gc_gpu_record records[];
+};
+
+#define GC_GPU_BLIND 1
+
+/* What of a thread's was lost since its last record. */
+struct gc_gpu_loss {
+	__u64 records, start_ns, end_ns, blind;
+};
+
+#define GC_GPU_THREADS 1024 /* that hand over records, and lost some, at once */
+
+/* The attach cookie of the shim's probe: where in struct pt_regs its two arguments are. */
+#define GC_GPU_COOKIE(records, count) ((__u64)(count) << 8 | (records))
+#define GC_GPU_FROM(cookie)	      ((__u32)(cookie) & 0xf8)
+#define GC_GPU_COUNT(cookie)	      ((__u32)(cookie) >> 8 & 0xf8)
 
 /* Where a mark's key and number come from. */
 #define GC_KEY_NONE    0 /* which of the signal's functions was called */
@@ -198,6 +228,8 @@ _Static_assert(sizeof(struct gc_process) == 56, "wire ABI");
 _Static_assert(sizeof(struct gc_open) == 32, "wire ABI");
 _Static_assert(sizeof(struct gc_mark) == 72, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
+_Static_assert(sizeof(struct gc_gpu) == 56, "wire ABI");
+_Static_assert(sizeof(struct gc_gpu_loss) == 32, "wire ABI");
 _Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");
 _Static_assert(sizeof(struct gc_watched_place) == 16, "wire ABI");
 _Static_assert(sizeof(struct gc_watched_step) == 16, "wire ABI");

@@ -54,6 +54,24 @@ static int decode_label(const void *bytes, size_t size, struct event *event)
 	return 0;
 }
 
+static int decode_gpu(const void *bytes, size_t size, struct event *event)
+{
+	const struct gc_gpu *wire = bytes;
+
+	if (size < sizeof(*wire) || wire->count > GC_GPU_RECORDS ||
+		(size - sizeof(*wire)) / sizeof(wire->records[0]) < wire->count ||
+		wire->lost > INT64_MAX)
+		return -EBADMSG;
+	event->type = EVENT_GPU;
+	event->gpu.records = wire->records;
+	event->gpu.count = wire->count;
+	event->gpu.lost = wire->lost;
+	event->gpu.dated = !(wire->flags & GC_GPU_BLIND) && wire->lost_end_ns <= INT64_MAX;
+	event->gpu.lost_start_ns = wire->lost_start_ns;
+	event->gpu.lost_end_ns = wire->lost_end_ns;
+	return 0;
+}
+
 static int decode_body(const void *bytes, size_t size, uint32_t type, struct event *event)
 {
 	switch (type) {
@@ -71,6 +89,8 @@ static int decode_body(const void *bytes, size_t size, uint32_t type, struct eve
 		return decode_mark(bytes, size, event);
 	case GC_EVENT_LABEL:
 		return decode_label(bytes, size, event);
+	case GC_EVENT_GPU:
+		return decode_gpu(bytes, size, event);
 	}
 	return -EBADMSG;
 }

@@ -17,6 +17,7 @@ enum event_type {
 	EVENT_UNFINISHED, /* a thread ended, and the end of its last pause was lost */
 	EVENT_MARK,	  /* a call that may mark a step */
 	EVENT_LABEL,	  /* the text for the key of later marks */
+	EVENT_GPU,	  /* what the CUPTI shim of a process handed over */
 };
 
 /* What every record says, a runtime's own, too. */
@@ -49,6 +50,13 @@ struct event {
 			uint64_t start_ns; /* UNFINISHED */
 			char comm[17];	   /* EXEC */
 		} process;
+		struct {
+			const void *records; /* see event_gpu() */
+			size_t count;
+			uint64_t lost; /* of the same thread's, before these */
+			bool dated; /* they are of [lost_start_ns, lost_end_ns), which may be none */
+			uint64_t lost_start_ns, lost_end_ns;
+		} gpu;
 	};
 };
 
@@ -65,3 +73,34 @@ int event_read_head(const void *bytes, size_t size, struct event_head *ret, size
  * bytes that no BPF program of this version writes (@ret untouched).
  */
 int event_decode(const void *bytes, size_t size, struct event *ret);
+
+enum event_gpu_kind {
+	EVENT_GPU_BUSY, /* device, start_ns, end_ns; launch_ns, previous_ns, tid; gaps_ns, starved_ns */
+	EVENT_GPU_WAIT,	    /* device or 0xffffffff, tid, start_ns, end_ns, done_ns */
+	EVENT_GPU_LAUNCHER, /* tid, count, gap_ns */
+	EVENT_GPU_MEMORY,   /* device, start_ns, more_bytes */
+	EVENT_GPU_LOST,	    /* device, count, start_ns, end_ns; both 0: not known when */
+	EVENT_GPU_DEVICE,   /* device, name, bytes */
+	EVENT_GPU_CLOCK,    /* error_ns */
+	EVENT_GPU_ASIDE,    /* start_ns */
+	EVENT_GPU_BEGIN,    /* device, start_ns, end_ns or 0 */
+	EVENT_GPU_REFUSED,  /* start_ns, why: GC_GPU_NO_… */
+	EVENT_GPU_ALLOCATE, /* as WAIT, but for done_ns */
+};
+
+/* One record of the shim: bpf/gpu_wire.h says what each means. 0 is "not known" in launch_ns, previous_ns and tid. */
+struct event_gpu {
+	enum event_gpu_kind kind;
+	uint32_t device;
+	uint32_t tid; /* in the process's own PID namespace */
+	uint64_t start_ns, end_ns, launch_ns, previous_ns;
+	uint64_t count, starved_ns;
+	union {
+		uint64_t gaps_ns, done_ns, gap_ns, bytes, error_ns, why;
+		int64_t more_bytes;
+	};
+	char name[33];
+};
+
+/* Record @i of an EVENT_GPU's. 0, or -EBADMSG for one that cannot be true: the program that made it is anyone's. */
+int event_gpu(const struct event *event, size_t i, struct event_gpu *ret);

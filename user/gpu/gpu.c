@@ -167,6 +167,8 @@ void gpu_settle(struct gpu_timeline *timeline)
 
 		sort(launcher->waits.items, launcher->waits.count, sizeof(struct gpu_wait),
 			wait_order);
+		sort(launcher->allocations.items, launcher->allocations.count,
+			sizeof(struct gpu_span), span_order);
 	}
 }
 
@@ -179,8 +181,10 @@ void gpu_release(struct gpu_timeline *timeline)
 		vec_free(&timeline->devices.items[i].unknown);
 		vec_free(&timeline->devices.items[i].memory);
 	}
-	for (size_t i = 0; i < timeline->launchers.count; i++)
+	for (size_t i = 0; i < timeline->launchers.count; i++) {
 		vec_free(&timeline->launchers.items[i].waits);
+		vec_free(&timeline->launchers.items[i].allocations);
+	}
 	vec_free(&timeline->devices);
 	vec_free(&timeline->launchers);
 }

@@ -49,7 +49,8 @@ struct gpu_wait {
 
 /* Memory allocated on a device, from a moment on. */
 struct gpu_bytes {
-	uint64_t time_ns, bytes;
+	uint64_t time_ns;
+	int64_t bytes; /* more than when its records began: what it had then is not known */
 };
 
 /* One device as one process used it. */
@@ -74,6 +75,8 @@ struct gpu_launcher {
 	uint64_t launches;
 	uint64_t gap_ns; /* 99th percentile of the time between two launches; 0: not known */
 	VEC(struct gpu_wait) waits; /* by start once settled */
+	VEC(struct gpu_span)
+	allocations; /* calls that allocate or free a device's memory, likewise */
 };
 
 struct gpu_timeline {

@@ -15,7 +15,7 @@ DEFINE_CLEANUP(struct gctrace_bpf *, gctrace_bpf__destroy);
 
 /* Those of no runtime. */
 static const char *const general[] = {"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step",
-	"on_wait_call", "on_wait_return", "on_step_watch"};
+	"on_wait_call", "on_wait_return", "on_step_watch", "on_gpu"};
 
 /* Of these what step signals need. */
 static const char *const stepping[] = {"on_step", "on_wait_call", "on_wait_return"};
@@ -71,6 +71,8 @@ static bool is_used(const struct capture_program *program, const char *name,
 		return settings->steps;
 	if (!strcmp(name, "on_step_watch"))
 		return settings->step_watches;
+	if (!strcmp(name, "on_gpu"))
+		return settings->gpu;
 	if (program->use == USE_SESSION)
 		return way == UPROBE_SESSION;
 	return program->use != USE_PAIR || way != UPROBE_SESSION;

@@ -37,6 +37,7 @@ struct program_settings {
 	bool children;	       /* forked ones are followed */
 	bool steps;	       /* the program of step signals is needed */
 	bool step_watches;     /* that for places that no uprobe can be at, too */
+	bool gpu;	       /* that of the CUPTI shim is */
 };
 
 /* Further programs of a runtime, with the maps of the first. */

@@ -38,6 +38,7 @@ static int create_link(int program, uint32_t type, const struct uprobe_place *pl
 		.cookies = (uintptr_t)&place->cookie,
 		.count = 1,
 		.multi_flags = place->at_return ? BPF_F_UPROBE_MULTI_RETURN : 0,
+		.pid = (uint32_t)place->pid,
 	};
 	int fd = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
@@ -102,8 +103,8 @@ int uprobe_attach(const struct bpf_program *program, const struct uprobe_place *
 	int fd;
 
 	if (!type) {
-		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, -1, place->path,
-			place->offset, &options);
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(program,
+			place->pid ? place->pid : -1, place->path, place->offset, &options);
 
 		if (!link)
 			return -errno;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <bpf/libbpf.h>
 
@@ -25,6 +26,7 @@ struct uprobe_place {
 	uint64_t semaphore; /* of a USDT probe, offset in the file; 0: none */
 	uint64_t cookie;
 	bool at_return; /* of the function at @offset; not for a session's program, which sees it anyway */
+	pid_t pid; /* the only process that has it, and counts its semaphore; 0: all that map the file */
 };
 
 /* The best that this kernel has, found by trying, of those that bits of @refused (1 << way) leave. */

@@ -26,6 +26,9 @@ static int on_event(struct trace *trace, const struct event *event)
 			processes_get(&trace->processes, (pid_t)event->head.pid), event);
 	case EVENT_LABEL:
 		return steps_on_label(&trace->steps, event);
+	case EVENT_GPU:
+		gpu_watch_event(&trace->gpu, (pid_t)event->head.pid, event);
+		break;
 	}
 	return 0;
 }

@@ -40,6 +40,11 @@ void feed_mark(struct feed *feed, const struct mark *mark)
 	TELL(feed, mark, mark);
 }
 
+void feed_gpu(struct feed *feed, const struct gpu_fact *fact)
+{
+	TELL(feed, gpu, fact);
+}
+
 void feed_pause(struct feed *feed, struct pause *pause)
 {
 	pause->id = ++feed->pauses;

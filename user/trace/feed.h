@@ -1,6 +1,7 @@
 /* What a session hands to its owner: the recording's tables, and the sink that gets each row. */
 #pragma once
 
+#include "gpu_fact.h"
 #include "pause.h"
 #include "trace.h"
 
@@ -17,6 +18,7 @@ void feed_runtime(struct feed *feed, const struct runtime *runtime);
 void feed_signal(struct feed *feed, const struct signal *signal);
 void feed_series(struct feed *feed, const struct series *series);
 void feed_mark(struct feed *feed, const struct mark *mark);
+void feed_gpu(struct feed *feed, const struct gpu_fact *fact);
 /* Sends thread @tid's name, once. */
 void feed_thread(struct feed *feed, uint32_t process, pid_t pid, uint32_t tid);
 /* Each gets its id. */

@@ -235,6 +235,7 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 		r = look_at(trace, pid, process, &maps, add, err);
 	/* After the collectors' probes: what a step is can wait, a collection cannot. */
 	if (r != -ESRCH) {
+		gpu_watch_look(&trace->gpu, pid, process, &maps);
 		steps_look(&trace->steps, pid, &maps);
 		trace_find_steps(trace, pid);
 	}

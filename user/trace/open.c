@@ -38,6 +38,7 @@ static int load_programs(struct programs *programs, const struct capture_program
 		.children = options->children,
 		.steps = options->steps || options->step_wish,
 		.step_watches = captures_asked(options->step_wish),
+		.gpu = options->gpu,
 	};
 
 	return programs_load(programs, &settings, err);
@@ -86,6 +87,9 @@ static void connect_parts(struct trace *trace)
 	trace->ledger.runtimes = &trace->runtimes;
 	trace->steps.feed = feed;
 	trace->steps.programs = &trace->programs;
+	trace->gpu.feed = feed;
+	trace->gpu.programs = &trace->programs;
+	trace->gpu.on = trace->options.gpu;
 }
 
 static int start(struct trace *trace, struct err *err)
@@ -151,6 +155,7 @@ void trace_free(struct trace *trace)
 	in_vain_release(&trace->in_vain);
 	linkers_close(&trace->linkers);
 	steps_close(&trace->steps);
+	gpu_watch_close(&trace->gpu);
 	wake_close(&trace->wake);
 	ring_close(&trace->ring);
 	if (trace->shared)
@@ -173,8 +178,11 @@ void trace_free(struct trace *trace)
 int trace_probe_kernel(const char **ret_way, struct err *err)
 {
 	const struct capture_program **lists = captures_programs();
-	const struct program_settings settings = {
-		.lists = lists, .buffer_bytes = 4096, .steps = true, .step_watches = true};
+	const struct program_settings settings = {.lists = lists,
+		.buffer_bytes = 4096,
+		.steps = true,
+		.step_watches = true,
+		.gpu = true};
 	struct programs programs = {};
 	int r = lists ? programs_load(&programs, &settings, err)
 		      : err_set(err, ENOMEM, "out of memory");

@@ -147,6 +147,7 @@ static int take_turn(struct trace *trace, int r)
 	captures_turn(&trace->captures);
 	trace_find_steps(trace, 0);
 	steps_turn(&trace->steps);
+	gpu_watch_turn(&trace->gpu);
 	trace_count_drops(trace);
 	look_at_clocks(trace);
 	trace_retire_turn(trace);
@@ -167,6 +168,17 @@ bool trace_has_more(const struct trace *trace)
 int trace_check_step(const struct trace *trace, struct err *err)
 {
 	return steps_check_wish(&trace->steps, err);
+}
+
+int trace_check_gpu(const struct trace *trace, struct err *err)
+{
+	if (trace->gpu.attached)
+		return 0;
+	if (trace->gpu.unprobed)
+		return err_set(err, ENOENT, "%s", trace->gpu.why.text);
+	return err_set(err, ENOENT,
+		"the CUPTI shim is not loaded in the process: start it by gctrace run, or with "
+		"CUDA_INJECTION64_PATH set to libgctrace_cupti.so; gctrace doctor -p PID says more");
 }
 
 size_t trace_alive(const struct trace *trace)
@@ -231,6 +243,7 @@ int trace_finish(struct trace *trace)
 	ledger_early_settle(&trace->ledger, 0, now_ns());
 	ledger_close(&trace->ledger);
 	steps_finish(&trace->steps);
+	gpu_watch_finish(&trace->gpu);
 	trace_count_drops(trace);
 	trace->feed.recording.end_ns = now_ns();
 	trace->feed.recording.complete =

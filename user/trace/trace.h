@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "err.h"
+#include "gpu_fact.h"
 #include "pause.h"
 #include "stack_table.h"
 #include "step_spec.h"
@@ -26,6 +27,7 @@ struct trace_options {
 	uint64_t marks_most;	/* calls that may mark steps, kept in a session */
 	const char *step_asked; /* --step as typed, for the recording; or NULL */
 	uint64_t late_ns;	/* a longer time to safepoint names the late thread */
+	bool gpu;		/* probe the CUPTI shims of processes that have one */
 	bool variants; /* frames tell apart what a function was compiled to for different arguments */
 };
 
@@ -48,6 +50,7 @@ struct trace_sink {
 		const struct thread *thread); /* before the first record that names it */
 	int (*stall)(void *arg, const struct stall *stall);
 	int (*phase)(void *arg, const struct phase *phase);
+	int (*gpu)(void *arg, const struct gpu_fact *fact);
 };
 
 /* Loads the programs and follows processes from here on. -errno with the remedy. */
@@ -74,6 +77,9 @@ size_t trace_foresee(struct trace *trace, char *const *paths, size_t count);
  * sentence: where it was looked for, and what resembles it.
  */
 int trace_check_step(const struct trace *trace, struct err *err);
+
+/* Whether a process added so far has a CUPTI shim that is probed. 0, or -ENOENT with a sentence. */
+int trace_check_gpu(const struct trace *trace, struct err *err);
 
 /* Why no runtime was traced: it could not be probed, or "a process runs PyPy, …"; false: nothing is known. */
 bool trace_why_nothing(const struct trace *trace, struct err *err);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "captures.h"
+#include "gpu_watch.h"
 #include "images.h"
 #include "in_vain.h"
 #include "ledger.h"
@@ -57,6 +58,7 @@ struct trace {
 	struct runtimes runtimes;
 	struct ledger ledger;
 	struct step_watch steps;
+	struct gpu_watch gpu;
 	struct looks looks;
 	struct gaps gaps;
 	uint64_t bad_records;
