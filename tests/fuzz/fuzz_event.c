@@ -49,6 +49,20 @@ static void touch_jvm(const struct hotspot_event *event)
 	}
 }
 
+/* What event.h promises of times: they are in order, and none is a number with a sign. */
+static void touch_gpu(const struct event *event)
+{
+	for (size_t i = 0; i < event->gpu.count; i++) {
+		struct event_gpu record;
+
+		if (event_gpu(event, i, &record) || record.kind != EVENT_GPU_BUSY)
+			continue;
+		if (record.end_ns < record.start_ns || record.launch_ns > record.start_ns ||
+			record.gaps_ns > record.end_ns - record.start_ns)
+			abort();
+	}
+}
+
 static void take(const void *record, size_t length, struct python_codes *codes,
 	struct stack_table *stacks)
 {
@@ -58,6 +72,8 @@ static void take(const void *record, size_t length, struct python_codes *codes,
 
 	if (!event_decode(record, length, &event) && event.type == EVENT_LABEL)
 		touch(event.label.bytes, event.label.length);
+	if (!event_decode(record, length, &event) && event.type == EVENT_GPU)
+		touch_gpu(&event);
 	if (!hotspot_decode(record, length, &hotspot))
 		touch_jvm(&hotspot);
 	if (cpython_decode(record, length, &cpython))

@@ -95,6 +95,26 @@ static void check_lists(const struct recording *recording, const struct stack_ta
 	}
 }
 
+/* What store.h promises of GPUs. */
+static void check_gpu(const struct gpu_timeline *timeline, const struct recording *recording)
+{
+	for (size_t i = 0; i < timeline->devices.count; i++) {
+		const struct gpu_device *device = &timeline->devices.items[i];
+
+		if (!recording_process(recording, device->process) ||
+			device->until_ns < device->seen_ns)
+			abort();
+		for (size_t j = 0; j < device->busy.count; j++) {
+			const struct gpu_busy *busy = &device->busy.items[j];
+
+			if (busy->end_ns <= busy->start_ns || busy->start_ns < device->seen_ns ||
+				busy->end_ns > device->until_ns ||
+				(j && busy[-1].end_ns > busy->start_ns))
+				abort();
+		}
+	}
+}
+
 static void read_marks(struct store_reader *reader)
 {
 	const struct recording *recording = store_recording(reader);
@@ -134,6 +154,7 @@ static void read_all(struct store_reader *reader)
 			input.stacks->nodes[i].frame >= input.stacks->frame_count)
 			abort();
 	check_lists(input.recording, input.stacks);
+	check_gpu(store_gpu(reader, &err), input.recording);
 	report_text.write(&input, nowhere, &err);
 	store_rewind(reader);
 	report_json.write(&input, nowhere, &err);

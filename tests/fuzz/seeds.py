@@ -138,7 +138,10 @@ def event(folder):
     fork = record(4, struct.pack("<IIQ", 17, 0, 0))
     label = record(10, struct.pack("<IIQ128s", 3, 14, 7, b"Optimizer.step"))
     mark = record(9, struct.pack("<IIQQQQII", 3, 1 | 2, 7, 460, 1 << 30, 61000000, 5, 0))
-    seeds = {"all": table + code + pause + fork + label + mark, "pause": pause, "fork": fork, "mark": label + mark}
+    gpu_record = struct.pack("<HHIQQQQIIQQ", 1, 0, 3, 4000, 4900, 3900, 3000, 13, 0, 101, 97)
+    gpu_state = struct.pack("<HHIQQQQIIQQ", 9, 0, 3, 3500, 4950, 0, 0, 0, 0, 0, 0)
+    gpu = record(4096, struct.pack("<IIQQQ", 2, 0, 7, 3000, 3100) + gpu_record + gpu_state)
+    seeds = {"gpu": gpu, "all": table + code + pause + fork + label + mark, "pause": pause, "fork": fork, "mark": label + mark}
     seeds.update(jvm_events())
     for name, data in seeds.items():
         with open(os.path.join(folder, name), "wb") as file:
@@ -190,8 +193,18 @@ INSERT INTO stall VALUES (97, 31000000000, 17000000, 1, 6023, 2, NULL, 1), (98, 
     (99, 33000000000, 0, 1, 6037, 4, NULL, NULL);
 INSERT INTO phase VALUES (1, 31000000000, 700000000, 1, 6011, 12);
 """
+GPU = """
+INSERT INTO gpu_device SELECT 1, value, 'NVIDIA H100', 85520809984, 1000000000, 9000000000, 1400 FROM json_each('[0,1,7]');
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1009) INSERT INTO gpu_busy SELECT i, 1, i % 2,
+    2000000000 + i * 100000, 40000 + i, 1999990000 + i * 100000, 1999980000 + i * 100000, 6007, i % 7, i % 3 FROM n WHERE i % 7 > i % 3;
+INSERT INTO gpu_call SELECT id, 1, NULL, 6007, 1 + id % 2, start_ns + 7, 1000, start_ns + 900 FROM gpu_busy WHERE id % 5 = 0;
+INSERT INTO gpu_launcher VALUES (1, 6007, 1009, 5003);
+INSERT INTO gpu_memory SELECT id, 1, 0, start_ns, 4096 * (id % 11 - 5) FROM gpu_busy WHERE id % 3 = 0;
+INSERT INTO gpu_unknown VALUES (1, 1, NULL, 2050000000, 2051000000, 31, 1), (2, 1, 7, NULL, NULL, 3, 2), (3, 1, 1, 2, 2, 0, 4);
+"""
 BEFORE = """
-DROP TABLE safepoint; DROP TABLE stall; DROP TABLE phase; DROP TABLE thread;
+DROP TABLE gpu_device; DROP TABLE gpu_busy; DROP TABLE gpu_call; DROP TABLE gpu_launcher; DROP TABLE gpu_memory;
+DROP TABLE gpu_unknown; DROP TABLE safepoint; DROP TABLE stall; DROP TABLE phase; DROP TABLE thread;
 ALTER TABLE runtime DROP COLUMN collector; DROP TABLE step_mark; DROP TABLE step_series; DROP TABLE step_signal;
 ALTER TABLE pause DROP COLUMN waited_ns; ALTER TABLE pause DROP COLUMN rss_end;
 """
@@ -229,6 +242,7 @@ def store(folder, schema, golden):
         if name == "busy":
             database(os.path.join(folder, "jvm"), tables, JVM)
             database(os.path.join(folder, "steps"), tables, rows, STEPS)
+            database(os.path.join(folder, "gpu"), tables, rows, STEPS, GPU)
             database(os.path.join(folder, "before"), tables, rows, BEFORE)
             database(os.path.join(folder, "endless"), tables, rows, ENDLESS)
 

@@ -173,6 +173,7 @@ void store_reader_free(struct store_reader *reader)
 	reader_end_facts(reader);
 	sqlite3_close(reader->db);
 	recording_release(&reader->recording);
+	gpu_release(&reader->gpu);
 	if (reader->stacks_loaded)
 		stack_table_release(&reader->stacks);
 	vec_free(&reader->strings);

@@ -57,6 +57,8 @@ struct store_reader {
 	uint64_t clocks;	      /* rows of that table read */
 	struct u64map runtimes;	      /* process → how many */
 	VEC(struct stack_size) sizes; /* by node, while stacks are loaded */
+	struct gpu_timeline gpu;
+	bool gpu_loaded;
 	struct cursor pauses, marks;
 	struct own_facts own[OWN_TABLES];
 	struct general_facts general;

@@ -25,6 +25,12 @@ static const struct {
 	{"phase", true},
 	{"thread", true},
 	{"fact", true},
+	{"gpu_device", true},
+	{"gpu_busy", true},
+	{"gpu_call", true},
+	{"gpu_launcher", true},
+	{"gpu_memory", true},
+	{"gpu_unknown", true},
 };
 
 /* Asks what SQLite itself resolved the name to: rows of sqlite_schema can be forged. */

@@ -161,6 +161,76 @@ CREATE TABLE step_mark (
 	                                   -- less than at an earlier mark: the origin has become another
 ) STRICT;
 
+-- GPUs, as the CUPTI shim saw them. Each device that a process used.
+CREATE TABLE gpu_device (
+	process        INTEGER NOT NULL REFERENCES process (id),
+	device         INTEGER NOT NULL,   -- as CUDA numbers it in that process
+	name           TEXT NOT NULL,      -- 'NVIDIA H100'; '' when not known
+	memory_bytes   INTEGER,
+	seen_ns        INTEGER,            -- what it did is known from then on, but for gpu_unknown; NULL: nothing of it is
+	until_ns       INTEGER,            -- and until then
+	clock_error_ns INTEGER NOT NULL,   -- the most by which its times differ from CLOCK_MONOTONIC
+	PRIMARY KEY (process, device)
+) STRICT, WITHOUT ROWID;
+
+-- Times in which a device had work: kernels, copies, memsets, of all streams together. Rows may overlap, and need not
+-- be in their order.
+CREATE TABLE gpu_busy (
+	id          INTEGER PRIMARY KEY,   -- from 1
+	process     INTEGER NOT NULL REFERENCES process (id),
+	device      INTEGER NOT NULL,
+	start_ns    INTEGER NOT NULL,
+	duration_ns INTEGER NOT NULL,
+	launch_ns   INTEGER,               -- when the call was entered that launched the first of it
+	previous_ns INTEGER,               -- when that call's thread had launched something before
+	tid         INTEGER,               -- that thread
+	gaps_ns     INTEGER NOT NULL,      -- of the duration, in gaps of less than 50 us
+	starved_ns  INTEGER NOT NULL       -- of these, in those that ended with what was launched within them
+) STRICT;
+
+-- Calls of CUDA that take time.
+CREATE TABLE gpu_call (
+	id          INTEGER PRIMARY KEY,   -- from 1
+	process     INTEGER NOT NULL REFERENCES process (id),
+	device      INTEGER,
+	tid         INTEGER NOT NULL,
+	kind        INTEGER NOT NULL,      -- 1 waits for a device, 2 allocates or frees its memory
+	start_ns    INTEGER NOT NULL,
+	duration_ns INTEGER NOT NULL,
+	done_ns     INTEGER                -- of kind 1: when what it waited for was done; before start_ns: it did not have to wait
+) STRICT;
+
+-- Threads that launch work.
+CREATE TABLE gpu_launcher (
+	process  INTEGER NOT NULL REFERENCES process (id),
+	tid      INTEGER NOT NULL,
+	launches INTEGER NOT NULL,
+	gap_ns   INTEGER,                  -- 99th percentile of the time between two
+	PRIMARY KEY (process, tid)
+) STRICT, WITHOUT ROWID;
+
+-- Memory allocated on a device, from a moment on.
+CREATE TABLE gpu_memory (
+	id      INTEGER PRIMARY KEY,       -- from 1
+	process INTEGER NOT NULL REFERENCES process (id),
+	device  INTEGER NOT NULL,
+	time_ns INTEGER NOT NULL,
+	bytes   INTEGER NOT NULL           -- more, or less, than when its records began
+) STRICT;
+
+-- Times in which it is not known what devices did: neither busy nor idle.
+CREATE TABLE gpu_unknown (
+	id       INTEGER PRIMARY KEY,      -- from 1
+	process  INTEGER NOT NULL REFERENCES process (id),
+	device   INTEGER,                  -- NULL: all that the process uses
+	start_ns INTEGER,                  -- NULL: not known when, so that nothing is known at all
+	end_ns   INTEGER,
+	records  INTEGER NOT NULL,         -- that are missing
+	why      INTEGER NOT NULL          -- 1 lost on the way, 2 dropped by CUPTI, 3 nothing was recorded, 4 from then on another
+	                                   -- user of CUPTI was active; nothing can be recorded: 5 no libcupti was found, 6 it has
+	                                   -- an unknown version, 7 it found no driver or device, 8 it refused, 9 it did not answer
+) STRICT;
+
 -- Call stacks: follow parent until 0 to walk from the innermost frame outwards.
 CREATE TABLE stack (
 	id     INTEGER PRIMARY KEY,        -- from 1, without gaps

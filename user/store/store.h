@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "err.h"
+#include "gpu_fact.h"
 #include "pause.h"
 #include "stack_table.h"
 
@@ -62,6 +63,8 @@ int store_put_pause(struct store_writer *writer, const struct pause *pause);
 int store_put_stall(struct store_writer *writer, const struct stall *stall);
 int store_put_phase(struct store_writer *writer, const struct phase *phase);
 int store_put_mark(struct store_writer *writer, const struct mark *mark);
+/* Of a process that has been put. One that ends before it starts is refused with -EINVAL. */
+int store_put_gpu(struct store_writer *writer, const struct gpu_fact *fact);
 
 /* Ends the transaction: what was put so far survives SIGKILL. Every put opens one if needed. */
 int store_commit(struct store_writer *writer);
@@ -104,6 +107,13 @@ void store_reader_free(struct store_reader *reader);
  */
 const struct recording *store_recording(const struct store_reader *reader);
 const struct stack_table *store_stacks(struct store_reader *reader, struct err *err);
+
+/*
+ * What GPUs did, settled, owned by the reader; without devices where nothing was recorded of any. The first call loads
+ * it, 8,388,608 times busy and as many waits at most: where there are more, what came later is not known. NULL with a
+ * sentence when memory is out.
+ */
+const struct gpu_timeline *store_gpu(struct store_reader *reader, struct err *err);
 
 /*
  * Iterates over pauses by id (start again with store_rewind). 1: one was read, 0: the end, -errno:

@@ -40,6 +40,12 @@ static const char *const put_sql[PUTS] = {
 	[FACT] = "INSERT INTO fact (pause, key, value) VALUES (?,?,?)",
 	[MARK] = "INSERT INTO step_mark VALUES " MARK_1,
 	[MARKS] = "INSERT INTO step_mark VALUES " MARK_64,
+	[GPU_DEVICE] = "INSERT OR REPLACE INTO gpu_device VALUES (?,?,?,?,?,?,?)",
+	[GPU_BUSY] = "INSERT INTO gpu_busy VALUES (NULL,?,?,?,?,?,?,?,?,?)",
+	[GPU_CALL] = "INSERT INTO gpu_call VALUES (NULL,?,?,?,?,?,?,?)",
+	[GPU_LAUNCHER] = "INSERT OR REPLACE INTO gpu_launcher VALUES (?,?,?,?)",
+	[GPU_MEMORY] = "INSERT INTO gpu_memory VALUES (NULL,?,?,?,?)",
+	[GPU_UNKNOWN] = "INSERT INTO gpu_unknown VALUES (NULL,?,?,?,?,?,?)",
 };
 
 /*
@@ -160,7 +166,9 @@ static int verify(struct store_writer *writer)
 		"(SELECT count(*) FROM stack), (SELECT count(*) FROM frame),"
 		"(SELECT count(*) FROM string), (SELECT count(*) FROM safepoint),"
 		"(SELECT count(*) FROM fact),"
-		"(SELECT count(*) FROM stall), (SELECT count(*) FROM phase)";
+		"(SELECT count(*) FROM stall), (SELECT count(*) FROM phase),"
+		"(SELECT count(*) FROM gpu_busy), (SELECT count(*) FROM gpu_call),"
+		"(SELECT count(*) FROM gpu_memory), (SELECT count(*) FROM gpu_unknown)";
 	sqlite3_stmt *counts;
 	int rc = sqlite3_prepare_v2(writer->db, sql, -1, &counts, NULL);
 

@@ -36,6 +36,12 @@ enum put {
 	FACT,
 	MARK,
 	MARKS, /* MARK_BATCH of them */
+	GPU_DEVICE,
+	GPU_BUSY,
+	GPU_CALL,
+	GPU_LAUNCHER,
+	GPU_MEMORY,
+	GPU_UNKNOWN,
 	PUTS,
 };
 
@@ -91,6 +97,9 @@ sqlite3_stmt *writer_begin(struct store_writer *writer, enum put put);
 /* Runs @statement, and prepares it to be bound again. 0 or -errno, with the failure set. */
 int writer_step(struct store_writer *writer, sqlite3_stmt *statement);
 
+/* Binds @text, cleaned if it has to be, which must live until the step; NULL stays NULL. */
+void writer_bind_text(sqlite3_stmt *statement, int at, const char *text);
+
 int writer_put_meta(struct store_writer *writer, const char *key, const char *value);
 int writer_put_meta_number(struct store_writer *writer, const char *key, uint64_t value);
 
@@ -103,6 +112,9 @@ void writer_close(struct store_writer *writer);
 
 /* Notes the first failure, SQLite's result @rc, and undoes the open transaction. Returns its -errno. */
 int writer_fail(struct store_writer *writer, int rc);
+
+/* Writes one event on its own: many may come before a commit. 0 or -errno, with the failure set. */
+int writer_put_event(struct store_writer *writer, sqlite3_stmt *put);
 
 /* Writes what is waiting in the batches. 0 or -errno, with the failure set. */
 int writer_flush(struct store_writer *writer);

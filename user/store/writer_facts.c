@@ -23,7 +23,7 @@ static void bind_bytes(sqlite3_stmt *statement, int at, const char *text, size_t
 		clean ? sqlite3_free : SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static void bind_text(sqlite3_stmt *statement, int at, const char *text)
+void writer_bind_text(sqlite3_stmt *statement, int at, const char *text)
 {
 	bind_bytes(statement, at, text, text ? strlen(text) : 0);
 }
@@ -46,8 +46,8 @@ int writer_put_meta(struct store_writer *writer, const char *key, const char *va
 
 	if (!put)
 		return writer->failed;
-	bind_text(put, 1, key);
-	bind_text(put, 2, value);
+	writer_bind_text(put, 1, key);
+	writer_bind_text(put, 2, value);
 	return writer_step(writer, put);
 }
 
@@ -90,8 +90,8 @@ int store_put_runtime(struct store_writer *writer, const struct runtime *runtime
 	bind_field(put, 3, runtime->kind);
 	bind_field(put, 4, runtime->version);
 	bind_field(put, 5, runtime->tier);
-	bind_text(put, 6, runtime->path);
-	bind_text(put, 7, runtime->detail);
+	writer_bind_text(put, 6, runtime->path);
+	writer_bind_text(put, 7, runtime->detail);
 	bind_unsigned(put, 8, runtime->attached_ns);
 	bind_unsigned(put, 9, runtime->missed);
 	if (*runtime->collector)
@@ -124,7 +124,7 @@ int store_put_signal(struct store_writer *writer, const struct signal *signal)
 		return writer->failed;
 	sqlite3_bind_int64(put, 1, signal->id);
 	bind_field(put, 2, signal->name);
-	bind_text(put, 3, signal->probe);
+	writer_bind_text(put, 3, signal->probe);
 	bind_unsigned(put, 4, signal->attached_ns);
 	bind_unsigned(put, 5, signal->hits);
 	bind_moment(put, 6, signal->let_go_ns);
@@ -141,7 +141,7 @@ int store_put_series(struct store_writer *writer, const struct series *series)
 	sqlite3_bind_int64(put, 2, series->signal);
 	sqlite3_bind_int64(put, 3, series->process);
 	sqlite3_bind_int64(put, 4, series->tid);
-	bind_text(put, 5, series->label);
+	writer_bind_text(put, 5, series->label);
 	if (series->number == UNKNOWN) /* else it may be negative: a hash is */
 		sqlite3_bind_null(put, 6);
 	else

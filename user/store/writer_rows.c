@@ -101,8 +101,7 @@ int store_commit(struct store_writer *writer)
 	return r;
 }
 
-/* Writes one event on its own. 0 or -errno. */
-static int put_event(struct store_writer *writer, sqlite3_stmt *put)
+int writer_put_event(struct store_writer *writer, sqlite3_stmt *put)
 {
 	int r;
 
@@ -175,7 +174,7 @@ int store_put_stall(struct store_writer *writer, const struct stall *stall)
 	sqlite3_bind_int64(put, 6, stall->kind);
 	bind_known(put, 7, stall->collections);
 	bind_id(put, 8, in_file(stall->stack, writer->node_base));
-	return put_event(writer, put);
+	return writer_put_event(writer, put);
 }
 
 int store_put_phase(struct store_writer *writer, const struct phase *phase)
@@ -194,5 +193,5 @@ int store_put_phase(struct store_writer *writer, const struct phase *phase)
 	sqlite3_bind_int64(put, 4, phase->runtime);
 	sqlite3_bind_int64(put, 5, phase->tid);
 	sqlite3_bind_int64(put, 6, in_file(phase->name, writer->string_base));
-	return put_event(writer, put);
+	return writer_put_event(writer, put);
 }
