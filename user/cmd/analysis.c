@@ -106,11 +106,21 @@ static int read_traces(struct analysis *analysis, const struct reading *reading,
 	return r;
 }
 
+/* A trace that was given is preferred to what was recorded; NULL: neither knows of a device. */
+static const struct gpu_timeline *timeline(const struct analysis *analysis,
+	const struct gpu_timeline *recorded)
+{
+	if (analysis->gpu_fits)
+		return &analysis->gpu;
+	return recorded->devices.count ? recorded : NULL;
+}
+
 static int compute(struct analysis *analysis, const struct reading *reading,
 	enum analysis_depth depth, struct err *err)
 {
 	const struct stack_table *stacks = store_stacks(analysis->reader, err);
-	int r = stacks ? read_marks(analysis, err) : -ENOMEM;
+	const struct gpu_timeline *recorded = stacks ? store_gpu(analysis->reader, err) : NULL;
+	int r = recorded ? read_marks(analysis, err) : -ENOMEM;
 
 	if (!r)
 		r = find_steps(analysis, reading ? reading->step : NULL, err);
@@ -120,8 +130,7 @@ static int compute(struct analysis *analysis, const struct reading *reading,
 		return r;
 	step_marks_release(&analysis->marks);
 	r = attrib_build(store_recording(analysis->reader), stacks, &analysis->steps,
-		analysis->gpu_fits ? &analysis->gpu : NULL, next_pause, analysis,
-		&analysis->attribution, err);
+		timeline(analysis, recorded), next_pause, analysis, &analysis->attribution, err);
 	if (r == -EBADMSG) /* a damaged file: go on with what could be read */
 		r = 0;
 	if (r || depth < ANALYSIS_ADVICE)

@@ -201,7 +201,10 @@ static int add_targets(struct capture *capture)
 		foresee(capture);
 	if (capture->child && trace_add(capture->trace, capture->child->pid, &err) < 0)
 		return cmd_blind(&err);
-	if (!capture->child && !options->wait && trace_check_step(capture->trace, &err))
+	if (capture->child || options->wait)
+		return EXIT_OK;
+	if (trace_check_step(capture->trace, &err) ||
+		(options->gpu_asked && trace_check_gpu(capture->trace, &err)))
 		return cmd_blind(&err);
 	return EXIT_OK;
 }

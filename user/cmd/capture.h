@@ -28,6 +28,7 @@ struct capture_options {
 	bool candidates; /* show the step signals that were seen at the end, instead of a report */
 	bool min_duration_set; /* otherwise the live lines choose */
 	bool json, wait, help;
+	bool gpu_asked; /* --gpu measure: without the shim there is nothing to record */
 };
 
 /*
@@ -65,9 +66,10 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 
 /*
  * Starts the workload as the user who called sudo, and holds it before its exec until it is
- * released. 0, or -errno with a sentence.
+ * released. CUDA will load @shim into it, unless that is NULL or the user has named another library.
+ * 0, or -errno with a sentence.
  */
-int child_start(char **argv, struct capture_child *ret, struct err *err);
+int child_start(char **argv, const char *shim, struct capture_child *ret, struct err *err);
 
 /* Lets it exec. 0, or -errno with a sentence when it could not. */
 int child_release(struct capture_child *child, struct err *err);

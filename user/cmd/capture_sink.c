@@ -169,6 +169,13 @@ static int on_phase(void *arg, const struct phase *phase)
 	return r ? r : store_put_phase(capture->store, phase);
 }
 
+static int on_gpu(void *arg, const struct gpu_fact *fact)
+{
+	struct capture *capture = arg;
+
+	return capture->store ? store_put_gpu(capture->store, fact) : 0;
+}
+
 const struct trace_sink capture_sink = {
 	.process = on_process,
 	.runtime = on_runtime,
@@ -179,4 +186,5 @@ const struct trace_sink capture_sink = {
 	.thread = on_thread,
 	.stall = on_stall,
 	.phase = on_phase,
+	.gpu = on_gpu,
 };

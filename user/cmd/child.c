@@ -17,7 +17,8 @@
  * The new process: waits at the gate, then becomes the workload or reports why it cannot. If the
  * gate closes without a byte, the tracer has died, and nothing may run untraced.
  */
-static void __attribute__((noreturn)) become_workload(char **argv, int gate, int complaint)
+static void __attribute__((noreturn)) become_workload(char **argv, const char *shim, int gate,
+	int complaint)
 {
 	int code;
 	char byte;
@@ -30,6 +31,9 @@ static void __attribute__((noreturn)) become_workload(char **argv, int gate, int
 		_exit(126);
 	code = -caller_become();
 	if (!code) {
+		/* What is there is the user's, also if it is empty: their own shim, or none. */
+		if (shim)
+			setenv("CUDA_INJECTION64_PATH", shim, false);
 		execvp(argv[0], argv);
 		code = errno;
 	}
@@ -38,7 +42,7 @@ static void __attribute__((noreturn)) become_workload(char **argv, int gate, int
 	_exit(code == ENOENT ? 127 : 126);
 }
 
-int child_start(char **argv, struct capture_child *ret, struct err *err)
+int child_start(char **argv, const char *shim, struct capture_child *ret, struct err *err)
 {
 	int gate[2], complaint[2];
 	pid_t pid;
@@ -50,7 +54,7 @@ int child_start(char **argv, struct capture_child *ret, struct err *err)
 		return err_set(err, errno, "no new process: %s", strerror(errno));
 	if (!pid) {
 		close(gate[1]);
-		become_workload(argv, gate[0], complaint[1]);
+		become_workload(argv, shim, gate[0], complaint[1]);
 	}
 	close(gate[0]);
 	close(complaint[1]);

@@ -8,11 +8,13 @@
 #include "analysis.h"
 #include "capture.h"
 #include "cleanup.h"
+#include "gpu_shim.h"
 #include "json_line.h"
 #include "kernel.h"
 #include "log.h"
 #include "parse.h"
 #include "probe.h"
+#include "shim.h"
 #include "state.h"
 #include "step_report.h"
 #include "strangers.h"
@@ -209,6 +211,39 @@ static void check_trial(struct doctor *doctor, pid_t pid)
 			err.text);
 }
 
+/* Of a process that uses CUDA: whether its GPUs' work can be measured. */
+static void check_shim(struct doctor *doctor, pid_t pid, const struct proc_maps *maps)
+{
+	const struct proc_map *shim = NULL, *driver = NULL;
+	char path[PATH_MAX], text[PATH_MAX + 96];
+	struct gpu_shim_plan plan;
+	struct err err = {};
+	int r;
+
+	for (size_t i = 0; i < maps->maps.count; i++) {
+		if (gpu_shim_likely(maps->maps.items[i].path))
+			shim = &maps->maps.items[i];
+		else if (gpu_driver_likely(maps->maps.items[i].path))
+			driver = &maps->maps.items[i];
+	}
+	if (!shim && !driver)
+		return;
+	if (!shim) {
+		snprintf(text, sizeof(text),
+			"GPUs are measured in programs that gctrace run starts, or that are started with "
+			"CUDA_INJECTION64_PATH=%s",
+			shim_find(path) ? path
+					: "libgctrace_cupti.so, which is not installed here");
+		answer(ask(doctor, "CUPTI shim", false, false), "not loaded", text);
+		return;
+	}
+	r = proc_map_open(pid, shim, path, sizeof(path));
+	r = r < 0 ? err_set(&err, -r, "%s cannot be read: %s", shim->path, strerror(-r))
+		  : gpu_shim_plan(r, shim->path, &plan, &err);
+	answer(ask(doctor, "CUPTI shim", !r, false), r ? "loaded, but of no use" : shim->path,
+		err.text);
+}
+
 static void check_process(struct doctor *doctor, pid_t pid)
 {
 	struct probe_image found[PROBE_MAX_IMAGES];
@@ -244,6 +279,7 @@ static void check_process(struct doctor *doctor, pid_t pid)
 		check_stranger(doctor, pid, &maps);
 	else
 		check_beside(doctor, pid, &maps);
+	check_shim(doctor, pid, &maps);
 	proc_maps_release(&maps);
 }
 

@@ -22,7 +22,8 @@ enum {
 	OPT_BUDGET,
 	OPT_JUNIT,
 	OPT_MAX_SIZE,
-	OPT_VARIANTS
+	OPT_VARIANTS,
+	OPT_GPU
 };
 
 static const struct option long_options[] = {
@@ -45,6 +46,7 @@ static const struct option long_options[] = {
 	{"junit", required_argument, NULL, OPT_JUNIT},
 	{"max-size", required_argument, NULL, OPT_MAX_SIZE},
 	{"variants", no_argument, NULL, OPT_VARIANTS},
+	{"gpu", required_argument, NULL, OPT_GPU},
 	{},
 };
 
@@ -74,6 +76,15 @@ int capture_take_step(const char *text, struct capture_options *options, struct 
 		return 0;
 	options->trace.step_wish = &options->wish;
 	return step_spec_wish(&options->step, &options->wish, err);
+}
+
+static int take_gpu(const char *text, struct capture_options *options, struct err *err)
+{
+	if (strcmp(text, "off") && strcmp(text, "measure"))
+		return err_set(err, EINVAL, "--gpu is \"off\" or \"measure\", not \"%s\"", text);
+	options->trace.gpu = !strcmp(text, "measure");
+	options->gpu_asked = options->trace.gpu;
+	return 0;
 }
 
 /* 0, or -EINVAL with a sentence. */
@@ -115,6 +126,8 @@ static int take_option(int option, const char *value, struct capture_options *op
 	case OPT_VARIANTS:
 		options->trace.variants = true;
 		return 0;
+	case OPT_GPU:
+		return take_gpu(value, options, err);
 	case OPT_WAIT:
 		options->wait = true;
 		return 0;
@@ -156,6 +169,7 @@ void capture_options_init(struct capture_options *options)
 			{
 				.children = true,
 				.steps = true,
+				.gpu = true,
 				.min_stack_ns = TRACE_DEFAULT_STACK_NS,
 				.buffer_bytes = TRACE_DEFAULT_BUFFER_BYTES,
 				.late_ns = TRACE_DEFAULT_LATE_NS,

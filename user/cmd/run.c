@@ -3,14 +3,17 @@
 
 #include "capture.h"
 #include "log.h"
+#include "shim.h"
 
 /* The workload keeps stdout: our text goes to stderr, JSON to stdout as requested. */
 static int run_workload(struct capture_options *options, char **argv)
 {
 	FILE *out = options->json ? stdout : options->output ? NULL : stderr;
 	struct capture_child child = {};
+	char shim[PATH_MAX];
+	bool loads = options->trace.gpu && shim_find(shim);
 	struct err err = {};
-	int r = child_start(argv, &child, &err), status, workload;
+	int r = child_start(argv, loads ? shim : NULL, &child, &err), status, workload;
 
 	if (r)
 		return cmd_fail(r, &err);
@@ -72,6 +75,7 @@ const struct command cmd_run = {
 		"      --late-min TIME       name a thread that is late by this much (1ms)\n"
 		"      --max-size SIZE       end the recording at this size (1G; 0: no limit)\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0: a stack for each)\n"
+		"      --gpu off|measure     leave GPUs out, or insist on them (measured where the shim is)\n"
 		"      --variants            name the compiled variant too: train_step!#40\n"
 		"      --buffer SIZE         size of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"
