@@ -27,7 +27,7 @@ enum budget_outcome {
 struct budget_result {
 	enum budget_outcome outcome;
 	bool known;
-	bool untold; /* refused because the recording, complete as it may be, cannot tell what was lost */
+	bool untold; /* refused because the recording, complete as it may be, cannot tell what was lost, or a GPU did */
 	double value;	     /* in the limit's unit, if known */
 	char value_text[32]; /* "23.1 ms" */
 	char why[512];	     /* a sentence: what breached it and where, or why it was refused */

@@ -219,7 +219,9 @@ static void say_broken(const struct budget *budget, const struct attribution *at
 				attribution->steps->tracks.items[track].process));
 	else if (found->process)
 		APPEND(ret, " in %s", DESCRIBE_PROCESS(attribution->recording, found->process));
-	if (found->pause)
+	if (*found->basis)
+		APPEND(ret, ": %s", found->basis);
+	else if (found->pause)
 		say_pause(attribution, found->pause, ret);
 	else if (found->stall)
 		say_stall(attribution, found->stall, ret);
@@ -227,7 +229,7 @@ static void say_broken(const struct budget *budget, const struct attribution *at
 		say_step(attribution, track, found->step, ret);
 	else if (strcmp(metric->name, "step.count"))
 		say_costliest_line(attribution, ret);
-	if (!metric->steps && attribution->figures.exits)
+	if (!metric->steps && !*found->basis && attribution->figures.exits)
 		APPEND(ret, " (%llu at %s not counted)",
 			(unsigned long long)attribution->figures.exits,
 			meaning_exit(attribution->figures.exits_of)->any);
@@ -241,6 +243,10 @@ static void say_basis(const struct budget *budget, const struct attribution *att
 	uint64_t exits = attribution->figures.exits;
 	char left_out[64] = "";
 
+	if (*found->basis) {
+		snprintf(ret->basis, sizeof(ret->basis), "%s", found->basis);
+		return;
+	}
 	if (exits && !budget->metric->steps)
 		snprintf(left_out, sizeof(left_out), "%llu at %s not counted",
 			(unsigned long long)exits,
@@ -293,6 +299,22 @@ static void conclude(const struct budget *budget, const struct attribution *attr
 		say_broken(budget, attribution, found, track, known, ret);
 }
 
+/* Whether the limit lies where the value may be, as part of it is not known. */
+static bool refuse_unsure(const struct budget *budget, const struct budget_measure *found,
+	struct budget_result *ret)
+{
+	char least[32], most[32];
+
+	if (!found->bounded || is_kept(budget, found->least) == is_kept(budget, found->most))
+		return false;
+	show_value(budget->metric->unit, found->least, least, sizeof(least));
+	show_value(budget->metric->unit, found->most, most, sizeof(most));
+	ret->untold = true;
+	snprintf(ret->why, sizeof(ret->why), "%s is between %s and %s, as records are missing (%s)",
+		budget->metric->name, least, most, found->basis);
+	return true;
+}
+
 int budget_judge(const struct budget *budget, const struct attribution *attribution,
 	struct budget_result *ret)
 {
@@ -316,12 +338,14 @@ int budget_judge(const struct budget *budget, const struct attribution *attribut
 	r = measure(budget, attribution, &found, &track);
 	if (r)
 		return r;
-	if (*found.missing)
+	if (*found.missing) {
+		result.untold = found.untold;
 		snprintf(result.why, sizeof(result.why), "%s needs %s%s", budget->metric->name,
 			found.missing,
 			found.some ? ", and this recording does not have them all" : "");
-	else
+	} else if (!refuse_unsure(budget, &found, &result)) {
 		conclude(budget, attribution, &found, track, stopped, &result);
+	}
 	*ret = result;
 	return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "attrib.h"
 #include "stats.h"
+#include "budget_gpu.h"
 #include "budget_metric.h"
 #include "meaning.h"
 #include "cleanup.h"
@@ -329,7 +330,9 @@ const struct budget_metric *budget_metric_at(size_t at)
 			return &(*own)->metrics[at];
 		at -= (*own)->metric_count;
 	}
-	return at < ARRAY_SIZE(of_waits_and_steps) ? &of_waits_and_steps[at] : NULL;
+	if (at < ARRAY_SIZE(of_waits_and_steps))
+		return &of_waits_and_steps[at];
+	return budget_gpu_at(at - ARRAY_SIZE(of_waits_and_steps));
 }
 
 const struct budget_metric *budget_metric_find(const char *name)

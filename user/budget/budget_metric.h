@@ -13,8 +13,14 @@ struct budget_measure {
 	uint32_t step;		   /* that caused it, or ATTRIB_NONE */
 	uint32_t process;	   /* the process it belongs to, or 0 */
 	const struct stall *stall; /* that caused it, or NULL */
-	char missing[96]; /* why it cannot be known, as the end of "NAME needs …"; "": it is */
-	bool some;	  /* what is missing is known for some pauses, but not for all */
+	/* Between which ends it lies for certain, however it would be found, where parts of it are not known. */
+	bool bounded;
+	double least, most;
+	char missing[128]; /* why it cannot be known, as the end of "NAME needs …"; "": it is */
+	bool untold; /* if it cannot: the recording cannot tell, though nothing was blind to what it tells */
+	char basis
+		[256]; /* what the value covers, where it is neither time traced nor of steps; or "" */
+	bool some;     /* what is missing is known for some pauses, but not for all */
 };
 
 struct budget_metric {

@@ -100,7 +100,7 @@ const struct command cmd_check = {
 		"'step.stopped.max<50ms'. Exit status: 0 all kept; 99 one is broken; 3 nothing was\n"
 		"traced, or a budget could not be judged (per-step budgets need steps of which gctrace\n"
 		"is sure); 4 none is broken, but the recording is incomplete, or cannot tell what was\n"
-		"lost, which the metrics of cost need. A blind run never passes.\n"
+		"lost, which the metrics of cost need, or what GPUs did. A blind run never passes.\n"
 		"\n"
 		"Metrics of 'stopped' are the pauses within steps: a fact. Those of 'cost' are how far\n"
 		"the loop fell behind because of them: measured or estimated, and said with its interval.\n"

@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "compare.h"
 #include "compare_verdict.h"
+#include "devices.h"
 
 #define RESAMPLES    1000
 #define BLOCKS	     2000 /* at most */
@@ -295,6 +296,35 @@ static int add_pauses(struct comparisons *ret, const struct attribution *before,
 	return 0;
 }
 
+/*
+ * Of the GPU that has most of it, of the time it was seen. NAN where nothing of it is known, where it is inferred, or so
+ * many records are missing that it may be another by a share worth attention.
+ */
+static double gpu_share(const struct attribution *attribution, enum device_time time)
+{
+	struct device_share worst;
+
+	if (!attribution->gpu || attribution->gpu->inferred ||
+		!devices_worst(attribution, time, &worst) ||
+		worst.most - worst.least >= ATTRIB_HARMLESS)
+		return NAN;
+	return worst.share;
+}
+
+/* Nothing where neither has records of GPUs. 0 or -ENOMEM. */
+static int add_gpus(struct comparisons *ret, const struct attribution *before,
+	const struct attribution *after)
+{
+	if (!before->gpu && !after->gpu)
+		return 0;
+	if (!add(ret, "gpu.idle.share", "share", gpu_share(before, DEVICE_IDLE),
+		    gpu_share(after, DEVICE_IDLE)) ||
+		!add(ret, "gpu.gc.share", "share", gpu_share(before, DEVICE_PAUSES),
+			gpu_share(after, DEVICE_PAUSES)))
+		return -ENOMEM;
+	return 0;
+}
+
 int compare(const struct attribution *before, const struct attribution *after,
 	struct comparisons *ret, struct err *err)
 {
@@ -314,6 +344,8 @@ int compare(const struct attribution *before, const struct attribution *after,
 	} else {
 		r = add_pauses(&found, before, after);
 	}
+	if (!r)
+		r = add_gpus(&found, before, after);
 	free(one.blocks.items);
 	free(other.blocks.items);
 	if (r) {
