@@ -12,13 +12,14 @@
 #include "parse.h"
 #include "reading.h"
 
-enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION };
+enum { OPT_MIN_DURATION = 256, OPT_MIN_GENERATION, OPT_WEIGHT };
 
 static const struct option long_options[] = {
 	{"format", required_argument, NULL, 'f'},
 	{"output", required_argument, NULL, 'o'},
 	{"min-duration", required_argument, NULL, OPT_MIN_DURATION},
 	{"min-generation", required_argument, NULL, OPT_MIN_GENERATION},
+	{"weight", required_argument, NULL, OPT_WEIGHT},
 	READING_OPTIONS,
 	{},
 };
@@ -28,6 +29,7 @@ struct report_options {
 	const char *input, *output;
 	struct pause_filter filter;
 	struct reading reading;
+	enum report_weight weight;
 };
 
 static int take_format(const char *name, struct report_options *options)
@@ -37,6 +39,17 @@ static int take_format(const char *name, struct report_options *options)
 		return EXIT_OK;
 	return cmd_usage(&cmd_report,
 		"there is no format \"%s\": text, json, html, folded, flamegraph", name);
+}
+
+static int take_weight(const char *name, struct report_options *options)
+{
+	if (!strcmp(name, "time"))
+		options->weight = WEIGHT_TIME;
+	else if (!strcmp(name, "gpu-idle"))
+		options->weight = WEIGHT_GPU_IDLE;
+	else
+		return cmd_usage(&cmd_report, "there is no weight \"%s\": time, gpu-idle", name);
+	return EXIT_OK;
 }
 
 static int take_option(int option, void *arg)
@@ -51,6 +64,8 @@ static int take_option(int option, void *arg)
 	case 'o':
 		options->output = optarg;
 		break;
+	case OPT_WEIGHT:
+		return take_weight(optarg, options);
 	case OPT_MIN_DURATION:
 		r = parse_duration(optarg, &options->filter.min_duration_ns, &err);
 		break;
@@ -78,8 +93,12 @@ static int parse(int argc, char **argv, struct report_options *ret)
 	if (ret->reading.step && !ret->format->steps)
 		return cmd_usage(&cmd_report, "-f %s shows stacks, not steps: leave out --step",
 			ret->format->name);
-	if (ret->reading.gpu_count && !ret->format->steps)
-		return cmd_usage(&cmd_report, "-f %s shows stacks, not GPUs: leave out --gpu",
+	if (ret->weight && !ret->format->weights)
+		return cmd_usage(&cmd_report, "-f %s does not weight stacks: leave out --weight",
+			ret->format->name);
+	if (ret->reading.gpu_count && !ret->format->steps && !ret->weight)
+		return cmd_usage(&cmd_report,
+			"-f %s shows GPUs with --weight gpu-idle only: add that, or leave out --gpu",
 			ret->format->name);
 	ret->filter.gc_only = ret->reading.gc_only;
 	ret->input = argv[optind];
@@ -139,20 +158,42 @@ static int check_filter(const struct pause_filter *filter, const struct recordin
 		meaning->pauses, meaning->label, classes);
 }
 
+/* What the format needs of the recording. */
+static enum analysis_depth depth_of(const struct report_options *options)
+{
+	if (options->format->steps)
+		return ANALYSIS_ADVICE;
+	return options->weight == WEIGHT_GPU_IDLE ? ANALYSIS_COSTS : ANALYSIS_NONE;
+}
+
+/* Without records of GPUs, nothing is known of what pauses did to them, which is not to look like nothing. */
+static int check_weight(const struct report_options *options, const struct report_input *input,
+	struct err *err)
+{
+	if (options->weight != WEIGHT_GPU_IDLE || input->attribution->gpu)
+		return 0;
+	return err_set(err, ENODATA,
+		"--weight gpu-idle: this recording has no records of GPUs, so it is not known what "
+		"pauses did to them");
+}
+
 static int report(const struct report_options *options)
 {
 	struct report_input input;
 	struct analysis analysis;
 	struct err err = {};
 	char title[512];
-	int r = analysis_open(&analysis, options->input, &options->reading,
-		options->format->steps ? ANALYSIS_ADVICE : ANALYSIS_NONE, &err);
+	int r = analysis_open(&analysis, options->input, &options->reading, depth_of(options),
+		&err);
 
 	make_title(options, title, sizeof(title));
 	if (!r)
 		r = analysis_input(&analysis, &options->filter, title, &input, &err);
 	if (!r)
 		r = check_filter(&options->filter, input.recording, &err);
+	if (!r)
+		r = check_weight(options, &input, &err);
+	input.weight = options->weight;
 	r = r ? cmd_fail(r, &err) : write_report(options, &input);
 	analysis_close(&analysis);
 	return r;
@@ -186,6 +227,8 @@ const struct command cmd_report = {
 		"                            json        one object per line (gctrace schema)\n"
 		"                            folded      one stack per line, weighted in microseconds\n"
 		"                            flamegraph  an interactive SVG: time paused by stack\n"
+		"      --weight WEIGHT       of stacks: time, how long they paused (the default), or\n"
+		"                            gpu-idle, how long a GPU stood idle because of that\n"
 		"  -o, --output OUTPUT       write there, never over a recording; - is stdout\n"
 		"      --min-duration TIME   list and draw no shorter pauses: 1ms, 50us\n"
 		"      --min-generation N    list and draw no generations younger than N; totals cover all\n"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "devices.h"
 #include "flame_leaves.h"
 #include "u64map.h"
 
@@ -163,10 +164,9 @@ static int shape_of(struct collector *collector, const struct report_input *inpu
 }
 
 static int add_pause(struct collector *collector, const struct report_input *input,
-	const struct pause *pause, struct err *err)
+	const struct pause *pause, uint64_t ns, struct err *err)
 {
 	struct flame_leaves *leaves = &collector->leaves;
-	uint64_t ns = pause->end_ns > pause->start_ns ? pause_duration(pause) : 0;
 	struct flame_origin *origin;
 	struct flame_leaf shape;
 	struct flame_leaf *leaf;
@@ -193,6 +193,27 @@ static int add_pause(struct collector *collector, const struct report_input *inp
 	count(&sum->ns, &sum->pauses, ns);
 	count(&leaves->ns, &leaves->pauses, ns);
 	return 0;
+}
+
+/*
+ * What pause @index, @pause, adds to its stack. False: nothing; if that is because it is not known what it did to the GPUs
+ * of its process, it is counted.
+ */
+static bool weigh(struct collector *collector, const struct report_input *input,
+	const struct pause *pause, uint64_t index, uint64_t *ret)
+{
+	const struct runtime *runtime;
+	int64_t idle_ns;
+
+	*ret = pause->end_ns > pause->start_ns ? pause_duration(pause) : 0;
+	if (input->weight == WEIGHT_TIME)
+		return true;
+	idle_ns = devices_pause_idle(input->attribution, index);
+	runtime = recording_runtime(input->recording, pause->runtime);
+	if (idle_ns < 0 && runtime && devices_used(input->attribution, runtime->process))
+		collector->leaves.unknown++;
+	*ret = idle_ns > 0 ? (uint64_t)idle_ns : 0;
+	return *ret > 0;
 }
 
 /* Finds the processes that have several runtimes, in one pass. 0 or -ENOMEM. */
@@ -222,15 +243,19 @@ int flame_leaves_collect(const struct report_input *input, bool causes, struct f
 	struct err *err)
 {
 	_cleanup_(collector_release) struct collector collector = {.causes = causes};
+	uint64_t index = 0, ns;
 	struct pause pause;
 	int r = input->rewind ? input->rewind(input->source) : 0;
 
 	if (r < 0)
 		return err_set(err, -r, "cannot read the recording's pauses from the start");
 	while ((r = input->next(input->source, &pause, err)) > 0) {
-		if (input->filter && !pause_passes(&pause, input->filter))
+		uint64_t at = index++;
+
+		if ((input->filter && !pause_passes(&pause, input->filter)) ||
+			!weigh(&collector, input, &pause, at, &ns))
 			continue;
-		r = add_pause(&collector, input, &pause, err);
+		r = add_pause(&collector, input, &pause, ns, err);
 		if (r == -ENOMEM)
 			return err_set(err, ENOMEM, "memory ran out while adding up the pauses");
 		if (r)

@@ -1,6 +1,6 @@
 /*
  * What folded stacks and flame graphs are made of. In: the pauses of a report. Out: for each origin the
- * distinct (stack, kind of pause) with their pause time.
+ * distinct (stack, kind of pause) with their pause time, or whatever else the report weights them by.
  */
 #pragma once
 
@@ -43,13 +43,14 @@ struct flame_origin {
 struct flame_leaves {
 	VEC(struct flame_origin) origins;
 	uint64_t ns, pauses;
+	uint64_t unknown; /* pauses left out, as their weight is not known */
 	struct flame_class classes[FLAME_CLASSES];
 	VEC(uint32_t)
 	words; /* string ids: operations, or reasons where a runtime has no operations */
 };
 
 /*
- * Reads every pause of @input from the start. Pauses that differ only in their enum pause_cause share a leaf unless
+ * Reads every pause of @input from the start; those that left no GPU idle are left out if that is the weight. Pauses that differ only in their enum pause_cause share a leaf unless
  * @causes, those that differ in their runtime's own words never. The caller releases. 0 or -errno with a sentence.
  */
 int flame_leaves_collect(const struct report_input *input, bool causes, struct flame_leaves *ret,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "devices.h"
 #include "flame_assets.h"
 #include "flame_svg.h"
 #include "flame_text.h"
@@ -23,9 +24,26 @@ enum { WIDTH = 1200, MARGIN = 16, ROW = 18, HEAD = 92, WARNING = 22, FOOT = 34 }
 /* A call narrower than 0.23 px of the picture is merged; 5000 calls draw at most about 5 MB. */
 const struct flame_limits flame_svg_limits = {.calls = 5000, .share = 5000, .depth = 512};
 
+/* How to speak of the picture by what its widths are. */
+static const struct wording {
+	const char *of;		     /* "12.34 % of the pause time" */
+	const char *time;	     /* "1.234 s of pause time" */
+	const char *width;	     /* "Width is pause time" */
+	const char *empty, *nothing; /* why nothing is drawn: there are no pauses; none took time */
+} wordings[] = {
+	[WEIGHT_TIME] = {"the pause time", "pause time", "pause time",
+		"No pauses: nothing to draw.",
+		"The pauses took no measurable time: nothing to draw."},
+	[WEIGHT_GPU_IDLE] = {"the GPU idle time", "GPU idle time because of them",
+		"the time for which GPUs stood idle because of pauses",
+		"No pause is known to have left a GPU idle: nothing to draw.",
+		"No pause is known to have left a GPU idle: nothing to draw."},
+};
+
 struct drawing {
 	const struct report_input *input;
 	const struct flame_limits *limits;
+	const struct wording *wording;
 	struct flame_leaves leaves;
 	struct flame_tree tree;
 	struct flame_text name, line; /* scratch */
@@ -52,11 +70,12 @@ static void put_share(struct flame_text *text, uint64_t part, uint64_t whole)
 }
 
 /* "1.234 ms · 12.34 % of the pause time · 23 pauses". */
-static void put_figures(struct flame_text *text, uint64_t ns, uint64_t pauses, uint64_t whole_ns)
+static void put_figures(const struct drawing *d, struct flame_text *text, uint64_t ns,
+	uint64_t pauses)
 {
 	flame_text_format(text, "%s · ", FORMAT_DURATION(ns));
-	put_share(text, ns, whole_ns);
-	flame_text_put(text, " of the pause time · ");
+	put_share(text, ns, d->leaves.ns);
+	flame_text_format(text, " of %s · ", d->wording->of);
 	flame_text_count(text, pauses, "pause", "pauses");
 }
 
@@ -212,7 +231,7 @@ static void name_box(struct drawing *d, const struct flame_box *box)
 	}
 	if (d->line.bytes.count > named)
 		flame_text_put(&d->line, "\n");
-	put_figures(&d->line, box->ns, box->pauses, d->leaves.ns);
+	put_figures(d, &d->line, box->ns, box->pauses);
 }
 
 static void draw_box(struct drawing *d, const struct flame_box *box)
@@ -271,7 +290,7 @@ static void draw_totals(struct drawing *d)
 
 	flame_text_clear(line);
 	flame_text_count(line, d->leaves.pauses, "pause", "pauses");
-	flame_text_format(line, ", %s of pause time", FORMAT_DURATION(d->leaves.ns));
+	flame_text_format(line, ", %s of %s", FORMAT_DURATION(d->leaves.ns), d->wording->time);
 	if (span_ns && d->leaves.origins.count == 1) {
 		flame_text_put(line, ", ");
 		put_share(line, d->leaves.ns, span_ns);
@@ -281,6 +300,9 @@ static void draw_totals(struct drawing *d)
 	}
 	if (d->leaves.pauses)
 		put_more(line, process_count(d), "process", "processes");
+	if (d->leaves.unknown)
+		put_more(line, d->leaves.unknown, "pause left out: not known",
+			"pauses left out: not known");
 	if (d->tree.narrow)
 		put_more(line, d->tree.narrow, "narrow frame merged", "narrow frames merged");
 	fprintf(d->out, "<text class=\"line totals\" y=\"52\">");
@@ -342,10 +364,15 @@ static void incomplete(const struct recording *recording, struct flame_text *lin
 	}
 }
 
-/* "GC pause time", or the same with the runtime's word for its pauses. */
-static void put_heading(struct flame_text *text, const struct runtime_meaning *sole)
+/* "GC pause time", or the same with the runtime's word for its pauses; "GPU idle time because of GC (measured)". */
+static void put_heading(const struct drawing *d, struct flame_text *text)
 {
-	if (!sole || !strcmp(sole->pause, "pause"))
+	const struct runtime_meaning *sole = words_sole(d->input->recording);
+
+	if (d->input->weight == WEIGHT_GPU_IDLE)
+		flame_text_format(text, "GPU idle time because of %s (%s)",
+			sole ? sole->cause : "pauses", devices_source(d->input->attribution->gpu));
+	else if (!sole || !strcmp(sole->pause, "pause"))
 		flame_text_put(text, "GC pause time");
 	else
 		flame_text_format(text, "%c%s time", toupper((unsigned char)*sole->pause),
@@ -363,7 +390,7 @@ static void draw_head(struct drawing *d)
 		"<text class=\"title\" y=\"29\">",
 		MARGIN, WIDTH - 2 * MARGIN);
 	flame_text_clear(&d->line);
-	put_heading(&d->line, words_sole(d->input->recording));
+	put_heading(d, &d->line);
 	if (*title) {
 		flame_text_put(&d->line, " · ");
 		flame_text_clean(&d->line, title, strlen(title), TIP_MOST);
@@ -388,10 +415,10 @@ static void draw_frames(struct drawing *d)
 	for (size_t i = 0; i < d->tree.boxes.count; i++)
 		draw_box(d, &d->tree.boxes.items[i]);
 	fprintf(d->out,
-		"</svg>\n<text class=\"hint\" x=\"%d\" y=\"%d\">Width is pause time, widest "
+		"</svg>\n<text class=\"hint\" x=\"%d\" y=\"%d\">Width is %s, widest "
 		"first; outermost frames at the bottom, the pauses on top. Click or Enter "
 		"zooms, Esc goes back, arrows move, Ctrl-F or / searches.</text>\n",
-		MARGIN, d->top + (int)d->tree.depth * ROW + 22);
+		MARGIN, d->top + (int)d->tree.depth * ROW + 22, d->wording->width);
 	fputs("<metadata>", d->out);
 	for (size_t i = 0; i < d->tree.boxes.count; i++)
 		fprintf(d->out, "%u %" PRIu64 "\n", d->tree.boxes.items[i].depth,
@@ -403,7 +430,7 @@ static void draw_frames(struct drawing *d)
 static void draw_title(struct drawing *d)
 {
 	flame_text_clear(&d->line);
-	put_heading(&d->line, words_sole(d->input->recording));
+	put_heading(d, &d->line);
 	flame_text_put(&d->line, " by stack (gctrace)");
 	fputs("<title>", d->out);
 	flame_text_xml(d->out, &d->line, 0);
@@ -431,9 +458,7 @@ static void draw(struct drawing *d)
 		draw_frames(d);
 	else
 		fprintf(d->out, "<text class=\"hint empty\" x=\"%d\" y=\"%d\">%s</text>\n", MARGIN,
-			d->top + 20,
-			d->leaves.pauses ? "The pauses took no measurable time: nothing to draw."
-					 : "No pauses: nothing to draw.");
+			d->top + 20, d->leaves.pauses ? d->wording->nothing : d->wording->empty);
 	draw_head(d);
 	if (d->tree.boxes.count)
 		fprintf(d->out, "<script><![CDATA[\n%s]]></script>\n", flame_script);
@@ -444,7 +469,7 @@ int flame_svg_write(const struct report_input *input, const struct flame_limits 
 	struct err *err)
 {
 	_cleanup_(drawing_release) struct drawing d = {
-		.input = input, .limits = limits, .out = out};
+		.input = input, .limits = limits, .wording = &wordings[input->weight], .out = out};
 	int r = flame_leaves_collect(input, true, &d.leaves, err);
 
 	if (!r && d.leaves.ns)
@@ -468,5 +493,6 @@ static int write_flamegraph(const struct report_input *input, FILE *out, struct 
 const struct report_ops report_flamegraph = {
 	.name = "flamegraph",
 	.summary = "interactive SVG: pause time by stack and kind of pause",
+	.weights = true,
 	.write = write_flamegraph,
 };

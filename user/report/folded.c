@@ -1,7 +1,7 @@
 /*
  * Folded stacks, one line each: "process;outermost;…;innermost;[gen 2] weight", of classes
- * "…;[young, G1CollectForAllocation] weight"; weight in µs. Rounding is carried from line to line, so that the
- * weights add up to the pause time to the nearest µs.
+ * "…;[young, G1CollectForAllocation] weight"; weight in µs, of pause time or what else the report weights them by.
+ * Rounding is carried from line to line, so that the weights add up to the nearest µs.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -177,5 +177,6 @@ static int write_folded(const struct report_input *input, FILE *out, struct err 
 const struct report_ops report_folded = {
 	.name = "folded",
 	.summary = "folded stacks with pause time in microseconds, for other flame graph tools",
+	.weights = true,
 	.write = write_folded,
 };

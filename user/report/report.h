@@ -11,6 +11,12 @@
 #include "pause.h"
 #include "stack_table.h"
 
+/* What pictures of stacks add up. */
+enum report_weight {
+	WEIGHT_TIME, /* how long pauses were */
+	WEIGHT_GPU_IDLE, /* how long GPUs stood idle because of them; needs an attribution with a timeline */
+};
+
 struct report_input {
 	const struct recording *recording;
 	const struct stack_table *stacks;
@@ -29,12 +35,14 @@ struct report_input {
 	 * lack them (--gc-only); NULL: none are.
 	 */
 	const uint64_t *left_out;
+	enum report_weight weight;
 };
 
 struct report_ops {
 	const char *name;    /* as in -f NAME */
 	const char *summary; /* one line for --help */
 	bool steps;	     /* wants input->attribution and ->advices */
+	bool weights;	     /* goes by input->weight */
 	/* Writes the whole report. 0 or -errno with a sentence. */
 	int (*write)(const struct report_input *input, FILE *out, struct err *err);
 };
