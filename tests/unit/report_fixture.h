@@ -11,6 +11,7 @@
 
 #include "analysis.h"
 #include "cleanup.h"
+#include "json.h"
 #include "report.h"
 #include "store.h"
 
@@ -96,6 +97,78 @@ static inline char *make_report_of(const char *name, const char *format, const c
 static inline char *make_report(const char *name, const char *format)
 {
 	return make_report_of(name, format, NULL, false);
+}
+
+/* Goldens written by the run that compares with them prove nothing: CI must not ask for it. */
+static inline bool is_refused(const char *update, const char *ci)
+{
+	return update && ci && *ci;
+}
+
+static inline bool golden_refused(void)
+{
+	if (!is_refused(getenv("GCTRACE_GOLDEN_UPDATE"), getenv("CI")))
+		return false;
+	fputs("GCTRACE_GOLDEN_UPDATE is refused under CI: update on your own machine and commit the "
+	      "difference\n",
+		stderr);
+	return true;
+}
+
+/* Compares @report with NAME.SUFFIX, byte for byte, or writes that. */
+static inline void golden_compare(const char *report, const char *name, const char *suffix)
+{
+	_cleanup_free_ char *expected = NULL;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s.%s", golden_folder(), name, suffix);
+	if (getenv("GCTRACE_GOLDEN_UPDATE")) {
+		FILE *file = fopen(path, "w");
+
+		assert_non_null(file);
+		fputs(report, file);
+		fclose(file);
+	}
+	expected = slurp(path);
+	if (!expected)
+		fail_msg("cannot read %s", path);
+	if (strcmp(report, expected))
+		fail_msg("%s differs; the report is now:\n%s", path, report);
+}
+
+/* Every line of @records is a record of the schema, and has no key that is not in it. */
+static inline void check_schema(const char *records)
+{
+	char path[256];
+	FILE *pipe;
+
+	if (system("python3 -c 'import jsonschema' 2>/dev/null")) {
+		print_message("skipped: python3-jsonschema is not installed\n");
+		skip();
+	}
+	snprintf(path, sizeof(path), "%s/schema.json", folder);
+	pipe = fopen(path, "w");
+	assert_non_null(pipe);
+	fputs(json_schema, pipe);
+	fclose(pipe);
+	snprintf(path, sizeof(path), "GCTRACE_SCHEMA=%s/schema.json python3 -", folder);
+	pipe = popen(path, "w");
+	assert_non_null(pipe);
+	fputs("import json, os, jsonschema\n"
+	      "v = jsonschema.Draft202012Validator(json.load(open(os.environ['GCTRACE_SCHEMA'])))\n"
+	      "v.check_schema(v.schema)\n"
+	      "for line in r'''",
+		pipe);
+	fputs(records, pipe);
+	fputs("'''.splitlines():\n"
+	      "    record = json.loads(line)\n"
+	      "    v.validate(record)\n"
+	      "    known = v.schema['$defs'][record['type']]['properties']\n"
+	      "    assert not set(record) - set(known), set(record) - set(known)\n"
+	      "for bad in ({}, {'type': 'pause'}, {'type': 'drop', 'cause': 1, 'count': 1}):\n"
+	      "    assert not v.is_valid(bad), bad\n",
+		pipe);
+	assert_int_equal(pclose(pipe), 0);
 }
 
 static inline int setup(void **state)

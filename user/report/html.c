@@ -119,6 +119,7 @@ static int take_longest(struct html_page *page, const struct html_long *longest)
 			.runtime = kept->runtime,
 			.tid = kept->tid,
 			.class = kept->class},
+		.order = kept->order,
 		.cost_ns = kept->cost_ns,
 		.charged =
 			html_tracks(page) &&

@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "json.h"
 #include "json_facts.h"
+#include "json_gpu.h"
 #include "json_line.h"
 #include "json_stack.h"
 #include "json_steps.h"
@@ -248,7 +249,7 @@ static int cannot_write(FILE *out, int r, struct err *err)
 }
 
 /*
- * The pauses, stalls and phases, unless @quiet, between the steps and drops of their time. As
+ * The pauses, stalls and phases, unless @quiet, between the steps, idle times of GPUs and drops of their time. As
  * attrib_next_fn returns.
  */
 static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
@@ -256,6 +257,7 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 	struct err *err)
 {
 	const struct recording *recording = input->recording;
+	_cleanup_(json_gpu_release) struct json_gpu gpu = {0};
 	struct json_waits waits = {0};
 	size_t drop = 0;
 	uint64_t index = 0;
@@ -264,9 +266,13 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 
 	while ((r = input->next(input->source, &pause, err)) > 0) {
 		r = summary_add(summary, &pause);
+		if (!r)
+			r = json_gpu_add(&gpu, input, pause.id);
 		if (!r && !quiet) {
 			drop = put_drops(out, recording, drop, pause.end_ns);
 			r = json_steps_until(steps, out, input, pause.end_ns);
+			if (!r)
+				r = json_gpu_until(&gpu, out, input, pause.end_ns);
 			json_waits_until(&waits, out, input, pause.end_ns, room);
 			if (!input->filter || pause_passes(&pause, input->filter))
 				json_pause(out, recording, input->stacks, &pause, input, index,
@@ -279,7 +285,8 @@ static int put_pauses(const struct report_input *input, FILE *out, bool quiet,
 	if (r != -ENOMEM) { /* of a damaged file, what could be read is reported */
 		if (!quiet)
 			json_waits_until(&waits, out, input, UINT64_MAX, room);
-		if (json_steps_until(steps, out, input, UINT64_MAX))
+		if (json_steps_until(steps, out, input, UINT64_MAX) ||
+			json_gpu_until(&gpu, out, input, UINT64_MAX))
 			r = -ENOMEM;
 		put_drops(out, recording, drop, UINT64_MAX);
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "describe.h"
+#include "json_gpu.h"
 #include "json_line.h"
 #include "json_steps.h"
 #include "meaning.h"
@@ -41,7 +42,7 @@ static void put_step(FILE *out, const struct report_input *input, size_t at, siz
 	line_unsigned(out, "pauses", cost->pauses);
 	line_unsigned(out, "pause_ns", cost->overlap_ns);
 	line_known(out, "cost_ns", told ? (int64_t)cost->cost_ns : UNKNOWN);
-	line_null(out, "gpu_idle_ns");
+	line_known(out, "gpu_idle_ns", cost->gpu_known ? (int64_t)cost->gpu_idle_ns : UNKNOWN);
 	line_text(out, "source", track->measured ? "measured" : "inferred");
 	line_unsigned(out, "tid", track->tid);
 	line_known(out, "base_ns", told ? (int64_t)cost->base_ns : UNKNOWN);
@@ -53,6 +54,9 @@ static void put_step(FILE *out, const struct report_input *input, size_t at, siz
 		line_unsigned(out, "stall_ns", cost->stall_ns);
 	if (costs->siblings.count)
 		line_unsigned(out, "held_ns", cost->held_ns);
+	if (input->attribution->gpu)
+		line_known(out, "gpu_idle_pause_ns",
+			cost->gpu_known ? (int64_t)cost->gpu_pause_ns : UNKNOWN);
 	line_end(out);
 }
 
@@ -106,6 +110,8 @@ void json_charge(FILE *out, const struct report_input *input, uint64_t index)
 		charged && charge->step != ATTRIB_NONE ? (int64_t)charge->step : UNKNOWN);
 	line_known(out, "overlap_ns", charged ? (int64_t)charge->overlap_ns : UNKNOWN);
 	line_known(out, "cost_ns", told ? (int64_t)charge->cost_ns : UNKNOWN);
+	if (attribution && attribution->gpu)
+		json_gpu_pause(out, attribution, index);
 }
 
 /* A figure of which -1 is a value: an interval may reach below 0. */
@@ -196,6 +202,8 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 		line_unsigned(out, "stall_alone_ns", cost->stall_alone_ns);
 	}
 	line_text(out, "cost_source", describe_source(attrib_source(cost)));
+	if (cost->by_gpu)
+		line_bool(out, "cost_by_gpu", true);
 	line_text(out, "cost_untold", told ? NULL : DESCRIBE_UNTOLD(cost));
 	if (cost->siblings.count)
 		put_siblings(out, input, cost);

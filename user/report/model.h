@@ -66,7 +66,7 @@ struct model_column {
 	const char *badge; /* its key stands behind this one where it is true */
 };
 
-#define MODEL_COLUMNS 40
+#define MODEL_COLUMNS 44
 
 /*
  * What all tables of a kind have in common. A view lists keys of columns, separated by blanks, in the order of that

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "devices.h"
 #include "model_longest.h"
 #include "parse.h"
 #include "runtime_words.h"
@@ -18,6 +19,7 @@ enum {
 	CAUSE,
 	WHY,
 	COST,
+	GPU_IDLE,
 	REACH,
 	BEFORE,
 	AFTER,
@@ -30,6 +32,7 @@ enum {
 	TRACK,
 	STEP,
 	FACTS,
+	GPU,
 	TRIGGER,
 	FIXED,
 };
@@ -43,6 +46,8 @@ static const struct model_column fixed_columns[FIXED] = {
 	[WHY] = {"why", "Reason", UNIT_TEXT, .spare = true},
 	[COST] = {"cost_ns", "Lost", UNIT_NS, .if_known = true,
 		.help = "Its part of what the loop lost to pauses"},
+	[GPU_IDLE] = {"gpu_idle_ns", "GPU idle", UNIT_NS, .if_known = true,
+		.help = "How long a GPU stood idle because of it"},
 	[REACH] = {"reach_ns", "Reach", UNIT_NS, .spare = true, .if_known = true,
 		.help = "Time to safepoint: until all threads stood still"},
 	[BEFORE] = {"before", NULL, UNIT_BYTES, .heading = "BEFORE", .width = 7},
@@ -59,6 +64,8 @@ static const struct model_column fixed_columns[FIXED] = {
 	[TRACK] = {"track", NULL, UNIT_ID},
 	[STEP] = {"step", "Step", UNIT_STEP, .if_known = true},
 	[FACTS] = {"facts", NULL, UNIT_TEXT, .below = true, .most = 300},
+	[GPU] = {"gpu", "GPU", UNIT_TEXT, .heading = "GPU: ", .below = true, .folded = true,
+		.if_known = true},
 	[TRIGGER] = {"stack", "Triggered in", UNIT_STACK, .below = true, .trigger = true,
 		.wide = true},
 };
@@ -73,25 +80,25 @@ static const struct model_column last_columns[LAST] = {
 	[TIMES] = {"times", "Times", UNIT_TEXT, .folded = true, .if_known = true},
 };
 
-#define LAYOUT(words)                                                                              \
-	{                                                                                          \
-		.key = "longest",                                                                  \
-		.caption = "Longest pauses",                                                       \
-		.text = (words),                                                                   \
-		.json = "",                                                                        \
-		.page = "duration_ns class why cost_ns reach_ns collected start_ns rss heap pid "  \
-			"step track stack",                                                        \
-		.page_rows = 10,                                                                   \
-		.sort = "duration_ns",                                                             \
-		.strong = true,                                                                    \
+#define LAYOUT(words)                                                                                         \
+	{                                                                                                     \
+		.key = "longest",                                                                             \
+		.caption = "Longest pauses",                                                                  \
+		.text = (words),                                                                              \
+		.json = "",                                                                                   \
+		.page = "duration_ns class why cost_ns gpu_idle_ns reach_ns collected start_ns rss heap pid " \
+			"step track stack",                                                                   \
+		.page_rows = 10,                                                                              \
+		.sort = "duration_ns",                                                                        \
+		.strong = true,                                                                               \
 	}
 
 /* Of runtimes with generations, of others, and of those that say how their threads were stopped. */
 static const struct model_layout by_generation =
-	LAYOUT("duration_ns cell cause collected when stack");
-static const struct model_layout by_class = LAYOUT("duration_ns cell cause when facts stack");
+	LAYOUT("duration_ns cell cause collected when gpu stack");
+static const struct model_layout by_class = LAYOUT("duration_ns cell cause when facts gpu stack");
 static const struct model_layout by_reach =
-	LAYOUT("duration_ns cell reach_ns before after cause when asked stack late late_stack");
+	LAYOUT("duration_ns cell reach_ns before after cause when gpu asked stack late late_stack");
 
 /* What is being built: @meaning is NULL for all runtimes with generations. */
 struct building {
@@ -308,6 +315,42 @@ static void last_cells(const struct building *b, const struct pause *pause,
 				   : NULL);
 }
 
+/* "31.00 ms", "31.00 ms (25.00 ms … 33.00 ms)" where it is not exact. */
+static const char *lost_of(struct model *model, const struct gpu_cost *cost)
+{
+	const char *lost = model_format(model, "%s", FORMAT_DURATION(cost->lost_ns));
+
+	if (cost->lost_low_ns == cost->lost_high_ns)
+		return lost;
+	return model_format(model, "%s (%s … %s)", lost, FORMAT_DURATION(cost->lost_low_ns),
+		FORMAT_DURATION(cost->lost_high_ns));
+}
+
+/* "hidden 12.00 ms, exposed 28.00 ms, recovery 3.000 ms; 31.00 ms lost (measured)" of a process that has GPUs. */
+static struct model_cell gpu_of(const struct building *b, const struct longest_pause *longest)
+{
+	const struct attribution *attribution = b->input->attribution;
+	const struct process *process = process_of(b, &longest->pause);
+	const struct gpu_cost *cost;
+
+	if (!attribution || !process || !devices_used(attribution, process->id))
+		return model_text(NULL);
+	cost = devices_pause(attribution, longest->order);
+	if (!cost)
+		return model_text("not known");
+	return model_text(model_format(b->model, "hidden %s, exposed %s, recovery %s; %s lost (%s)",
+		FORMAT_DURATION(cost->hidden_ns), FORMAT_DURATION(cost->exposed_ns),
+		FORMAT_DURATION(cost->recovery_ns), lost_of(b->model, cost),
+		devices_source(attribution->gpu)));
+}
+
+static struct model_cell gpu_idle_of(const struct building *b, const struct longest_pause *longest)
+{
+	const struct attribution *attribution = b->input->attribution;
+
+	return model_known(attribution ? devices_pause_idle(attribution, longest->order) : UNKNOWN);
+}
+
 static void add_row(const struct building *b, const struct longest_pause *longest)
 {
 	const struct pause *pause = &longest->pause;
@@ -322,6 +365,7 @@ static void add_row(const struct building *b, const struct longest_pause *longes
 		[CAUSE] = cause_of(b, pause),
 		[WHY] = why_of(b, longest),
 		[COST] = model_known(longest->charged ? (int64_t)longest->cost_ns : UNKNOWN),
+		[GPU_IDLE] = gpu_idle_of(b, longest),
 		[REACH] = model_known(meaning_value(pause, FACT_TTSP)),
 		[BEFORE] = model_known(before),
 		[AFTER] = model_known(after),
@@ -334,6 +378,7 @@ static void add_row(const struct building *b, const struct longest_pause *longes
 		[TRACK] = model_known(longest->track),
 		[STEP] = model_known(longest->step),
 		[FACTS] = facts_of(b, pause),
+		[GPU] = gpu_of(b, longest),
 		[TRIGGER] = model_frame(pause->stack, NULL),
 	};
 	size_t count = FIXED + fact_cells(b, pause, &cells[FIXED]);

@@ -7,6 +7,7 @@
 /* One of them, with what attribution says of it. */
 struct longest_pause {
 	struct pause pause;
+	uint64_t order; /* how many pauses come before it in the recording */
 	uint64_t cost_ns;
 	int64_t track, step; /* UNKNOWN: it belongs to none, lies in none */
 	bool charged;	     /* there are tracks, and what its own lost can be told */

@@ -1,8 +1,10 @@
 /* The steps of a process and what pauses cost them in; sentences about them, and tables of their durations, out. */
 #include "cleanup.h"
 #include "describe.h"
+#include "devices.h"
 #include "model_track.h"
 #include "parse.h"
+#include "stats.h"
 #include "verdict.h"
 
 #define CHANGES	     8
@@ -78,6 +80,8 @@ static void note_seen(struct model_table *table, const struct report_input *inpu
 /* How the figure was found. */
 static const char *method_of(const struct track_cost *cost)
 {
+	if (cost->by_gpu)
+		return " by the GPU's own records";
 	if (cost->source == COST_MEASURED)
 		return " by what its thread waited";
 	return " against steps without pauses";
@@ -140,6 +144,39 @@ static void note_elsewhere(struct model_table *table, const struct track_cost *c
 				FORMAT_DURATION(cost->stall_alone_ns)));
 }
 
+/* What its GPU did in the steps. Nothing where it has none. */
+static void note_gpu(struct model_table *table, const struct report_input *input,
+	const struct track_cost *cost)
+{
+	const struct attribution *attribution = input->attribution;
+	const char *name = model_shown(table->model, DEVICES_NAME(attribution, cost->gpu_device),
+			   SIZE_MAX, SIGNAL_SHOWN),
+		   *missing = "";
+	uint64_t idle_ns = 0, pause_ns = 0, unknown = 0;
+
+	if (!*name || !cost->steps.count)
+		return;
+	for (size_t i = 0; i < cost->steps.count; i++) {
+		stats_add(&idle_ns, cost->steps.items[i].gpu_idle_ns);
+		stats_add(&pause_ns, cost->steps.items[i].gpu_pause_ns);
+		unknown += !cost->steps.items[i].gpu_known;
+	}
+	if (unknown == cost->steps.count) {
+		note_for_all(table, 0,
+			model_format(table->model, "what %s did in its steps is not known", name));
+		return;
+	}
+	if (unknown)
+		missing = model_format(table->model, ", not known of %llu step%s",
+			(unsigned long long)unknown, plural(unknown));
+	note_for_all(table, 0,
+		model_format(table->model,
+			"in its steps %s stood idle %s (%s of their time), %s of that because of "
+			"pauses%s; %s",
+			name, FORMAT_DURATION(idle_ns), VERDICT_SHARE(idle_ns, cost->time_ns),
+			FORMAT_DURATION(pause_ns), missing, devices_source(attribution->gpu)));
+}
+
 /* RSS where the recording has it: what a later advice to collect less is weighed against. */
 static void note_memory(struct model_table *table, const struct step_track *track)
 {
@@ -175,6 +212,7 @@ static void add_about(struct model *model, const struct report_input *input,
 	note_seen(table, input, track);
 	note_cost(table, cost);
 	note_elsewhere(table, cost);
+	note_gpu(table, input, cost);
 	note_memory(table, track);
 }
 

@@ -18,6 +18,8 @@ static const struct model_column worst_columns[] = {
 	{"pause_ns", "Stopped", UNIT_NS, .help = "Pause time within the step"},
 	{"cost_ns", "Lost", UNIT_NS,
 		.help = "Its part of what the loop lost to pauses, where that can be told"},
+	{"gpu_idle_ns", "GPU idle", UNIT_NS, .if_known = true,
+		.help = "How long a GPU stood idle within the step"},
 	{"oldest", NULL, UNIT_TEXT, .width = 5},
 	{"class", "Oldest", UNIT_CLASS, .spare = true},
 	{"frame", "Triggered in", UNIT_FRAME, .width = -36, .wide = true},
@@ -29,9 +31,9 @@ static const struct model_layout worst_layout = {
 	.caption = "Worst steps",
 	.columns = worst_columns,
 	.column_count = ARRAY_SIZE(worst_columns),
-	.text = "step duration_ns times pauses pause_ns cost_ns oldest frame",
+	.text = "step duration_ns times pauses pause_ns cost_ns gpu_idle_ns oldest frame",
 	.json = "",
-	.page = "step duration_ns times pause_ns cost_ns pauses class start_ns frame",
+	.page = "step duration_ns times pause_ns cost_ns gpu_idle_ns pauses class start_ns frame",
 	.text_rows = 8,
 	.first_rows = true,
 	.page_rows = 10,
@@ -125,6 +127,7 @@ static void add_step(struct model_table *table, const struct report_input *input
 		model_number(duration_ns), times_of(table->model, duration_ns, track->period_ns),
 		model_number(cost.pauses), model_number(cost.overlap_ns),
 		attrib_told(costs) ? model_number(cost.cost_ns) : model_known(UNKNOWN),
+		cost.gpu_known ? model_number(cost.gpu_idle_ns) : model_known(UNKNOWN),
 		model_text(cost.class ? cost.class->cell : NULL), class_of(attribution, &cost),
 		model_frame(attrib_trigger(input->stacks, stack), excuse_of(&cost, duration_ns)));
 }

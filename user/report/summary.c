@@ -91,7 +91,10 @@ static void worst_add(struct summary *summary, const struct pause *pause, uint64
 		summary->worst_count++;
 	memmove(&summary->worst[at + 1], &summary->worst[at],
 		(summary->worst_count - 1 - at) * sizeof(*pause));
+	memmove(&summary->worst_at[at + 1], &summary->worst_at[at],
+		(summary->worst_count - 1 - at) * sizeof(*summary->worst_at));
 	summary->worst[at] = *pause;
+	summary->worst_at[at] = summary->count;
 }
 
 static int sum_of_its_kind(struct summary *summary, const struct pause *pause, uint64_t duration_ns)
@@ -110,6 +113,7 @@ int summary_add(struct summary *summary, const struct pause *pause)
 	if (stack_add(summary, pause->stack, duration_ns) ||
 		runtime_add(summary, pause->runtime, duration_ns))
 		return -ENOMEM;
+	worst_add(summary, pause, duration_ns);
 	summary->count++;
 	stats_add(&summary->total_ns, duration_ns);
 	if (duration_ns > summary->max_ns)
@@ -119,7 +123,6 @@ int summary_add(struct summary *summary, const struct pause *pause)
 	summary->histogram[duration_ns ? 63 - __builtin_clzll(duration_ns) : 0]++;
 	summary->slept += !!(pause->flags & PAUSE_SLEPT);
 	summary->open += pause_is_open(pause);
-	worst_add(summary, pause, duration_ns);
 	return 0;
 }
 

@@ -31,6 +31,7 @@ struct summary {
 	uint64_t slept; /* pauses in which the thread slept */
 	uint64_t open;	/* whose beginning or end was not seen: their lengths are lower bounds */
 	struct pause worst[SUMMARY_WORST]; /* longest first */
+	uint64_t worst_at[SUMMARY_WORST];  /* how many pauses had come before each */
 	uint32_t worst_count;
 	VEC(struct summary_sum) stacks; /* by stack node, up to the greatest that occurred */
 	VEC(struct summary_runtime {

@@ -87,8 +87,10 @@ static void put_longest(FILE *out, const struct report_input *input, const struc
 	struct longest_pause longest[SUMMARY_WORST];
 
 	for (uint32_t i = 0; i < summary->worst_count; i++)
-		longest[i] = (struct longest_pause){
-			.pause = summary->worst[i], .track = UNKNOWN, .step = UNKNOWN};
+		longest[i] = (struct longest_pause){.pause = summary->worst[i],
+			.order = summary->worst_at[i],
+			.track = UNKNOWN,
+			.step = UNKNOWN};
 	model_longest(&model, input, longest, summary->worst_count);
 	text_tables(out, input->stacks, &model);
 }

@@ -38,6 +38,13 @@ const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, 
 	size_t size);
 #define VERDICT_STALLS_BYTES 192
 
+/*
+ * What GPUs add to it, a sentence after a blank: "GPU 0 stood idle 412.0 ms of 12.40 s (3.3 %, measured); 61.0 % of that was
+ * caused by GC." "" without a timeline of GPUs; @attribution may be NULL. Returns @text.
+ */
+const char *verdict_gpu(const struct attribution *attribution, char *text, size_t size);
+#define VERDICT_GPU_BYTES 768
+
 /* What is missing of an incomplete recording, in one clause without a full stop: "3 events were lost (ring-full)". */
 void verdict_missing(const struct recording *recording, char *text, size_t size);
 

@@ -314,10 +314,11 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 	const struct attribution *attribution = input->attribution;
 	bool complete = verdict_complete(input->recording), harmless;
 	const struct runtime_meaning *meaning;
-	char stalls[VERDICT_STALLS_BYTES];
+	char stalls[VERDICT_STALLS_BYTES], gpu[VERDICT_GPU_BYTES];
 	const struct step_track *track;
 	const struct track_cost *cost;
 
+	verdict_gpu(attribution, gpu, sizeof(gpu));
 	if (!attribution || !attribution->tracks.count) {
 		verdict_sentence(input->recording, input->stacks, summary, text, size);
 		paragraph.used = strlen(text);
@@ -327,6 +328,7 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 			say_note(&paragraph, attribution->steps->note);
 			say(&paragraph, paragraph.text[paragraph.used - 1] == '.' ? "" : ".");
 		}
+		say(&paragraph, "%s", gpu);
 		return text;
 	}
 	track = &attribution->steps->tracks.items[stopped_most(attribution)];
@@ -345,5 +347,6 @@ const char *verdict_paragraph(const struct report_input *input, const struct sum
 	say_siblings(&paragraph, input, cost);
 	say_exonerated(&paragraph, cost, meaning);
 	say_beside(&paragraph, input, summary);
+	say(&paragraph, "%s", gpu);
 	return text;
 }

@@ -1,0 +1,74 @@
+/* What GPUs did in; what that adds to the answer, in a sentence, out. */
+#include <stdio.h>
+#include <string.h>
+
+#include "devices.h"
+#include "meaning.h"
+#include "parse.h"
+#include "utf8.h"
+#include "verdict.h"
+
+/* "GPU 0": safe for a terminal. */
+static void say_device(const struct attribution *attribution, size_t device, char *text,
+	size_t size)
+{
+	const char *name = DEVICES_NAME(attribution, device);
+
+	utf8_show(text, size, name, strlen(name), 80);
+}
+
+/* "; 61.0 % of that was caused by GC": what pauses have of its idleness. */
+static void say_caused(const struct attribution *attribution, const struct device_share *idle,
+	char *text, size_t size)
+{
+	uint32_t process = attribution->gpu->devices.items[idle->device].process;
+	const struct gpu_figures *figures = &attribution->gpu_charges.devices.items[idle->device];
+	uint64_t caused_ns = figures->cause_ns[GPU_CAUSE_PAUSE];
+
+	*text = '\0';
+	if (idle->ns)
+		snprintf(text, size, "; %s of that was caused by %s",
+			caused_ns ? VERDICT_SHARE(caused_ns, idle->ns) : "none",
+			meaning_of_process(attribution->recording, process)->cause);
+}
+
+/* What is missing is neither busy nor idle. */
+static void say_unknown(const struct gpu_figures *figures, char *text, size_t size)
+{
+	*text = '\0';
+	if (figures->unknown_ns)
+		snprintf(text, size, "; of another %s its records are missing",
+			FORMAT_DURATION(figures->unknown_ns));
+}
+
+const char *verdict_gpu(const struct attribution *attribution, char *text, size_t size)
+{
+	const struct gpu_timeline *gpu = attribution ? attribution->gpu : NULL;
+	char device[4 * 80 + 1], idle[96], caused[96], unknown[96];
+	struct device_share worst;
+
+	*text = '\0';
+	if (!gpu)
+		return text;
+	if (!devices_worst(attribution, DEVICE_IDLE, &worst)) {
+		utf8_show(device, sizeof(device), gpu->source,
+			strnlen(gpu->source, sizeof(gpu->source)), 80);
+		snprintf(text, size, " What GPUs did is not known: there are no records of one%s%s.",
+			*device ? " in " : "", device);
+		return text;
+	}
+	say_device(attribution, worst.device, device, sizeof(device));
+	say_caused(attribution, &worst, caused, sizeof(caused));
+	say_unknown(&attribution->gpu_charges.devices.items[worst.device], unknown,
+		sizeof(unknown));
+	if (worst.ns)
+		snprintf(idle, sizeof(idle), "stood idle%s %s of %s (%s, %s)",
+			gpu->devices.count > 1 ? " most:" : "", FORMAT_DURATION(worst.ns),
+			FORMAT_DURATION(worst.seen_ns), VERDICT_SHARE(worst.ns, worst.seen_ns),
+			devices_source(gpu));
+	else
+		snprintf(idle, sizeof(idle), "was never idle in %s (%s)",
+			FORMAT_DURATION(worst.seen_ns), devices_source(gpu));
+	snprintf(text, size, " %s %s%s%s.", device, idle, caused, unknown);
+	return text;
+}
