@@ -60,6 +60,7 @@ class Recording:
         self.elsewhere, self.elsewhere_ns, self.fails = 0, 0, False
         self.jvms, self.safepoints, self.threads, self.stalls, self.phases, self.callers = {}, {}, [], [], [], []
         self.end = START
+        self.gpus = []  # (process, number, from, until, [(idle from, until, because of pauses), ...], [(unknown from, until), ...])
 
     def process(self, pid, comm="python3", missed=0, collector=None):
         self.processes.append((pid, comm, missed))
@@ -123,6 +124,13 @@ class Recording:
             yield f"phase {start} {end} {runtime} {hexed(name)}"
         for process, thread, *figures in self.callers:
             yield f"caller {process} {hexed(thread)} " + " ".join(map(str, figures))
+        for process, number, start, end, idles, unknown in self.gpus:
+            yield "gpu %d %d %d %d %d %d %d" % (process, number, start, end, sum(b - a for a, b in unknown),
+                                                sum(b - a for a, b, _ in idles), sum(p for *_, p in idles))
+            for span in unknown:
+                yield "unknown %d %d" % span
+            for idle in idles:
+                yield "idle %d %d %d" % idle
         for trigger in self.triggers:
             yield "trigger %d %d %d %d %d" % trigger
         for kind, process, saves, low, high, share, *texts in self.advices:

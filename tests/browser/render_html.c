@@ -18,6 +18,7 @@ struct world {
 	struct stack_table stacks;
 	struct steps steps;
 	struct attribution attribution;
+	struct gpu_timeline gpu;
 	struct advices advices;
 	VEC(struct pause) pauses;
 	size_t next;
@@ -403,6 +404,44 @@ static void take_change(struct world *w)
 	change->to = small();
 }
 
+static void take_gpu(struct world *w)
+{
+	uint32_t process = small(), number_of = small();
+	struct gpu_device *device = checked(gpu_device(&w->gpu, process, number_of));
+	struct gpu_figures *figures = ADD(&w->attribution.gpu_charges.devices);
+
+	w->attribution.gpu = &w->gpu;
+	device->seen_ns = (uint64_t)number();
+	device->until_ns = (uint64_t)number();
+	figures->unknown_ns = (uint64_t)number();
+	figures->seen_ns = device->until_ns - device->seen_ns - figures->unknown_ns;
+	figures->idle_ns = (uint64_t)number();
+	figures->busy_ns = figures->seen_ns - figures->idle_ns;
+	figures->cause_ns[GPU_CAUSE_PAUSE] = (uint64_t)number();
+	figures->cause_ns[GPU_CAUSE_HOST] = figures->idle_ns - figures->cause_ns[GPU_CAUSE_PAUSE];
+}
+
+/* Of the last device. */
+static void take_idle(struct world *w)
+{
+	struct gpu_idle *idle = ADD(&w->attribution.gpu_charges.idles);
+
+	idle->device = (uint32_t)w->gpu.devices.count - 1;
+	idle->start_ns = (uint64_t)number();
+	idle->end_ns = (uint64_t)number();
+	idle->pause_ns = (uint64_t)number();
+	idle->cause = idle->pause_ns ? GPU_CAUSE_PAUSE : GPU_CAUSE_HOST;
+	idle->pause = GPU_NO_PAUSE;
+}
+
+static void take_unknown(struct world *w)
+{
+	struct gpu_span *span = ADD(&w->gpu.devices.items[w->gpu.devices.count - 1].unknown);
+
+	span->start_ns = (uint64_t)number();
+	span->end_ns = (uint64_t)number();
+}
+
 static void take_failure(struct world *w)
 {
 	w->fails = true;
@@ -434,6 +473,9 @@ static const struct {
 	{"stall", take_stall},
 	{"phase", take_phase},
 	{"caller", take_caller},
+	{"gpu", take_gpu},
+	{"idle", take_idle},
+	{"unknown", take_unknown},
 };
 
 static void take(struct world *w, char *line)

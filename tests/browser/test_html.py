@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""The HTML report in a real browser: figures, timeline, keys, tables; test_html_page.py, test_html_jvm.py have the rest.
+"""The HTML report in a real browser: figures, timeline, keys, tables; test_html_page.py, …_jvm.py and …_gpu.py have the rest.
 
 usage: test_html.py RENDER_HTML
 
 Renders recordings described by html_recordings.py with RENDER_HTML (render_html.c), opens them from disk in
 headless Chromium and compares what is shown with figures computed from the same description. Runs
-test_html_page.py and test_html_jvm.py too. Exit status 77: there is no browser to drive, with the reason.
+test_html_page.py, test_html_jvm.py and test_html_gpu.py too. Exit status 77: there is no browser to drive, with the reason.
 """
 import pathlib
 import re
@@ -392,4 +392,5 @@ def test_advice_can_be_copied(show):
 
 if __name__ == "__main__":
     sys.exit(chromium.main(__doc__, "RENDER_HTML", str(HERE / "test_html.py"),
-                           str(HERE / "test_html_page.py"), str(HERE / "test_html_jvm.py")))
+                           str(HERE / "test_html_page.py"), str(HERE / "test_html_jvm.py"),
+                           str(HERE / "test_html_gpu.py")))

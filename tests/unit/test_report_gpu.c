@@ -1,7 +1,7 @@
 /*
  * What reports say of GPUs: tests/golden/steps.sql with a timeline whose charges are made by hand (the arithmetic has
  * tests of its own), as text and JSON in tests/golden/gpu.txt and gpu.json; pictures of stacks weighted by GPU idle
- * time; the verdict.
+ * time; the verdict; the page.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -15,9 +15,9 @@
 #include "report_fixture.h"
 #include "verdict.h"
 
-#define MS    1000000ull
-#define US    1000ull
-#define START 5000000000ull /* of the recording */
+#define MS     1000000ull
+#define US     1000ull
+#define START  5000000000ull /* of the recording */
 #define AT(us) (START + (us) * US)
 
 /* Pauses of the recording, by index: four of 50 ms, and one of 20 ms between steps. */
@@ -116,8 +116,8 @@ static void lay_on_steps(struct attribution *to)
 		const struct step *step = &track->steps.items[i];
 		struct step_cost *cost = &to->tracks.items[0].steps.items[i];
 
-		cost->gpu_known = step->end_ns <= unknown->start_ns ||
-				  step->start_ns >= unknown->end_ns;
+		cost->gpu_known =
+			step->end_ns <= unknown->start_ns || step->start_ns >= unknown->end_ns;
 		for (size_t j = 0; cost->gpu_known && j < to->gpu_charges.idles.count; j++) {
 			const struct gpu_idle *idle = &to->gpu_charges.idles.items[j];
 
@@ -300,6 +300,56 @@ static void test_verdict(void **state)
 	close_scene(&scene);
 }
 
+static uint32_t count_of(const char *text, const char *part)
+{
+	uint32_t count = 0;
+
+	while ((text = strstr(text, part)))
+		text += ++count ? strlen(part) : 0;
+	return count;
+}
+
+/* The page has a lane for each device, and all idle intervals in it. */
+static void test_page(void **state)
+{
+	NEEDS("cpython");
+	_cleanup_free_ char *page = NULL, *without = make_report("steps", "html");
+	struct scene scene;
+
+	open_scene(&scene);
+	page = write_scene(&scene, "html");
+	close_scene(&scene);
+	assert_has(page,
+		",\"gpus\":[{\"source\":\"measured\",\"name\":\"GPU 0\",\"seen_ns\":1100000000,"
+		"\"idle_ns\":95100000,\"pause_ns\":81000000,\"from_us\":100000,"
+		"\"unknown\":[[885000,905000]],\"until_us\":1220000,\"left_out\":0,");
+	assert_int_equal(count_of(page, "\"idle\":{\"count\":4,"), 1);
+	assert_int_equal(count_of(page, "\"idle\":{\"count\":0,"), 1);
+	assert_has(page,
+		"hidden 12.00 ms, exposed 38.00 ms, recovery 3.000 ms; 41.00 ms lost (measured)");
+	assert_has_not(without, "\"gpus\":");
+	assert_has_not(without, "\"key\":\"gpu\"");
+}
+
+/* Of more intervals than a page has room for it holds the longest, and says what it left out. */
+static void test_page_of_many(void **state)
+{
+	NEEDS("cpython");
+	_cleanup_free_ char *page = NULL;
+	struct scene scene;
+	struct attribution *to;
+
+	open_scene(&scene);
+	to = &scene.analysis.attribution;
+	to->gpu_charges.idles.count = 0;
+	for (uint64_t i = 0; i < 40009; i++) /* one in seven is long, the others are alike */
+		add_idle(to, 100000 + 25 * i, 100000 + 25 * i + (i % 7 ? 11 : 17), GPU_CAUSE_HOST);
+	page = write_scene(&scene, "html");
+	close_scene(&scene);
+	assert_has(page, "\"left_out\":34293,\"left_out_ns\":377223000,\"least_ns\":11000,");
+	assert_has(page, "\"idle\":{\"count\":5716,");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +358,8 @@ int main(void)
 		cmocka_unit_test(test_weighted_stacks),
 		cmocka_unit_test(test_no_weight),
 		cmocka_unit_test(test_verdict),
+		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_page_of_many),
 	};
 
 	return golden_refused() ? 2 : cmocka_run_group_tests(tests, setup, teardown);

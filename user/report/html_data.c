@@ -7,6 +7,7 @@
 #include "cleanup.h"
 #include "describe.h"
 #include "html.h"
+#include "html_gpu.h"
 #include "html_kept.h"
 #include "html_pack.h"
 #include "html_steps.h"
@@ -254,6 +255,8 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 	r = html_steps_write(out, attribution, index, per_bin);
 	if (!r)
 		r = html_kept_write(page, index);
+	if (!r)
+		r = html_gpu_write(page, index);
 	putc_unlocked('}', out);
 	return r;
 }
@@ -304,6 +307,8 @@ int html_data_write(struct html_page *page, struct err *err)
 	fprintf(out, "{\"elsewhere\":%" PRIu64, attribution ? attribution->elsewhere : 0);
 	if (!r)
 		r = html_kept_write(page, ATTRIB_NONE);
+	if (!r)
+		r = html_gpu_write(page, ATTRIB_NONE);
 	html_uint(out, "elsewhere_ns", attribution ? attribution->elsewhere_ns : 0);
 	fputs("},\"left_out\":{\"stacks\":", out);
 	fprintf(out, "%" PRIu64, page->stacks.refused);

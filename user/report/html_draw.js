@@ -84,7 +84,9 @@ class StepPicture {
 		this.last = line.steps.bins ? line.binAt(line.high) : -1;
 		this.columns = line.columns();
 		this.lane = PANEL.top + PANEL.steps + PANEL.gap;
-		this.bottom = this.lane + PANEL.lane +
+		this.gpus = this.lane + PANEL.lane + (line.gpus.length ? GPU_LANE.gap : 0);
+		this.rss = this.lane + PANEL.lane + gpuHeight(line.gpus);
+		this.bottom = this.rss +
 			(line.hasRss ? PANEL.gap + 10 + PANEL.rss : 0);
 		/* Bars are drawn one by one while they are wider than two device pixels. */
 		this.single = (this.last - this.first + 1) * 2 <= this.columns.count;
@@ -101,6 +103,8 @@ class StepPicture {
 			this.drawColumns();
 		this.drawMedian();
 		this.drawLane();
+		drawGpus(this.line, this.line.gpus, this.line.axis === "step" ? this.line.gpusByStep :
+			this.line.gpusByTime, this.gpus);
 		if (this.line.hasRss)
 			this.drawRss();
 		this.drawAxis();
@@ -266,7 +270,7 @@ class StepPicture {
 	/* The most in each column, between the least and the most in view. */
 	drawRss() {
 		const {c, area, line, columns} = this, s = this.steps;
-		const top = this.lane + PANEL.lane + PANEL.gap + 10;
+		const top = this.rss + PANEL.gap + 10;
 		const most = new Float64Array(columns.count).fill(NaN);
 		let low = Infinity, high = -Infinity;
 		const scale = columns.count / (line.high - line.low);

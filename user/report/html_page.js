@@ -39,6 +39,7 @@ function addTiles(parent, track) {
 		addTile(tiles, "In worker processes", duration(track.worker_ns),
 			plural(track.worker_pauses, "pause") +
 			"; waited for " + duration(track.worker_waited_ns));
+	gpuTile(track.gpus || [], (...tile) => addTile(tiles, ...tile));
 }
 
 function addSignal(parent, track) {
@@ -58,13 +59,17 @@ function addSignal(parent, track) {
 	addTableOf(parent, track.tables, "about");
 }
 
-function addLegend(parent, track, steps) {
-	const legend = make("p", "legend", null, parent);
-	const entry = (className, text) => {
-		const item = make("span", "", null, legend);
+/* One colour and what it stands for. */
+function addKey(legend, className, text) {
+	const item = make("span", "", null, legend);
+	if (className)
 		make("i", "swatch " + className, null, item, {"aria-hidden": "true"});
-		item.append(text);
-	};
+	item.append(text);
+}
+
+function addLegend(parent, steps, line) {
+	const legend = make("p", "legend", null, parent);
+	const entry = (className, text) => addKey(legend, className, text);
 	entry("bar", "step without its pauses");
 	for (let g = 0; g < GENERATIONS; g++)
 		if (steps.byGeneration[g].some(value => value > 0))
@@ -73,6 +78,7 @@ function addLegend(parent, track, steps) {
 		entry("absorbed", "pause time that was not lost");
 	entry("pale", "pale: the slowest step in a pixel; solid: their mean");
 	entry("median", "median");
+	gpuLegend(line.gpus, entry);
 }
 
 function addDistribution(parent, track) {
@@ -81,11 +87,8 @@ function addDistribution(parent, track) {
 	make("h3", "", isTold(track) ? "Step time with and without pauses" : "Step time", left);
 	const legend = make("p", "legend", null, left);
 	const drawn = [["gen2", "with pauses"], ["bar", "without what they cost"]];
-	for (const [className, text] of isTold(track) ? drawn : drawn.slice(0, 1)) {
-		const item = make("span", "", null, legend);
-		make("i", "swatch " + className, null, item, {"aria-hidden": "true"});
-		item.append(text);
-	}
+	for (const [className, text] of isTold(track) ? drawn : drawn.slice(0, 1))
+		addKey(legend, className, text);
 	new Histogram(left, track);
 	addTableOf(right, track.tables, "figures");
 }
@@ -103,7 +106,7 @@ function addTrack(parent, track, index, several) {
 	page.held += pauses.count;
 	const detail = new StepDetail(document.createDocumentFragment(), steps, pauses);
 	const line = new TimeLine(section, steps, pauses, detail);
-	addLegend(section, track, steps);
+	addLegend(section, steps, line);
 	section.appendChild(detail.root);
 	addDistribution(section, track);
 	addTableOf(section, track.tables, "worst", line);
@@ -137,11 +140,12 @@ function addOthers(parent) {
 		return;
 	}
 	const detail = new PauseDetail(document.createDocumentFragment());
-	new PauseLine(section, pauses, recording.span_ns / 1000, detail);
+	const line = new PauseLine(section, pauses, other.gpus, recording.span_ns / 1000, detail);
 	const legend = make("p", "legend", null, section);
 	for (let g = 0; g < GENERATIONS; g++)
 		if (pauses.class.includes(g))
 			makeClass(g, legend);
+	gpuLegend(line.gpus, (className, text) => addKey(legend, className, text));
 	section.appendChild(detail.root);
 }
 

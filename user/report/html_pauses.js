@@ -1,10 +1,12 @@
 /* Pauses over time, each by its length: what there is to see where a process has no steps. */
 
 class PauseLine extends View {
-	constructor(parent, pauses, span, detail) {
+	constructor(parent, pauses, gpus, span, detail) {
 		super(parent, "Pauses over time: arrows move the cursor, plus and minus zoom, " +
 			"Enter shows a pause's stack");
 		this.pauses = pauses;
+		this.gpus = readGpus(gpus);
+		this.gpuPlaces = placeGpus(this.gpus, moments => moments);
 		this.detail = detail; /* a PauseDetail */
 		this.span = Math.max(1, span, pauses.end.reduce((most, end) => Math.max(most, end),
 			0));
@@ -27,7 +29,7 @@ class PauseLine extends View {
 	}
 
 	height() {
-		return 200;
+		return 200 + gpuHeight(this.gpus);
 	}
 
 	ends() {
@@ -100,16 +102,18 @@ class PauseLine extends View {
 		}
 		for (const g of [3, 0, 1, 2])
 			this.drawGeneration(g, scale, top + height, 1 / columns.ratio);
+		drawGpus(this, this.gpus, this.gpuPlaces, top + height + GPU_LANE.gap);
+		const floor = top + height + gpuHeight(this.gpus);
 		c.fillStyle = theme.colours["ink-2"];
 		c.textBaseline = "top";
 		c.textAlign = "center";
 		for (const tick of niceTicks(this.low, this.high,
 			Math.max(2, Math.floor(width / 110)))) {
 			const text = moment(tick), half = c.measureText(text).width / 2;
-			c.fillRect(Math.round(this.px(tick)), top + height + 1, 1, 4);
+			c.fillRect(Math.round(this.px(tick)), floor + 1, 1, 4);
 			c.fillText(text, Math.max(half,
 				Math.min(left + width + this.area.right - half,
-				this.px(tick))), top + height + 8);
+				this.px(tick))), floor + 8);
 		}
 	}
 

@@ -18,7 +18,8 @@ const theme = {
 		const style = getComputedStyle(document.documentElement);
 		for (const name of ["surface", "ink", "ink-2", "grid", "bar", "bar-pale", "line",
 			"accent",
-			"gen0", "gen1", "gen2", "gen3", "rss", "cursor"])
+			"gen0", "gen1", "gen2", "gen3", "rss", "gpu", "gpu-idle", "gpu-pause",
+			"cursor"])
 			this.colours[name] = style.getPropertyValue("--" + name).trim();
 		this.paintFlame();
 		for (const listener of this.listeners)

@@ -20,6 +20,9 @@ class TimeLine extends View {
 			"linear";
 		this.byTime = [pauses.start, pauses.end];
 		this.byStep = [this.stepPlaces(pauses.start), this.stepPlaces(pauses.end)];
+		this.gpus = readGpus(steps.track.gpus);
+		this.gpusByTime = placeGpus(this.gpus, moments => moments);
+		this.gpusByStep = placeGpus(this.gpus, moments => this.stepPlaces(moments));
 		this.makeBar();
 		this.start();
 	}
@@ -76,7 +79,7 @@ class TimeLine extends View {
 	}
 
 	height() {
-		return 246 + (this.hasRss ? 78 : 0);
+		return 246 + gpuHeight(this.gpus) + (this.hasRss ? 78 : 0);
 	}
 
 	ends() {
@@ -182,6 +185,7 @@ class TimeLine extends View {
 			["lost", isTold(s.track) ? duration(1000 * s.cost[bin]) : "cannot be told"]);
 		else
 			facts.push(["pauses", "none"]);
+		facts.push(...gpuFacts(this.gpus, s.start[bin], s.end[bin]));
 		if (!Number.isNaN(s.rss[bin]))
 			facts.push(["RSS", bytes(s.rss[bin])]);
 		facts.push(["at", moment(s.start[bin])]);

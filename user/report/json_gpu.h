@@ -9,8 +9,9 @@
 
 /* Which idle intervals have been written. All zero at first. */
 struct json_gpu {
-	VEC(size_t) next;      /* of each device: index in gpu_charges.idles */
-	VEC(uint64_t) ids;     /* of the pauses that came so far, to name those that intervals are charged to */
+	VEC(size_t) next; /* of each device: index in gpu_charges.idles */
+	VEC(uint64_t)
+	ids; /* of the pauses that came so far, to name those that intervals are charged to */
 	bool begun;
 };
 

@@ -19,7 +19,8 @@ static const struct model_column gpu_columns[] = {
 	{"name", "Name", UNIT_TEXT, .width = -20, .spare = true, .if_known = true},
 	{"source", "Known by", UNIT_TEXT, .heading = "KNOWN BY", .width = -9,
 		.help = "measured: its own records; inferred: from launches and waits"},
-	{"seen_ns", "Seen", UNIT_NS, .help = "From its first record to its last, where none are missing"},
+	{"seen_ns", "Seen", UNIT_NS,
+		.help = "From its first record to its last, where none are missing"},
 	{"busy_ns", "Busy", UNIT_NS, .spare = true},
 	{"idle_ns", "Idle", UNIT_NS, .help = "Without work for 50 µs or longer"},
 	{"share", "of the time seen", UNIT_SHARE, .heading = "SHARE"},
@@ -95,8 +96,7 @@ static void add_device(struct model_table *table, const struct attribution *attr
 		if_seen(f, model_number(f->cause_ns[GPU_CAUSE_HOST])),
 		if_seen(f, model_number(f->cause_ns[GPU_CAUSE_OTHER])),
 		if_seen(f, unless_none(f->gaps_ns)), if_seen(f, unless_none(f->starved_ns)),
-		unless_none(f->unknown_ns),
-		unless_none(device->dropped),
+		unless_none(f->unknown_ns), unless_none(device->dropped),
 		model_bytes(gpu->source, strnlen(gpu->source, sizeof(gpu->source))),
 		model_number(gpu->clock_error_ns));
 }

@@ -53,7 +53,8 @@ const char *verdict_gpu(const struct attribution *attribution, char *text, size_
 	if (!devices_worst(attribution, DEVICE_IDLE, &worst)) {
 		utf8_show(device, sizeof(device), gpu->source,
 			strnlen(gpu->source, sizeof(gpu->source)), 80);
-		snprintf(text, size, " What GPUs did is not known: there are no records of one%s%s.",
+		snprintf(text, size,
+			" What GPUs did is not known: there are no records of one%s%s.",
 			*device ? " in " : "", device);
 		return text;
 	}
