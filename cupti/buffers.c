@@ -5,9 +5,10 @@
 
 #include "clock.h"
 
-#define OUT_MAX	  4096 /* 1 GiB: a program that has more of them with CUPTI is recorded incompletely */
-#define FREE_MAX  16
-#define SPARES	  8
+#define OUT_MAX                                                                                    \
+	4096 /* 1 GiB: a program that has more of them with CUPTI is recorded incompletely */
+#define FREE_MAX    16
+#define SPARES	    8
 #define SPARE_BYTES 8192
 
 /* One that is with CUPTI. */

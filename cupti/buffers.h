@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BUFFER_BYTES (256 * 1024) /* some 1000 kernels; CUPTI clears it in the program's own thread */
+#define BUFFER_BYTES                                                                               \
+	(256 * 1024) /* some 1000 kernels; CUPTI clears it in the program's own thread */
 
 /* Never NULL. *ret_bytes: its size. */
 uint8_t *buffers_give(size_t *ret_bytes);

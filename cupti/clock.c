@@ -24,7 +24,8 @@ bool clock_compare(bool (*theirs)(uint64_t *ret_ns), struct clock_point *ret)
 			return false;
 		after = clock_now();
 		if (after - before < best.width_ns)
-			best = (struct clock_point){value, before + (after - before) / 2, after - before};
+			best = (struct clock_point){
+				value, before + (after - before) / 2, after - before};
 	}
 	*ret = best;
 	return true;
@@ -41,13 +42,15 @@ static const struct clock_point *point_at(const struct clock *clock, unsigned in
 }
 
 /* What a time between @before and @after (NULL: there is none) may be wrong by: no more than they differ. */
-static void note_error(struct clock *clock, const struct clock_point *before, const struct clock_point *after)
+static void note_error(struct clock *clock, const struct clock_point *before,
+	const struct clock_point *after)
 {
 	int64_t drift = 0;
 	uint64_t error;
 
 	if (after)
-		drift = (int64_t)(after->theirs_ns - after->ours_ns - before->theirs_ns + before->ours_ns);
+		drift = (int64_t)(after->theirs_ns - after->ours_ns - before->theirs_ns +
+				  before->ours_ns);
 	error = before->width_ns / 2 + (drift < 0 ? -drift : drift);
 	if (error > clock->error_ns)
 		clock->error_ns = error;
@@ -70,6 +73,7 @@ uint64_t clock_ours(struct clock *clock, uint64_t theirs_ns)
 	note_error(clock, before, after);
 	if (!after || after->theirs_ns <= before->theirs_ns || theirs_ns < before->theirs_ns)
 		return before->ours_ns + (theirs_ns - before->theirs_ns);
-	rate = (double)(after->ours_ns - before->ours_ns) / (double)(after->theirs_ns - before->theirs_ns);
+	rate = (double)(after->ours_ns - before->ours_ns) /
+	       (double)(after->theirs_ns - before->theirs_ns);
 	return before->ours_ns + (uint64_t)((double)(theirs_ns - before->theirs_ns) * rate);
 }

@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define SAY_MEMORY_NS	1000000 /* at most one of a device's sums a millisecond */
+#define SAY_MEMORY_NS 1000000	 /* at most one of a device's sums a millisecond */
 #define NO_DEVICE     UINT32_MAX /* a call's record does not say which one it is about */
-#define LIST_MAX      1000000 /* what waits for a tick; no program makes as many runs or waits in 0.1 s */
+#define LIST_MAX                                                                                   \
+	1000000 /* what waits for a tick; no program makes as many runs or waits in 0.1 s */
 
 static uint32_t u32_at(const void *record, uint16_t place)
 {
@@ -115,19 +116,17 @@ static void take_activity(struct collector *collector, const void *record,
 	}
 	start_ns = clock_ours(&collector->clock, start_ns);
 	end_ns = clock_ours(&collector->clock, end_ns);
-	if (launch && start_ns < launch->start_ns)
-		note_skew(collector, launch->start_ns - start_ns);
-	else if (launch && start_ns - launch->start_ns > collector->delay_ns)
-		collector->delay_ns = start_ns - launch->start_ns;
 	if (collector->fresh->runs[device].blocks.count >= LIST_MAX ||
 		runs_add(&collector->fresh->runs[device], start_ns, end_ns, correlation))
 		collector_lost(collector, 1);
-	if (copies && !list_add(&collector->fresh->copies, ((struct copy){end_ns, correlation, collector->devices[device].id})))
+	if (copies && !list_add(&collector->fresh->copies,
+			      ((struct copy){end_ns, correlation, collector->devices[device].id})))
 		collector_lost(collector, 1);
 }
 
 /* The record of a canary has come: which one, by its time, those before it being late or lost. */
-static void take_own(struct collector *collector, uint64_t start_ns, uint64_t end_ns, uint64_t buffer)
+static void take_own(struct collector *collector, uint64_t start_ns, uint64_t end_ns,
+	uint64_t buffer)
 {
 	struct canary *best = NULL;
 	uint64_t nearest = UINT64_MAX;
@@ -193,8 +192,10 @@ static void take_memory(struct collector *collector, const void *record)
 		return;
 	device->allocated +=
 		operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION ? bytes : -bytes;
-	device->memory = (struct gc_gpu_record){.kind = GC_GPU_MEMORY, .device = device->id,
-		.start_ns = time_ns, .value = (uint64_t)device->allocated};
+	device->memory = (struct gc_gpu_record){.kind = GC_GPU_MEMORY,
+		.device = device->id,
+		.start_ns = time_ns,
+		.value = (uint64_t)device->allocated};
 	if (time_ns < device->memory_ns + SAY_MEMORY_NS)
 		return;
 	collector_put(collector, device->memory);
@@ -252,6 +253,32 @@ void collector_record(struct collector *collector, const void *record, uint64_t 
 		break;
 	default:
 		break;
+	}
+}
+
+/* The launch of @block has come: what is known of it by now stays, though others may take its slot. */
+static void match(struct collector *collector, struct block *block)
+{
+	const struct launch *launch = launches_find(&collector->launches, block->correlation);
+
+	if (!launch)
+		return;
+	block->launch_ns = launch->start_ns;
+	block->previous_ns = launch->previous_ns;
+	block->tid = launch->tid;
+	if (block->start_ns < launch->start_ns)
+		note_skew(collector, launch->start_ns - block->start_ns);
+	else if (block->start_ns - launch->start_ns > collector->delay_ns)
+		collector->delay_ns = block->start_ns - launch->start_ns;
+}
+
+void collector_match(struct collector *collector)
+{
+	for (unsigned int i = 0; i < collector->device_count; i++) {
+		struct runs *runs = &collector->fresh->runs[i];
+
+		for (; runs->matched < runs->blocks.count; runs->matched++)
+			match(collector, &runs->blocks.items[runs->matched]);
 	}
 }
 

@@ -57,12 +57,12 @@ struct collector {
 	struct generation *fresh, *ready;
 	struct canary canaries[COLLECTOR_CANARIES]; /* by time */
 	unsigned int canary_count;
-	uint64_t canary_ns;		/* when the last one that has come was called */
-	uint64_t complete_ns;		/* see struct generation */
-	uint64_t delay_ns;		/* the longest from a launch to its activity */
-	uint64_t lost, lost_ns;		/* records that are missing, and since when at most; 0: none */
-	uint64_t checked_ns;		/* when none was missing */
-	uint64_t clock_said_ns;		/* the error that the tracer knows of, plus one */
+	uint64_t canary_ns;	/* when the last one that has come was called */
+	uint64_t complete_ns;	/* see struct generation */
+	uint64_t delay_ns;	/* the longest from a launch to its activity */
+	uint64_t lost, lost_ns; /* records that are missing, and since when at most; 0: none */
+	uint64_t checked_ns;	/* when none was missing */
+	uint64_t clock_said_ns; /* the error that the tracer knows of, plus one */
 	unsigned int ticks;
 	LIST(struct gc_gpu_record) out; /* for the owner to hand over, and to empty */
 };
@@ -74,6 +74,9 @@ void collector_release(struct collector *collector);
 /* One record of CUPTI's, of buffer number @buffer. */
 void collector_record(struct collector *collector, const void *record, uint64_t buffer);
 
+/* All records of a buffer have been given. */
+void collector_match(struct collector *collector);
+
 /* @count records are missing that were or should have been written between the last check and now. */
 void collector_lost(struct collector *collector, uint64_t count);
 
@@ -83,7 +86,7 @@ void collector_late(struct collector *collector, uint64_t requested_ns);
 /* Whether canaries come: the last one within @late_ns. */
 bool collector_alive(const struct collector *collector, uint64_t late_ns);
 
-/* None is missing so far. */
+/* What is missing by now has been said. */
 void collector_checked(struct collector *collector);
 
 /* Thread own_tid is about to call cuDriverGetVersion, which is recorded; it has returned. */

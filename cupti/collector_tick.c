@@ -5,35 +5,25 @@
 
 #define SAY_LAUNCHERS 10 /* ticks */
 
-/* The first block of a run. */
-static struct gc_gpu_record begin_run(
-	const struct collector *collector, const struct device *device, const struct block *block)
+/* The launch's slot knows what came late; if it was taken since, the block knows what there was. */
+static void look_up(const struct collector *collector, struct block *block)
 {
 	const struct launch *launch = launches_find(&collector->launches, block->correlation);
-	struct gc_gpu_record busy = {
-		.kind = GC_GPU_BUSY,
-		.device = device->id,
-		.start_ns = block->start_ns,
-		.end_ns = block->end_ns,
-	};
 
-	if (launch) {
-		busy.launch_ns = launch->start_ns;
-		busy.previous_ns = launch->previous_ns;
-		busy.tid = launch->tid;
-	}
-	return busy;
+	if (!launch)
+		return;
+	block->launch_ns = launch->start_ns;
+	block->previous_ns = launch->previous_ns;
+	block->tid = launch->tid;
 }
 
 /* Another block, behind a short gap: the device starved in it if the work was not there yet when the gap began. */
-static void extend_run(
-	const struct collector *collector, struct gc_gpu_record *busy, const struct block *block)
+static void extend_run(struct gc_gpu_record *busy, const struct block *block)
 {
-	const struct launch *launch = launches_find(&collector->launches, block->correlation);
 	uint64_t gap_ns = block->start_ns - busy->end_ns;
 
 	busy->value += gap_ns;
-	if (launch && launch->start_ns >= busy->end_ns)
+	if (block->launch_ns >= busy->end_ns)
 		busy->starved_ns += gap_ns;
 	busy->end_ns = block->end_ns;
 }
@@ -48,21 +38,31 @@ static void say_runs(struct collector *collector, struct device *device, struct 
 	if (!device->begin_ns) {
 		device->begin_ns = runs->blocks.items[0].start_ns;
 		collector_put(collector, (struct gc_gpu_record){.kind = GC_GPU_BEGIN,
-						 .device = device->id, .start_ns = device->begin_ns});
+						 .device = device->id,
+						 .start_ns = device->begin_ns});
 	}
 	for (size_t i = 0; i < runs->blocks.count; i++) {
-		const struct block *block = &runs->blocks.items[i];
+		struct block *block = &runs->blocks.items[i];
 
+		look_up(collector, block);
 		if (busy.kind && block->start_ns - busy.end_ns < RUN_GAP_NS) {
-			extend_run(collector, &busy, block);
+			extend_run(&busy, block);
 			continue;
 		}
 		if (busy.kind)
 			collector_put(collector, busy);
-		busy = begin_run(collector, device, block);
+		busy = (struct gc_gpu_record){
+			.kind = GC_GPU_BUSY,
+			.device = device->id,
+			.start_ns = block->start_ns,
+			.end_ns = block->end_ns,
+			.launch_ns = block->launch_ns,
+			.previous_ns = block->previous_ns,
+			.tid = block->tid,
+		};
 	}
 	collector_put(collector, busy);
-	runs->blocks.count = 0;
+	runs->blocks.count = runs->matched = 0;
 }
 
 static void say_copies(struct collector *collector, struct generation *generation)

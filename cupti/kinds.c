@@ -20,7 +20,8 @@ static const struct {
 typedef CUptiResult enable_call(CUpti_CallbackId call, uint8_t enable);
 
 /* An id that this version does not know is refused, and does no harm. CUPTI's error for the one that matters. */
-static CUptiResult switch_calls(enable_call *enable, const struct call *calls, size_t count, bool on, uint32_t which)
+static CUptiResult switch_calls(enable_call *enable, const struct call *calls, size_t count,
+	bool on, uint32_t which)
 {
 	CUptiResult needed = CUPTI_SUCCESS;
 
@@ -42,9 +43,10 @@ static CUptiResult enable_calls(const struct library *library)
 	CUptiResult result;
 
 	if (library->enable_runtime && library->enable_driver) {
-		switch_calls(library->enable_runtime, layout->runtime, layout->runtime_count, true, ~0U);
-		return switch_calls(
-			library->enable_driver, layout->driver, layout->driver_count, true, ~0U);
+		switch_calls(library->enable_runtime, layout->runtime, layout->runtime_count, true,
+			~0U);
+		return switch_calls(library->enable_driver, layout->driver, layout->driver_count,
+			true, ~0U);
 	}
 	result = library->enable(CUPTI_ACTIVITY_KIND_RUNTIME);
 	return result == CUPTI_SUCCESS ? library->enable(CUPTI_ACTIVITY_KIND_DRIVER) : result;
@@ -72,7 +74,8 @@ void kinds_disable(const struct library *library, enum kinds which)
 		if (which == KINDS_ALL || kinds[i].ours)
 			library->disable(kinds[i].kind);
 	if (library->enable_runtime && library->enable_driver) {
-		switch_calls(library->enable_driver, layout->driver, layout->driver_count, false, calls);
+		switch_calls(library->enable_driver, layout->driver, layout->driver_count, false,
+			calls);
 		/* a profiler has all of them recorded */
 		if (which == KINDS_ALL)
 			switch_calls(library->enable_runtime, layout->runtime,

@@ -123,7 +123,8 @@ static void chain(struct launches *launches, struct launcher *launcher, struct l
 }
 
 /* The outer call of @launch has come after the one inside it. */
-static void widen(struct launches *launches, struct launch *launch, uint64_t start_ns, uint64_t end_ns)
+static void widen(struct launches *launches, struct launch *launch, uint64_t start_ns,
+	uint64_t end_ns)
 {
 	struct launcher *launcher = launcher_of(launches, launch->tid);
 	struct launch *next;
@@ -132,7 +133,8 @@ static void widen(struct launches *launches, struct launch *launch, uint64_t sta
 		launch->end_ns = end_ns;
 	if (start_ns >= launch->start_ns)
 		return;
-	if (launcher && launcher->last == launch->correlation && launcher->last_ns == launch->start_ns) {
+	if (launcher && launcher->last == launch->correlation &&
+		launcher->last_ns == launch->start_ns) {
 		launcher->last_ns = start_ns;
 	} else if (launcher) {
 		next = next_of(launches, launch, launcher->last);

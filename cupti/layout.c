@@ -6,14 +6,8 @@
 
 #include <cupti.h>
 
-#define RUNTIME(name, does)                                                                        \
-	{                                                                                          \
-		CUPTI_RUNTIME_TRACE_CBID_##name, (does)                                            \
-	}
-#define DRIVER(name, does)                                                                         \
-	{                                                                                          \
-		CUPTI_DRIVER_TRACE_CBID_##name, (does)                                             \
-	}
+#define RUNTIME(name, does) {CUPTI_RUNTIME_TRACE_CBID_##name, (does)}
+#define DRIVER(name, does)  {CUPTI_DRIVER_TRACE_CBID_##name, (does)}
 
 #if MAJOR == 12
 #define TABLE  layout_12
@@ -67,10 +61,8 @@ SAME_ACTIVITY(kernel, CUpti_ActivityKernel12);
 #include "calls.h"
 
 #define ACTIVITY(type)                                                                             \
-	{                                                                                          \
-		offsetof(type, start), offsetof(type, end), offsetof(type, deviceId),              \
-			offsetof(type, correlationId)                                              \
-	}
+	{offsetof(type, start), offsetof(type, end), offsetof(type, deviceId),                     \
+		offsetof(type, correlationId)}
 
 const struct layout TABLE = {
 	.major = MAJOR,
@@ -81,11 +73,12 @@ const struct layout TABLE = {
 	.peer_copy = ACTIVITY(peer_copy),
 	.set = ACTIVITY(set),
 	.graph = ACTIVITY(graph),
-	.api = {offsetof(api, cbid), offsetof(api, start), offsetof(api, end), offsetof(api, threadId),
-		offsetof(api, correlationId), offsetof(api, returnValue)},
+	.api = {offsetof(api, cbid), offsetof(api, start), offsetof(api, end),
+		offsetof(api, threadId), offsetof(api, correlationId), offsetof(api, returnValue)},
 	.memory = {offsetof(memory, memoryOperationType), offsetof(memory, memoryKind),
 		offsetof(memory, bytes), offsetof(memory, timestamp), offsetof(memory, deviceId)},
-	.device = {offsetof(device, id), offsetof(device, globalMemorySize), offsetof(device, name)},
+	.device = {offsetof(device, id), offsetof(device, globalMemorySize),
+		offsetof(device, name)},
 	.runtime = runtime_calls,
 	.driver = driver_calls,
 	.runtime_count = sizeof(runtime_calls) / sizeof(runtime_calls[0]),

@@ -24,9 +24,9 @@ static const struct layout *const layouts[] = {
 
 /* Where libcupti is, seen from a folder with libcudart or another CUDA library. */
 static const char *const neighbours[] = {
-	"",			     /* the wheels of CUDA 13, conda, Linux distributions */
-	"/../../cuda_cupti/lib",     /* the wheels of CUDA 12 */
-	"/../extras/CUPTI/lib64",    /* a toolkit's lib64 */
+	"",				/* the wheels of CUDA 13, conda, Linux distributions */
+	"/../../cuda_cupti/lib",	/* the wheels of CUDA 12 */
+	"/../extras/CUPTI/lib64",	/* a toolkit's lib64 */
 	"/../../../extras/CUPTI/lib64", /* its targets/x86_64-linux/lib */
 };
 
@@ -51,7 +51,8 @@ static bool starts(const char *text, const char *with)
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct mapped *mapped = arg;
-	const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
+	const char *slash = strrchr(info->dlpi_name, '/'),
+		   *name = slash ? slash + 1 : info->dlpi_name;
 	char *folder;
 
 	for (size_t i = 0; i < sizeof(profilers) / sizeof(profilers[0]); i++)
@@ -158,8 +159,8 @@ static bool resolve(struct library *library, void *handle)
 	library->enable_driver = dlsym(handle, "cuptiActivityEnableDriverApi");
 	library->enabled_kinds = dlsym(handle, "cuptiActivityGetEnabledKinds");
 	return library->enable && library->disable && library->enable_and_dump &&
-		library->register_callbacks && library->flush_all && library->next_record &&
-		library->dropped_records && library->set_thread_id_type && library->timestamp;
+	       library->register_callbacks && library->flush_all && library->next_record &&
+	       library->dropped_records && library->set_thread_id_type && library->timestamp;
 }
 
 int library_open(struct library *library, uint32_t *ret_detail)

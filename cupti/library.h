@@ -12,8 +12,8 @@
 
 struct library {
 	const struct layout *layout;
-	uint32_t version; /* as cuptiGetVersion says */
-	bool shared;	  /* it was there before: somebody else may use it */
+	uint32_t version;			 /* as cuptiGetVersion says */
+	bool shared;				 /* it was there before: somebody else may use it */
 	int (*driver_version)(int *ret_version); /* cuDriverGetVersion */
 	__typeof__(cuptiActivityEnable) *enable, *disable, *enable_and_dump;
 	__typeof__(cuptiActivityRegisterCallbacks) *register_callbacks;
@@ -26,8 +26,8 @@ struct library {
 	__typeof__(cuptiActivityRegisterTimestampCallback) *register_clock;
 	CUptiResult (*enable_runtime)(CUpti_CallbackId call, uint8_t enable); /* since 12.6 */
 	CUptiResult (*enable_driver)(CUpti_CallbackId call, uint8_t enable);
-	CUptiResult (*enabled_kinds)(
-		void *subscriber, CUpti_ActivityKind *kinds, uint32_t *size, uint32_t *count); /* since 13.3 */
+	CUptiResult (*enabled_kinds)(void *subscriber, CUpti_ActivityKind *kinds, uint32_t *size,
+		uint32_t *count); /* since 13.3 */
 };
 
 /*

@@ -13,9 +13,9 @@
 #include "library.h"
 #include "probe.h"
 
-#define LOOK_AGAIN 10		   /* ticks until what prevents recording is looked at again */
+#define LOOK_AGAIN   10		   /* ticks until what prevents recording is looked at again */
 #define DRIVER_TICKS 20		   /* for which a driver may take to be there before that is said */
-#define LATE_NS	   3000000000ULL   /* a buffer that is later does not count as coming any more */
+#define LATE_NS	     3000000000ULL /* a buffer that is later does not count as coming any more */
 
 enum state {
 	STATE_OFF,
@@ -95,6 +95,7 @@ static void read_buffer(uint8_t *buffer, size_t bytes, uint64_t number)
 
 	while ((result = recorder.library.next_record(buffer, bytes, &record)) == CUPTI_SUCCESS)
 		collector_record(&recorder.collector, record, number);
+	collector_match(&recorder.collector);
 	if (result != CUPTI_ERROR_MAX_LIMIT_REACHED)
 		collector_lost(&recorder.collector, 1);
 }
@@ -109,8 +110,8 @@ static size_t dropped(void)
 	return count;
 }
 
-static void CUPTIAPI completed(
-	CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t bytes)
+static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+	size_t bytes)
 {
 	uint64_t number = buffers_number(buffer);
 	size_t missing;
@@ -124,8 +125,7 @@ static void CUPTIAPI completed(
 			read_buffer(buffer, bytes, number);
 		if (missing || !number)
 			collector_lost(&recorder.collector, missing ? missing : 1);
-		else
-			collector_checked(&recorder.collector);
+		collector_checked(&recorder.collector);
 	}
 	pthread_mutex_unlock(&recorder.lock);
 	buffers_take_back(buffer);
@@ -154,11 +154,12 @@ static bool others_at_work(void)
 	uint32_t count = 0;
 
 	if (library->enabled_kinds)
-		return CALL(library->enabled_kinds(NULL, NULL, NULL, &count)) == CUPTI_SUCCESS && count;
+		return CALL(library->enabled_kinds(NULL, NULL, NULL, &count)) == CUPTI_SUCCESS &&
+		       count;
 	if (!library->shared || recorder.registered)
 		return false;
 	return CALL(library->enable(CUPTI_ACTIVITY_KIND_DEVICE)) == CUPTI_SUCCESS &&
-		CALL(library->flush_all(0)) == CUPTI_SUCCESS;
+	       CALL(library->flush_all(0)) == CUPTI_SUCCESS;
 }
 
 /* 0, or CUPTI's error. Nothing is recorded yet. */
@@ -174,7 +175,7 @@ static CUptiResult prepare(bool *ret_same_clock)
 	if (result != CUPTI_SUCCESS)
 		return result;
 	*ret_same_clock = library->register_clock &&
-		CALL(library->register_clock(timestamp)) == CUPTI_SUCCESS;
+			  CALL(library->register_clock(timestamp)) == CUPTI_SUCCESS;
 	if (!recorder.registered)
 		result = CALL(library->register_callbacks(requested, completed));
 	return result;
@@ -314,8 +315,7 @@ static void record(void)
 	pthread_mutex_lock(&recorder.lock);
 	if (missing)
 		collector_lost(&recorder.collector, missing);
-	else
-		collector_checked(&recorder.collector);
+	collector_checked(&recorder.collector);
 	pthread_mutex_unlock(&recorder.lock);
 	hand_over(false);
 	if (!collector_alive(&recorder.collector, LATE_NS)) {

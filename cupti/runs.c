@@ -38,8 +38,9 @@ void runs_settle(struct runs *runs)
 
 int runs_add(struct runs *runs, uint64_t start_ns, uint64_t end_ns, uint32_t correlation)
 {
-	struct block next = {start_ns, end_ns, correlation};
-	struct block *last = runs->blocks.count ? &runs->blocks.items[runs->blocks.count - 1] : NULL;
+	struct block next = {.start_ns = start_ns, .end_ns = end_ns, .correlation = correlation};
+	struct block *last =
+		runs->blocks.count ? &runs->blocks.items[runs->blocks.count - 1] : NULL;
 
 	if (last && join(last, &next))
 		return 0;

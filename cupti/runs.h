@@ -13,11 +13,14 @@
 struct block {
 	uint64_t start_ns, end_ns;
 	uint32_t correlation; /* of the activity that began first */
+	uint32_t tid;	      /* that launched it, as far as is known; like the next two */
+	uint64_t launch_ns, previous_ns;
 };
 
 struct runs {
 	LIST(struct block) blocks;
 	bool unordered; /* some block begins before the one that it follows */
+	size_t matched; /* blocks whose launches were looked for; the owner's */
 };
 
 /* Adds an activity [start_ns, end_ns). 0 or -ENOMEM, with which it is not in. */

@@ -11,7 +11,7 @@
 
 #define TICK_NS	     100000000ULL
 #define NO_ANSWER_NS 3000000000ULL /* a call of CUPTI that takes longer may never return */
-#define EXIT_NS	     500000000ULL /* for which the end of the program may wait */
+#define EXIT_NS	     500000000ULL  /* for which the end of the program may wait */
 
 /* The thread that records, and what it is to do; one of each in a process. */
 static struct {

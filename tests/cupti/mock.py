@@ -1,0 +1,118 @@
+"""The mock of a CUDA driver and of CUPTI (mock.h) for Python: folders to load them from, and what they and the shim wrote.
+
+Programs that run on it: subject.py. The shim to load is libgctrace_cupti.so, whose probe needs a tracer, or libgctrace_cupti_collected.so,
+which writes to a file what the probe would hand over."""
+
+import os
+import struct
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path(os.environ.get("GCTRACE", "build/gctrace")).resolve().parent
+MOCKS = BUILD / "tests" / "cupti"
+SHIM = BUILD / "cupti" / "libgctrace_cupti.so"
+COLLECTED = MOCKS / "libgctrace_cupti_collected.so"
+VARIANTS = {"12": "so.12", "13": "so.13", "old": "so.12"}
+
+RUN_GAP_NS = 50000
+NO_DEVICE = 0xFFFFFFFF
+BUSY, WAIT, LAUNCHER, MEMORY, LOST, DEVICE, CLOCK, ASIDE, BEGIN, REFUSED, ALLOCATE = range(1, 12)
+NO_CUPTI, NO_VERSION, NO_DRIVER, NO_ENABLE, NO_ANSWER = range(1, 6)
+KERNEL, COPY, PEER_COPY, SET, GRAPH, WAITED = range(1, 7)  # mock.h's kinds
+
+Record = namedtuple("Record", "kind device start end launch previous tid count value starved")
+Entry = namedtuple("Entry", "kind device stream correlation tid waited start end call returned")
+
+
+def have_mock():
+    return COLLECTED.exists()
+
+
+def folder(path, variant):
+    """A folder to put into LD_LIBRARY_PATH; variant None: there is no CUPTI."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "libcuda.so.1").symlink_to(MOCKS / "libmock_cuda.so")
+    if variant:
+        (path / f"libcupti.{VARIANTS[variant]}").symlink_to(MOCKS / f"libmock_cupti_{variant}.so")
+    return path
+
+
+def environment(libraries, shim, **more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MOCK_", "CUDA_", "LD_"))}
+    return env | {"LD_LIBRARY_PATH": str(libraries), "CUDA_INJECTION64_PATH": str(shim)} | {k: str(v) for k, v in more.items()}
+
+
+def run(tmp_path, variant, code, *, python=sys.executable, shim=COLLECTED, timeout=60, **env):
+    """Runs @code with subject.py's names; returns what it printed, the mock's book and what the shim handed over."""
+    libraries = folder(tmp_path / "lib", variant)
+    env = environment(libraries, shim, SUBJECT_OUT=tmp_path / "records", SUBJECT_BOOK=tmp_path / "book", **env)
+    done = subprocess.run([python, HERE / "subject.py", code], env=env, capture_output=True, text=True, timeout=timeout)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert not done.stderr, done.stderr
+    return done.stdout, read_book(tmp_path / "book"), read_records(tmp_path / "records")
+
+
+def read_records(path):
+    layout = struct.Struct("=HHIQQQQIIQQ")
+    data = path.read_bytes() if path.exists() else b""
+    return [Record(kind, *rest) for kind, _, *rest in layout.iter_unpack(data)]
+
+
+def read_book(path):
+    layout = struct.Struct("=6I4Q")
+    return [Entry(*row) for row in layout.iter_unpack(path.read_bytes())] if path.exists() else []
+
+
+def previous_launches(book):
+    """By correlation: when its thread had launched something before."""
+    last, found = {}, {}
+    for entry in sorted((e for e in book if e.kind != WAITED), key=lambda e: e.call):
+        found[entry.correlation] = last.get(entry.tid, 0)
+        last[entry.tid] = entry.call
+    return found
+
+
+def runs_of(book):
+    """By device: the union of all activities, joined where they leave less than RUN_GAP_NS, by brute force."""
+    previous, found = previous_launches(book), {}
+    for entry in sorted((e for e in book if e.kind != WAITED), key=lambda e: (e.start, e.correlation)):
+        runs = found.setdefault(entry.device, [])
+        if not runs or entry.start - runs[-1]["end"] >= RUN_GAP_NS:
+            runs.append({"start": entry.start, "end": entry.end, "launch": entry.call, "previous": previous[entry.correlation],
+                         "tid": entry.tid, "gaps": 0, "starved": 0})
+            continue
+        gap = max(0, entry.start - runs[-1]["end"])
+        runs[-1]["gaps"] += gap
+        runs[-1]["starved"] += gap if entry.call >= runs[-1]["end"] else 0
+        runs[-1]["end"] = max(entry.end, runs[-1]["end"])
+    return found
+
+
+def runs_said(records):
+    """By device: the shim's runs, joined as user space joins them (gpu_busy_join)."""
+    found = {}
+    for busy in sorted((r for r in records if r.kind == BUSY), key=lambda r: r.start):
+        runs = found.setdefault(busy.device, [])
+        if not runs or busy.start - runs[-1]["end"] >= RUN_GAP_NS:
+            runs.append({"start": busy.start, "end": busy.end, "launch": busy.launch, "previous": busy.previous,
+                         "tid": busy.tid, "gaps": busy.value, "starved": busy.starved})
+            continue
+        gap = max(0, busy.start - runs[-1]["end"])
+        runs[-1]["gaps"] += gap + busy.value
+        runs[-1]["starved"] += busy.starved + (gap if busy.launch >= runs[-1]["end"] else 0)
+        runs[-1]["end"] = max(busy.end, runs[-1]["end"])
+    return found
+
+
+def complete(records):
+    """By device: from when until when its records are complete."""
+    found = {}
+    for begin in (r for r in records if r.kind == BEGIN):
+        start, end = found.get(begin.device, (begin.start, 0))
+        assert start == begin.start, "recording was interrupted"
+        assert begin.end == 0 or begin.end > end, "it went backwards"
+        found[begin.device] = (begin.start, max(end, begin.end))
+    return found
