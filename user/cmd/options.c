@@ -22,8 +22,7 @@ enum {
 	OPT_BUDGET,
 	OPT_JUNIT,
 	OPT_MAX_SIZE,
-	OPT_VARIANTS,
-	OPT_GPU
+	OPT_VARIANTS
 };
 
 static const struct option long_options[] = {
