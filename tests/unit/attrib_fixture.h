@@ -24,6 +24,7 @@ struct world {
 	size_t next;
 	int ends_with; /* what the source returns after the last pause */
 	uint64_t random;
+	const struct gpu_timeline *gpu;
 };
 
 /* Process @i has id and runtime @i, and pid 100 + @i. */
@@ -218,7 +219,7 @@ static inline void world_build(struct world *world, struct attribution *ret)
 	struct err err = {};
 
 	world->next = 0;
-	assert_int_equal(attrib_build(&world->recording, &world->stacks, &world->steps, NULL,
+	assert_int_equal(attrib_build(&world->recording, &world->stacks, &world->steps, world->gpu,
 				 world_next, world, ret, &err),
 		world->ends_with);
 }

@@ -16,10 +16,10 @@
 #include "cleanup.h"
 #include "stats.h"
 
-#define US 1000ULL
-#define MS 1000000ULL
+#define US 1000ull
+#define MS 1000000ull
 
-#define PROCESS 7
+#define PROCESS 1
 #define THREAD	4711
 #define LANES	4 /* streams of all devices */
 
@@ -28,6 +28,8 @@ enum op_kind {
 	OP_LAUNCH, /* .ns of work on stream .lane */
 	OP_SYNC,   /* waits for all that was launched on the stream .lane */
 	OP_EVENT,  /* waits for what the launch with number .ns did */
+	OP_AFTER, /* what is launched next waits on its device for all that was launched on the stream .lane */
+	OP_MARK, /* a step begins */
 };
 
 struct op {
@@ -58,9 +60,11 @@ struct play {
 	const struct gpu_pause *pauses; /* by start, apart */
 	size_t pause_count, without;	/* the index of one that is left out; SIZE_MAX: none */
 	uint64_t now_ns, previous_ns;
-	uint64_t free_ns[LANES]; /* when the stream has done all */
-	VEC(struct done) done;	 /* by launch */
-	uint64_t end_ns;
+	uint64_t free_ns[LANES];   /* when the stream has done all */
+	VEC(struct done) done;	   /* by launch */
+	uint64_t after_ns;	   /* OP_AFTER */
+	uint64_t device_ns[LANES]; /* when all work on each device was done */
+	VEC(uint64_t) marks;
 	struct gpu_timeline *timeline; /* NULL: only the end matters */
 	VEC(uint64_t) gaps;
 };
@@ -133,9 +137,12 @@ static inline void play_launch(struct play *play, const struct op *op)
 	assert_non_null(done);
 	done->lane = op->lane;
 	done->start_ns = ready_ns > play->free_ns[op->lane] ? ready_ns : play->free_ns[op->lane];
+	if (play->after_ns > done->start_ns)
+		done->start_ns = play->after_ns;
+	play->after_ns = 0;
 	done->end_ns = play->free_ns[op->lane] = done->start_ns + op->ns;
-	if (done->end_ns > play->end_ns)
-		play->end_ns = done->end_ns;
+	if (done->end_ns > play->device_ns[play->program->device[op->lane]])
+		play->device_ns[play->program->device[op->lane]] = done->end_ns;
 	if (play->timeline) {
 		struct gpu_device *device =
 			gpu_device(play->timeline, PROCESS, play->program->device[op->lane]);
@@ -156,49 +163,96 @@ static inline void play_launch(struct play *play, const struct op *op)
 	play_work(play, LAUNCH_NS);
 }
 
-/* When all work was done. @timeline: empty, or NULL. */
-static inline uint64_t play_program(const struct program *program, const struct gpu_pause *pauses,
-	size_t count, size_t without, struct gpu_timeline *timeline)
+static inline void play_op(struct play *play, const struct op *op)
 {
-	struct play play = {
-		.program = program,
-		.pauses = pauses,
-		.pause_count = count,
-		.without = without,
-		.now_ns = MS,
-		.end_ns = MS,
-		.timeline = timeline,
-	};
+	uint64_t *mark;
 
-	if (timeline)
-		assert_non_null(gpu_launcher(timeline, PROCESS, THREAD));
-	for (size_t i = 0; timeline && i < LANES; i++) {
-		struct gpu_device *device = gpu_device(timeline, PROCESS, program->device[i]);
+	switch (op->kind) {
+	case OP_WORK:
+		play_work(play, op->ns);
+		break;
+	case OP_LAUNCH:
+		play_launch(play, op);
+		break;
+	case OP_SYNC:
+		play_wait(play, play->free_ns[op->lane], op->lane, false);
+		play_work(play, 0);
+		break;
+	case OP_EVENT:
+		play_wait(play, play->done.items[op->ns].end_ns, op->lane, false);
+		play_work(play, 0);
+		break;
+	case OP_AFTER:
+		play->after_ns = play->free_ns[op->lane];
+		break;
+	case OP_MARK:
+		mark = vec_add(&play->marks);
+		assert_non_null(mark);
+		*mark = play->now_ns;
+		break;
+	}
+}
+
+static inline void play_release(struct play *play)
+{
+	vec_free(&play->gaps);
+	vec_free(&play->done);
+	vec_free(&play->marks);
+}
+
+/* The records are from the program's begin to its end. */
+static inline void play_begin(struct play *play)
+{
+	play->now_ns = MS;
+	for (size_t i = 0; i < LANES; i++)
+		play->device_ns[i] = MS;
+	if (!play->timeline)
+		return;
+	assert_non_null(gpu_launcher(play->timeline, PROCESS, THREAD));
+	for (size_t i = 0; i < LANES; i++) {
+		struct gpu_device *device =
+			gpu_device(play->timeline, PROCESS, play->program->device[i]);
 
 		assert_non_null(device);
 		device->seen_ns = MS;
 	}
-	play_work(&play, 0);
-	for (size_t i = 0; i < program->ops.count; i++) {
-		const struct op *op = &program->ops.items[i];
+}
 
-		if (op->kind == OP_WORK)
-			play_work(&play, op->ns);
-		else if (op->kind == OP_LAUNCH)
-			play_launch(&play, op);
-		else if (op->kind == OP_SYNC)
-			play_wait(&play, play.free_ns[op->lane], op->lane, false);
-		else
-			play_wait(&play, play.done.items[op->ns].end_ns, op->lane, false);
-		play_work(&play, 0);
+static inline void play_end(struct play *play)
+{
+	struct gpu_timeline *timeline = play->timeline;
+
+	if (!timeline)
+		return;
+	for (size_t i = 0; i < timeline->devices.count; i++) {
+		struct gpu_device *device = &timeline->devices.items[i];
+		uint64_t done_ns = play->device_ns[device->device];
+
+		device->until_ns = done_ns > play->now_ns ? done_ns : play->now_ns;
 	}
-	if (timeline && play.gaps.count)
+	if (play->gaps.count)
 		timeline->launchers.items[0].gap_ns =
-			stats_quantile(play.gaps.items, play.gaps.count, 0.99);
-	for (size_t i = 0; timeline && i < timeline->devices.count; i++)
-		timeline->devices.items[i].until_ns =
-			play.now_ns > play.end_ns ? play.now_ns : play.end_ns;
-	vec_free(&play.gaps);
-	vec_free(&play.done);
-	return play.end_ns;
+			stats_quantile(play->gaps.items, play->gaps.count, 0.99);
+	gpu_settle(timeline);
+}
+
+/*
+ * Replays @program with @pauses, but for the one with the index @without (SIZE_MAX: with all). @timeline: empty, or NULL.
+ * The caller releases *ret.
+ */
+static inline void play_program(const struct program *program, const struct gpu_pause *pauses,
+	size_t count, size_t without, struct gpu_timeline *timeline, struct play *ret)
+{
+	*ret = (struct play){
+		.program = program,
+		.pauses = pauses,
+		.pause_count = count,
+		.without = without,
+		.timeline = timeline,
+	};
+	play_begin(ret);
+	play_work(ret, 0);
+	for (size_t i = 0; i < program->ops.count; i++)
+		play_op(ret, &program->ops.items[i]);
+	play_end(ret);
 }

@@ -89,6 +89,14 @@ static int wait_order(const void *a, const void *b)
 	return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
 }
 
+/* How long both worked. Where times are rounded, what follows on one stream may seem to begin a bit before the end. */
+static uint64_t beside(const struct gpu_busy *joined, const struct gpu_busy *next)
+{
+	uint64_t end_ns = next->end_ns < joined->end_ns ? next->end_ns : joined->end_ns;
+
+	return end_ns > next->start_ns + GPU_GAP_NS ? end_ns - next->start_ns : 0;
+}
+
 bool gpu_busy_join(struct gpu_busy *joined, const struct gpu_busy *next)
 {
 	if (next->start_ns > joined->end_ns) {
@@ -101,6 +109,8 @@ bool gpu_busy_join(struct gpu_busy *joined, const struct gpu_busy *next)
 		if (starved)
 			stats_add(&joined->starved_ns, gap_ns);
 	}
+	stats_add(&joined->beside_ns, next->beside_ns);
+	stats_add(&joined->beside_ns, beside(joined, next));
 	stats_add(&joined->gaps_ns, next->gaps_ns);
 	stats_add(&joined->starved_ns, next->starved_ns);
 	if (next->end_ns > joined->end_ns)

@@ -30,6 +30,8 @@ struct gpu_busy {
 	uint64_t gaps_ns;     /* sum of the short gaps in it: the device worked for the rest */
 	/* Of these, those that ended with something launched after the device had run dry: the thread was late. */
 	uint64_t starved_ns;
+	/* For so long several streams worked side by side: one may have starved unseen. */
+	uint64_t beside_ns;
 	uint32_t tid; /* the thread that called; 0: not known */
 };
 

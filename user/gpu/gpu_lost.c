@@ -137,22 +137,33 @@ static uint64_t reached_since(const struct lane *lane, uint64_t time_ns)
 	return less(lane->total_ns, low ? lane->log.items[low - 1].total_ns : 0);
 }
 
-/* Counts the short gaps in the busy intervals of @lane until @until_ns: nobody knows where in them they are. 0 or -ENOMEM. */
+/* What of the short gaps in @busy is taken to lie in [@from, @to): nobody knows where in it they are. */
+static uint64_t given(const struct walk *walk, const struct gpu_busy *busy, uint64_t from,
+	uint64_t to)
+{
+	double share = (double)less(to, from) / (double)(busy->end_ns - busy->start_ns);
+	uint64_t all_ns = busy->starved_ns;
+
+	if (to <= from || walk->way == WAY_LOW)
+		return 0;
+	if (walk->way == WAY_LIKELY)
+		return stats_whole(share * (double)all_ns + 0.5);
+	stats_add(&all_ns, busy->beside_ns);
+	return all_ns;
+}
+
+/* Counts the short gaps in the busy intervals of @lane until @until_ns. 0 or -ENOMEM. */
 static int give(struct walk *walk, struct lane *lane, uint64_t until_ns)
 {
 	for (; lane->busy < lane->device->busy.count; lane->busy++) {
 		const struct gpu_busy *busy = &lane->device->busy.items[lane->busy];
 		uint64_t from = greater(busy->start_ns, lane->given_ns);
 		uint64_t to = lesser(busy->end_ns, until_ns);
-		double share = (double)less(to, from) / (double)(busy->end_ns - busy->start_ns);
+		uint64_t gap_ns = given(walk, busy, from, to);
 
 		if (busy->start_ns >= until_ns)
 			break;
-		if (walk->way != WAY_LIKELY)
-			share = walk->way == WAY_HIGH && to > from;
-		if (busy->starved_ns && share > 0 &&
-			starve(walk, lane, stats_whole(share * (double)busy->starved_ns + 0.5),
-				busy->tid, to))
+		if (gap_ns && starve(walk, lane, gap_ns, busy->tid, to))
 			return -ENOMEM;
 		lane->given_ns = greater(lane->given_ns, to);
 		if (busy->end_ns > until_ns)
