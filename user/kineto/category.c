@@ -64,9 +64,8 @@ static uint64_t hash(const char *text, size_t len)
 
 uint32_t kineto_labels_find(const struct kineto_labels *labels, const char *name, size_t len)
 {
-	const uint64_t *found = len && len <= labels->longest
-					? u64map_get(&labels->index, hash(name, len))
-					: NULL;
+	const uint64_t *found =
+		len && len <= labels->longest ? u64map_get(&labels->index, hash(name, len)) : NULL;
 	const char *label = found ? labels->names.items[*found] : "";
 
 	return strlen(label) == len && !memcmp(label, name, len) && found ? (uint32_t)*found

@@ -107,15 +107,17 @@ static bool is_one_with(const struct kineto_call *call, const struct kineto_call
 	       other->start_ns <= call->end_ns && call->start_ns <= other->end_ns;
 }
 
-static int add_gap(struct kineto_gaps *gaps, const struct kineto_call *call, const struct kineto_call *before,
-	const struct kineto_call *after)
+static int add_gap(struct kineto_gaps *gaps, const struct kineto_call *call,
+	const struct kineto_call *before, const struct kineto_call *after)
 {
 	struct kineto_gap *gap = vec_add(&gaps->items);
 
 	if (!gap)
 		return -ENOMEM;
 	*gap = (struct kineto_gap){call->start_ns, after ? after->begun_ns : KINETO_NONE, call->pid,
-		after ? after->device : before ? before->device : 0};
+		after	 ? after->device
+		: before ? before->device
+			 : 0};
 	return 0;
 }
 
@@ -130,7 +132,8 @@ int kineto_find_gaps(const struct kineto_trace *trace, struct kineto_gaps *ret)
 	for (size_t i = 0; i < trace->calls.count; i++)
 		connected |= trace->calls.items[i].done_ns != KINETO_NONE;
 	for (size_t i = trace->calls.count; !r && connected && i-- > 0;) {
-		const struct kineto_call *call = &trace->calls.items[i], *before = i ? call - 1 : NULL;
+		const struct kineto_call *call = &trace->calls.items[i],
+					 *before = i ? call - 1 : NULL;
 
 		after = after && same_thread(after, call) ? after : NULL;
 		if (call->done_ns != KINETO_NONE) {

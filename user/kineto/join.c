@@ -9,15 +9,16 @@
 #include "kineto_join.h"
 #include "stats.h"
 
-#define TOGETHER_NS  50000	      /* pairs that differ by less may be of the same calls */
-#define BASE_NS	     2000000	      /* by how much the base time may be wrong: BASE_ERROR_NS on either side */
-#define BASE_ERROR_NS 1000000	      /* recording_note_offset() notes what is more */
-#define FEWEST	     3		      /* calls that must agree near the base time … */
-#define FEWEST_ALONE 5		      /* … and anywhere */
-#define APART_NS     200000	      /* calls of one label that come closer are let go as too hot (docs/steps.md) */
-#define PAIRS_MOST   (1u << 22)	      /* 32 MiB */
-#define SINCE_1970   (1ll << 60)      /* ns, 2006: times before that have another origin */
-#define SHIFT_MOST   (1ll << 62)
+#define TOGETHER_NS   50000 /* pairs that differ by less may be of the same calls */
+#define BASE_NS	      2000000 /* by how much the base time may be wrong: BASE_ERROR_NS on either side */
+#define BASE_ERROR_NS 1000000 /* recording_note_offset() notes what is more */
+#define FEWEST	      3	      /* calls that must agree near the base time … */
+#define FEWEST_ALONE  5	      /* … and anywhere */
+#define APART_NS                                                                                   \
+	200000 /* calls of one label that come closer are let go as too hot (docs/steps.md) */
+#define PAIRS_MOST (1u << 22)  /* 32 MiB */
+#define SINCE_1970 (1ll << 60) /* ns, 2006: times before that have another origin */
+#define SHIFT_MOST (1ll << 62)
 
 struct pairs {
 	VEC(int64_t) shifts; /* mark − event */
@@ -46,8 +47,8 @@ int kineto_marks_make(const struct recording *recording, const struct step_marks
 		row = vec_add(&ret->lines);
 		if (!row)
 			return -ENOMEM;
-		*row = (struct kineto_line){kineto_labels_find(&ret->labels, series->label,
-						    strlen(series->label)),
+		*row = (struct kineto_line){
+			kineto_labels_find(&ret->labels, series->label, strlen(series->label)),
 			series, line};
 	}
 	if (ret->lines.count)
@@ -83,8 +84,8 @@ static size_t first_from(const struct step_line *line, int64_t time_ns)
 }
 
 /* All pairs of @seen with marks of @line whose shift is within [low, high]. 0, or -ENOMEM; full at PAIRS_MOST. */
-static int add_pairs(struct pairs *pairs, const struct kineto_seen *seen, const struct step_line *line,
-	int64_t low, int64_t high)
+static int add_pairs(struct pairs *pairs, const struct kineto_seen *seen,
+	const struct step_line *line, int64_t low, int64_t high)
 {
 	int64_t from_ns = 0;
 
@@ -132,8 +133,9 @@ static size_t first_of(const struct kineto_marks *marks, uint32_t label)
 	return low;
 }
 
-static int make_pairs(const struct kineto_trace *trace, uint32_t pid, const struct kineto_marks *marks,
-	const struct process *process, int64_t low, int64_t high, struct pairs *ret)
+static int make_pairs(const struct kineto_trace *trace, uint32_t pid,
+	const struct kineto_marks *marks, const struct process *process, int64_t low, int64_t high,
+	struct pairs *ret)
 {
 	for (size_t i = 0; i < trace->seen.count && ret->shifts.count < PAIRS_MOST; i++) {
 		const struct kineto_seen *seen = &trace->seen.items[i];

@@ -37,7 +37,8 @@ static struct kineto_pid *busiest(struct kineto_trace *trace)
 	return best;
 }
 
-static int not_of_it(const char *path, int64_t pid, const struct recording *recording, struct err *err)
+static int not_of_it(const char *path, int64_t pid, const struct recording *recording,
+	struct err *err)
 {
 	char known[160] = "";
 	size_t count = recording->processes.count;
@@ -125,8 +126,8 @@ static void span_of(const struct kineto_trace *trace, int64_t *ret_first, int64_
 	}
 }
 
-static int check_clock(const char *path, const struct kineto_trace *trace, const struct recording *recording,
-	const struct kineto_clock *clock, struct err *err)
+static int check_clock(const char *path, const struct kineto_trace *trace,
+	const struct recording *recording, const struct kineto_clock *clock, struct err *err)
 {
 	uint64_t end_ns = recording->end_ns ? recording->end_ns : INT64_MAX;
 	int64_t first, last, first_ns, last_ns, wall;
@@ -147,16 +148,17 @@ static int check_clock(const char *path, const struct kineto_trace *trace, const
 		return 0;
 	wall = recording_wall_ns(recording, recording->start_ns);
 	format_span(first + trace->base_ns, last + trace->base_ns, span, sizeof(span));
-	format_span(wall, recording->end_ns ? recording_wall_ns(recording, recording->end_ns) : wall,
-		own, sizeof(own));
+	format_span(wall,
+		recording->end_ns ? recording_wall_ns(recording, recording->end_ns) : wall, own,
+		sizeof(own));
 	return err_set(err, ERANGE,
 		"%s is of another time than the recording: it has work from %s, the recording is of %s",
 		path, span, own);
 }
 
 /* What the reader should know of how the clocks were joined. */
-static void add_note(struct gpu_timeline *timeline, const char *path, const struct kineto_clock *clock,
-	uint64_t ignored)
+static void add_note(struct gpu_timeline *timeline, const char *path,
+	const struct kineto_clock *clock, uint64_t ignored)
 {
 	char text[sizeof(timeline->note)];
 	size_t used = strlen(timeline->note);
@@ -166,12 +168,13 @@ static void add_note(struct gpu_timeline *timeline, const char *path, const stru
 			base_name(path), clock->calls, FORMAT_DURATION(clock->error_ns));
 	else
 		snprintf(text, sizeof(text),
-			"%s: clock by its base time, ± %s: no calls to join it by", base_name(path),
-			FORMAT_DURATION(clock->error_ns));
+			"%s: its clock is known by the time of day alone, for lack of calls that "
+			"the recording saw, too",
+			base_name(path));
 	log_debug("%s", text);
 	if (!clock->calls)
-		used += (size_t)snprintf(timeline->note + used, sizeof(timeline->note) - used, "%s%s",
-			used ? "; " : "", text);
+		used += (size_t)snprintf(timeline->note + used, sizeof(timeline->note) - used,
+			"%s%s", used ? "; " : "", text);
 	if (ignored && used < sizeof(timeline->note))
 		snprintf(timeline->note + used, sizeof(timeline->note) - used,
 			"%s%" PRIu64 " kernels and copies of other processes are left out",
@@ -195,8 +198,8 @@ static int add_to(const char *path, struct kineto_trace *trace, const struct rec
 	return 0;
 }
 
-static int read_trace(const char *path, const struct kineto_labels *labels, struct kineto_trace *ret,
-	struct err *err)
+static int read_trace(const char *path, const struct kineto_labels *labels,
+	struct kineto_trace *ret, struct err *err)
 {
 	struct kineto_text text;
 	int r = kineto_text_open(&text, path, err);
@@ -205,8 +208,8 @@ static int read_trace(const char *path, const struct kineto_labels *labels, stru
 		r = kineto_parse(&text, labels, ret, err);
 	kineto_text_close(&text);
 	if (!r && !ret->work.count)
-		r = err_set(err, ENODATA,
-			"%s has no GPU activity: was ProfilerActivity.CUDA on?", path);
+		r = err_set(err, ENODATA, "%s has no GPU activity: was ProfilerActivity.CUDA on?",
+			path);
 	if (!r && kineto_match(ret))
 		r = err_set(err, ENOMEM, "out of memory while reading %s", path);
 	return r;

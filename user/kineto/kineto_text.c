@@ -68,7 +68,8 @@ static size_t mend_outside(struct kineto_text *text, size_t at, size_t len)
 		if (end == len && end - at < AHEAD && !text->ended)
 			return at;
 		/* After a digit it is an exponent. */
-		if (!isdigit(text->last) && text->last != '.' && is_no_number(bytes + at, end - at)) {
+		if (!isdigit(text->last) && text->last != '.' &&
+			is_no_number(bytes + at, end - at)) {
 			memset(bytes + at, ' ', end - at);
 			bytes[at] = '0';
 		}

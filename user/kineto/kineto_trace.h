@@ -11,11 +11,11 @@
 #define KINETO_NONE INT64_MIN
 #define KINETO_LOST UINT32_MAX /* no index */
 
-enum kineto_kind { /* of a call, by its name */
-	KINETO_WAITS = 1 << 0,	 /* it returns when a device is done */
-	KINETO_COPIES = 1 << 1,	 /* it may do so */
-	KINETO_STARTS = 1 << 2,	 /* it starts kernels: a record of one should follow */
-	KINETO_CAPTURE = 1 << 3, /* from here on launches are kept in a graph, not run … */
+enum kineto_kind {		  /* of a call, by its name */
+	KINETO_WAITS = 1 << 0,	  /* it returns when a device is done */
+	KINETO_COPIES = 1 << 1,	  /* it may do so */
+	KINETO_STARTS = 1 << 2,	  /* it starts kernels: a record of one should follow */
+	KINETO_CAPTURE = 1 << 3,  /* from here on launches are kept in a graph, not run … */
 	KINETO_CAPTURED = 1 << 4, /* … until here */
 };
 
@@ -30,7 +30,8 @@ struct kineto_work {
 struct kineto_call {
 	int64_t start_ns, end_ns;
 	uint64_t correlation;
-	int64_t begun_ns, done_ns; /* from the begin to the end of what it launched; KINETO_NONE: nothing */
+	int64_t begun_ns,
+		done_ns; /* from the begin to the end of what it launched; KINETO_NONE: nothing */
 	int64_t previous_ns; /* when its thread had launched something before; KINETO_NONE: never */
 	uint32_t pid, tid;   /* pid: index in pids */
 	uint32_t next;	     /* another call of the same correlation, or KINETO_LOST */
@@ -60,7 +61,8 @@ struct kineto_trace {
 		int64_t device;
 		int64_t memory_bytes;
 		char name[64];
-	}) names;
+	})
+	names;
 	int64_t base_ns; /* of its times: UTC since 1970; 0: not said, they are since 1970 */
 	bool has_events; /* it is a trace */
 };
@@ -89,8 +91,8 @@ enum kineto_category kineto_category(const char *category);
 uint32_t kineto_call_kinds(const char *name); /* of a call by that name */
 
 /* Reads all of @text. 0 or -errno with a sentence; *ret is released by the caller in either case. */
-int kineto_parse(struct kineto_text *text, const struct kineto_labels *labels, struct kineto_trace *ret,
-	struct err *err);
+int kineto_parse(struct kineto_text *text, const struct kineto_labels *labels,
+	struct kineto_trace *ret, struct err *err);
 void kineto_trace_release(struct kineto_trace *trace);
 
 /* Sorts calls by process, thread and start, and finds what each work was launched by. 0 or -ENOMEM. */

@@ -4,7 +4,8 @@
 
 #include "kineto_trace.h"
 
-#define SAME_MOST 64 /* calls of one correlation that are looked at: one for each process of a merged trace */
+#define SAME_MOST                                                                                  \
+	64 /* calls of one correlation that are looked at: one for each process of a merged trace */
 
 static int compare_calls(const void *a, const void *b)
 {
@@ -18,7 +19,8 @@ static int compare_calls(const void *a, const void *b)
 }
 
 /* The call of @work's correlation that was entered last before it, from @first on. */
-static uint32_t nearest(const struct kineto_trace *trace, const struct kineto_work *work, uint32_t first)
+static uint32_t nearest(const struct kineto_trace *trace, const struct kineto_work *work,
+	uint32_t first)
 {
 	uint32_t best = first;
 
@@ -52,7 +54,8 @@ static int index_calls(struct kineto_trace *trace, struct u64map *calls)
 
 int kineto_match(struct kineto_trace *trace)
 {
-	const struct kineto_call *before = NULL; /* the last of its thread that launched something */
+	const struct kineto_call *before =
+		NULL; /* the last of its thread that launched something */
 	struct u64map calls = {};
 	int r;
 

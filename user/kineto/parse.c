@@ -44,7 +44,7 @@ struct parser {
 	unsigned int skipped; /* depth within what nobody reads */
 	enum key key;
 	struct event event;
-	size_t pid; /* index of the last event's */
+	size_t pid;  /* index of the last event's */
 	bool failed; /* memory is out */
 };
 
@@ -385,8 +385,7 @@ static int not_json(yajl_handle handle, const struct kineto_text *text, uint64_t
 		err_set(err, EBADMSG,
 			"%s is no trace: byte %llu is not JSON (%.*s); give the file that "
 			"PyTorch's profiler exported, .json or .json.gz",
-			text->path,
-			(unsigned long long)(before + yajl_get_bytes_consumed(handle)),
+			text->path, (unsigned long long)(before + yajl_get_bytes_consumed(handle)),
 			words ? (int)strcspn((const char *)words, "\n") : 0,
 			words ? (const char *)words : "");
 	if (words)
@@ -419,8 +418,8 @@ static int parse_all(yajl_handle handle, struct kineto_text *text, const struct 
 	return 0;
 }
 
-int kineto_parse(struct kineto_text *text, const struct kineto_labels *labels, struct kineto_trace *ret,
-	struct err *err)
+int kineto_parse(struct kineto_text *text, const struct kineto_labels *labels,
+	struct kineto_trace *ret, struct err *err)
 {
 	static const yajl_callbacks callbacks = {
 		.yajl_number = on_number,
@@ -438,7 +437,8 @@ int kineto_parse(struct kineto_text *text, const struct kineto_labels *labels, s
 	*ret = (struct kineto_trace){};
 	if (!handle)
 		return err_set(err, ENOMEM, "out of memory while reading %s", text->path);
-	yajl_config(handle, yajl_dont_validate_strings, 1); /* names of kernels are of any encoding */
+	yajl_config(handle, yajl_dont_validate_strings,
+		1); /* names of kernels are of any encoding */
 	r = parse_all(handle, text, &parser, err);
 	if (!r && !ret->has_events)
 		return err_set(err, EBADMSG,

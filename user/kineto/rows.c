@@ -11,7 +11,8 @@ struct rows {
 	const struct recording *recording;
 	struct gpu_timeline *timeline;
 	int64_t shift_ns;
-	uint32_t main; /* the process of work that no call launched: the one with most calls; 0: none */
+	uint32_t
+		main; /* the process of work that no call launched: the one with most calls; 0: none */
 };
 
 /* On the recording's clock; what would be before its zero is at it. */
@@ -40,8 +41,8 @@ static uint32_t tid_of(const struct rows *rows, const struct kineto_call *call)
 /* ── devices ── */
 
 /* The row of a device that is seen in this trace, too: between this trace and those before nothing is known. */
-static struct gpu_device *open_device(struct rows *rows, uint32_t process, uint32_t number, uint64_t start_ns,
-	uint64_t end_ns)
+static struct gpu_device *open_device(struct rows *rows, uint32_t process, uint32_t number,
+	uint64_t start_ns, uint64_t end_ns)
 {
 	struct gpu_device *device = gpu_device(rows->timeline, process, number);
 	struct gpu_span *unknown;
@@ -144,9 +145,8 @@ static int add_work(struct rows *rows)
 
 	for (size_t i = 0; i < trace->work.count; i++) {
 		const struct kineto_work *work = &trace->work.items[i];
-		const struct kineto_call *call = work->call == KINETO_LOST
-							 ? NULL
-							 : &trace->calls.items[work->call];
+		const struct kineto_call *call =
+			work->call == KINETO_LOST ? NULL : &trace->calls.items[work->call];
 		uint32_t process = process_of(rows, work);
 		struct gpu_device *device =
 			process ? gpu_device(rows->timeline, process, work->device) : NULL;
@@ -161,7 +161,8 @@ static int add_work(struct rows *rows)
 		if (!call)
 			continue;
 		busy->launch_ns = moved(rows, call->start_ns);
-		busy->previous_ns = call->previous_ns == KINETO_NONE ? 0 : moved(rows, call->previous_ns);
+		busy->previous_ns =
+			call->previous_ns == KINETO_NONE ? 0 : moved(rows, call->previous_ns);
 		busy->tid = tid_of(rows, call);
 	}
 	return 0;
@@ -187,8 +188,8 @@ static int add_gaps(struct rows *rows)
 			break;
 		}
 		span->start_ns = moved(rows, gap->start_ns);
-		span->end_ns = gap->end_ns == KINETO_NONE ? device->until_ns
-							  : moved(rows, gap->end_ns);
+		span->end_ns =
+			gap->end_ns == KINETO_NONE ? device->until_ns : moved(rows, gap->end_ns);
 		device->dropped++;
 	}
 	vec_free(&gaps.items);
@@ -221,9 +222,8 @@ static uint32_t only_device(const struct rows *rows, uint32_t process)
 /* A call that certainly waited, or a copy whose call returned after the copy was done. */
 static bool waited(const struct kineto_call *call)
 {
-	return call->kinds & KINETO_WAITS || (call->kinds & KINETO_COPIES &&
-						     launched(call) &&
-						     call->end_ns >= call->done_ns);
+	return call->kinds & KINETO_WAITS ||
+	       (call->kinds & KINETO_COPIES && launched(call) && call->end_ns >= call->done_ns);
 }
 
 /* Of one thread, whose calls are [from, to). */
