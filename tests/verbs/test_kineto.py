@@ -2,14 +2,19 @@
 import decimal
 import gzip
 import json
+import math
+import os
 import pathlib
 import sqlite3
+import subprocess
 
 import pytest
 
 from recording import BEGIN, Recording, gctrace
 
 TRACES = pathlib.Path("/work/shared/data/kineto")
+CACHE = pathlib.Path(os.environ.get("GCTRACE_CACHE", pathlib.Path.home() / ".cache/gctrace"))
+HTA = CACHE / "workloads/hta/bin/python"  # by scripts/workloads hta
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 IDLE = 50_000
 
@@ -50,18 +55,28 @@ class Reference:
         return [gap for gap in self.gaps if gap[1] - gap[0] >= IDLE]
 
 
-@pytest.fixture(params=["alexnet", "nccl_data"])
-def real(request, tmp_path):
-    path = TRACES / (request.param + ".json.gz")
-    if not path.exists():
-        pytest.skip("%s is not here: traces of real GPUs are not part of the project" % path)
-    reference = Reference(load(path))
-    made = Recording(tmp_path / "run.gct")
+def record(path, reference):
+    """A recording of the trace's process that begins and ends with its work."""
+    made = Recording(path)
     made.db.execute("UPDATE process SET pid = ?, ns_pid = ?", (reference.pid, reference.pid))
-    recording = made.close(end=BEGIN + reference.last - reference.first + 1)
-    with sqlite3.connect(str(recording)) as db:
+    made.close(end=BEGIN + reference.last - reference.first + 1)
+    with sqlite3.connect(str(path)) as db:
         db.execute("UPDATE clock SET realtime_ns = ?", (reference.first + reference.base,))
-    return path, reference, recording
+    return path
+
+
+@pytest.fixture(params=["alexnet", "nccl_data"])
+def path(request):
+    found = TRACES / (request.param + ".json.gz")
+    if not found.exists():
+        pytest.skip("%s is not here: traces of real GPUs are not part of the project" % found)
+    return found
+
+
+@pytest.fixture
+def real(path, tmp_path):
+    reference = Reference(load(path))
+    return path, reference, record(tmp_path / "run.gct", reference)
 
 
 def records(recording, *words):
@@ -107,3 +122,50 @@ def test_plain_or_packed(real, tmp_path):
     for r in (packed[-1]["gpu"][0], unpacked[-1]["gpu"][0]):
         r.pop("records")
     assert packed == unpacked
+
+
+def of_stream(trace, stream):
+    """
+    With the work of one stream alone, and what launched it, in whole microseconds, which HTA would round to. Twice as many,
+    and calls at odd ones: a launch in the very moment in which the stream runs dry is late for gctrace and not for HTA.
+    """
+    left_out = {e["args"]["correlation"] for e in trace["traceEvents"]
+                if e.get("cat") in WORK and e["args"]["stream"] != stream}
+    events = []
+    for event in trace["traceEvents"]:
+        if event.get("args", {}).get("correlation") in left_out or event.get("cat") == "ac2g":
+            continue
+        if event.get("ph") == "X":
+            start, end = 2 * math.ceil(event["ts"]), 2 * math.floor(event["ts"] + event["dur"])
+            event = dict(event, ts=start + (event["cat"] not in WORK), dur=max(end - start, 2))
+        events.append(event)
+    return dict(trace, traceEvents=events)
+
+
+ASK_HTA = """
+import json, sys
+from hta.trace_analysis import TraceAnalysis
+analysis = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir=".", include_last_profiler_step=True)
+table = analysis.get_idle_time_breakdown(ranks=[0], visualize=False)[0]
+print(json.dumps(dict(zip(table["idle_category"], table["idle_time"]))))
+"""
+
+
+@pytest.mark.parametrize("stream", [0, 1], ids=["first stream", "second stream"])
+def test_classes_of_idleness(path, tmp_path, stream):
+    """HolisticTraceAnalysis, which looks at single streams: how long each waited for the host, and for anything else."""
+    if not HTA.exists():
+        pytest.skip("HolisticTraceAnalysis is not installed: scripts/workloads hta")
+    trace = load(path)
+    streams = sorted({e["args"]["stream"] for e in trace["traceEvents"] if e.get("cat") in WORK})
+    one = of_stream(trace, streams[stream])
+    file = tmp_path / "one.json"
+    file.write_text(json.dumps(one, default=float))
+    asked = subprocess.run([str(HTA), "-W", "ignore", "-c", ASK_HTA, str(file)], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, timeout=300, universal_newlines=True)
+    assert asked.returncode == 0, asked.stderr
+    theirs = json.loads(asked.stdout.splitlines()[-1])
+    (ours,) = records(record(tmp_path / "run.gct", Reference(one)), "--gpu", file)[-1]["gpu"]
+    assert ours["idle_host_ns"] + ours["starved_ns"] == theirs["host_wait"] * 1000
+    assert (ours["idle_other_ns"] + ours["gaps_ns"] - ours["starved_ns"]
+            == (theirs.get("kernel_wait", 0) + theirs.get("other", 0)) * 1000)
