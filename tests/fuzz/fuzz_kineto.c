@@ -26,9 +26,11 @@ static void make_recording(struct recording *recording, struct step_marks *marks
 	*vec_add(&recording->shifts) =
 		(struct clock_shift){BEGIN + 1800000000000, 1700000060000000000 - (int64_t)BEGIN};
 	*process = (struct process){.id = 1, .pid = 4711, .ns_pid = 4711, .comm = "python3"};
-	*series = (struct series){.id = 1, .process = 1, .tid = 4711, .label = strdup("Optimizer.step#Adam.step")};
+	*series = (struct series){
+		.id = 1, .process = 1, .tid = 4711, .label = strdup("Optimizer.step#Adam.step")};
 	for (uint64_t i = 0; i < MARKS; i++)
-		if (step_marks_add(marks, &(struct mark){.series = 1, .time_ns = BEGIN + 10000000 * i + i * i * 100}))
+		if (step_marks_add(marks, &(struct mark){.series = 1,
+						  .time_ns = BEGIN + 10000000 * i + i * i * 100}))
 			abort();
 }
 
@@ -37,12 +39,14 @@ static void check(const struct gpu_timeline *timeline)
 	for (size_t i = 0; i < timeline->devices.count; i++) {
 		const struct gpu_device *device = &timeline->devices.items[i];
 
-		if (device->process != 1 || device->seen_ns > device->until_ns || !memchr(device->name, 0, sizeof(device->name)))
+		if (device->process != 1 || device->seen_ns > device->until_ns ||
+			!memchr(device->name, 0, sizeof(device->name)))
 			abort();
 		for (size_t j = 0; j < device->busy.count; j++) {
 			const struct gpu_busy *busy = &device->busy.items[j];
 
-			if (busy->start_ns >= busy->end_ns || busy->start_ns < device->seen_ns || busy->end_ns > device->until_ns)
+			if (busy->start_ns >= busy->end_ns || busy->start_ns < device->seen_ns ||
+				busy->end_ns > device->until_ns)
 				abort();
 			if (j && busy->start_ns - busy[-1].end_ns < GPU_IDLE_NS)
 				abort();

@@ -18,7 +18,7 @@
 #define US	     1000ull
 #define MS	     1000000ull
 #define WALL	     1700000000000000000ll /* when the recording began */
-#define BEGIN	     5000000000ull	    /* the same on CLOCK_MONOTONIC */
+#define BEGIN	     5000000000ull	   /* the same on CLOCK_MONOTONIC */
 #define PID	     4711
 
 /* In µs since 1970, of a moment that is @us after the recording's begin. */
@@ -86,7 +86,8 @@ MAYBE_UNUSED static void write_text(struct scene *scene, const char *text)
 	fflush(scene->trace);
 }
 
-__attribute__((format(printf, 2, 3))) static void event(struct scene *scene, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void event(struct scene *scene, const char *format,
+	...)
 {
 	va_list args;
 
@@ -98,8 +99,8 @@ __attribute__((format(printf, 2, 3))) static void event(struct scene *scene, con
 }
 
 /* A call into CUDA in [us, us + dur), @us after the recording's begin. */
-MAYBE_UNUSED static void call_of(struct scene *scene, const char *name, long long pid, long long tid, long long us,
-	long long dur, long long correlation)
+MAYBE_UNUSED static void call_of(struct scene *scene, const char *name, long long pid,
+	long long tid, long long us, long long dur, long long correlation)
 {
 	event(scene,
 		"{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"%s\", \"pid\": %lld, \"tid\": %lld, "
@@ -107,13 +108,14 @@ MAYBE_UNUSED static void call_of(struct scene *scene, const char *name, long lon
 		name, pid, tid, AT(us), dur, correlation);
 }
 
-MAYBE_UNUSED static void call(struct scene *scene, const char *name, long long us, long long dur, long long correlation)
+MAYBE_UNUSED static void call(struct scene *scene, const char *name, long long us, long long dur,
+	long long correlation)
 {
 	call_of(scene, name, PID, PID, us, dur, correlation);
 }
 
-MAYBE_UNUSED static void work(struct scene *scene, const char *category, long long device, long long us, long long dur,
-	long long correlation)
+MAYBE_UNUSED static void work(struct scene *scene, const char *category, long long device,
+	long long us, long long dur, long long correlation)
 {
 	event(scene,
 		"{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"k\", \"pid\": %lld, \"tid\": 7, "
@@ -122,7 +124,8 @@ MAYBE_UNUSED static void work(struct scene *scene, const char *category, long lo
 		category, device, AT(us), dur, device, correlation);
 }
 
-MAYBE_UNUSED static void annotation(struct scene *scene, const char *name, long long tid, long long us)
+MAYBE_UNUSED static void annotation(struct scene *scene, const char *name, long long tid,
+	long long us)
 {
 	event(scene,
 		"{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"%s\", \"pid\": %d, \"tid\": %lld, "
@@ -131,7 +134,8 @@ MAYBE_UNUSED static void annotation(struct scene *scene, const char *name, long 
 }
 
 /* A series of marks with that label; marks are added with mark(). */
-MAYBE_UNUSED static uint32_t add_series(struct scene *scene, const char *label, uint32_t process, uint32_t tid)
+MAYBE_UNUSED static uint32_t add_series(struct scene *scene, const char *label, uint32_t process,
+	uint32_t tid)
 {
 	struct series *series = vec_add(&scene->recording.series);
 
@@ -153,7 +157,8 @@ MAYBE_UNUSED static void mark(struct scene *scene, uint32_t series, uint64_t tim
 
 static int read_file(struct scene *scene)
 {
-	int r = kineto_read(scene->path, &scene->recording, &scene->marks, &scene->timeline, &scene->err);
+	int r = kineto_read(scene->path, &scene->recording, &scene->marks, &scene->timeline,
+		&scene->err);
 
 	gpu_settle(&scene->timeline);
 	return r;
@@ -184,7 +189,8 @@ MAYBE_UNUSED static void refuses(struct scene *scene, int code, const char *word
 		fail_msg("\"%s\" lacks \"%s\"", scene->err.text, words);
 }
 
-MAYBE_UNUSED static void assert_span(uint64_t start_ns, uint64_t end_ns, uint64_t from_ns, uint64_t to_ns)
+MAYBE_UNUSED static void assert_span(uint64_t start_ns, uint64_t end_ns, uint64_t from_ns,
+	uint64_t to_ns)
 {
 	assert_int_equal(start_ns, from_ns);
 	assert_int_equal(end_ns, to_ns);

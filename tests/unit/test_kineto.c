@@ -18,8 +18,9 @@ static void work_and_its_launches(void **state)
 	work(scene, "kernel", 0, 1010, 90, 11);
 	work(scene, "kernel", 0, 1210, 40, 13);
 	work(scene, "gpu_memcpy", 0, 1710, 7, 17);
-	event(scene, "{\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"step\", \"pid\": 0, \"tid\": 7, "
-		     "\"ts\": %lld, \"dur\": 5000}",
+	event(scene,
+		"{\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"step\", \"pid\": 0, \"tid\": 7, "
+		"\"ts\": %lld, \"dur\": 5000}",
 		AT(1000));
 	read_it(scene);
 	assert_int_equal(scene->timeline.devices.count, 1);
@@ -28,7 +29,8 @@ static void work_and_its_launches(void **state)
 	assert_int_equal(device->device, 0);
 	assert_span(device->seen_ns, device->until_ns, NS(1010), NS(1717));
 	assert_int_equal(device->busy.count, 3);
-	assert_span(device->busy.items[1].start_ns, device->busy.items[1].end_ns, NS(1210), NS(1250));
+	assert_span(device->busy.items[1].start_ns, device->busy.items[1].end_ns, NS(1210),
+		NS(1250));
 	assert_int_equal(device->busy.items[1].launch_ns, NS(1200));
 	assert_int_equal(device->busy.items[1].previous_ns, NS(1000));
 	assert_int_equal(device->busy.items[1].tid, PID);
@@ -40,7 +42,8 @@ static void work_and_its_launches(void **state)
 	assert_int_equal(launcher->launches, 3);
 	assert_int_equal(launcher->gap_ns, 500 * US);
 	assert_int_equal(launcher->waits.count, 1);
-	assert_span(launcher->waits.items[0].start_ns, launcher->waits.items[0].end_ns, NS(1700), NS(1730));
+	assert_span(launcher->waits.items[0].start_ns, launcher->waits.items[0].end_ns, NS(1700),
+		NS(1730));
 	assert_int_equal(launcher->waits.items[0].done_ns, NS(1717));
 	assert_false(scene->timeline.inferred);
 	assert_string_equal(scene->timeline.source, strrchr(scene->path, '/') + 1);
@@ -100,17 +103,21 @@ static void older_spellings(void **state)
 	struct scene *scene = *state;
 	const struct gpu_device *device;
 
-	event(scene, "{\"ph\": \"X\", \"cat\": \"Runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": \"%d\", "
-		     "\"tid\": \"%d\", \"ts\": \"%lld.250\", \"dur\": \"7\", \"args\": {\"correlation\": \"11\"}}",
+	event(scene,
+		"{\"ph\": \"X\", \"cat\": \"Runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": \"%d\", "
+		"\"tid\": \"%d\", \"ts\": \"%lld.250\", \"dur\": \"7\", \"args\": {\"correlation\": \"11\"}}",
 		PID, PID, AT(1000));
-	event(scene, "{\"ph\": \"X\", \"cat\": \"Kernel\", \"name\": \"k\", \"pid\": 1, \"tid\": \"stream 7\", "
-		     "\"ts\": %lld.1234, \"dur\": 90.0005, \"args\": {\"device\": \"1\", \"correlation\": 11}}",
+	event(scene,
+		"{\"ph\": \"X\", \"cat\": \"Kernel\", \"name\": \"k\", \"pid\": 1, \"tid\": \"stream 7\", "
+		"\"ts\": %lld.1234, \"dur\": 90.0005, \"args\": {\"device\": \"1\", \"correlation\": 11}}",
 		AT(1010));
-	event(scene, "{\"ph\": \"X\", \"cat\": \"Memset\", \"name\": \"m\", \"pid\": 1, \"tid\": \"stream 7\", "
-		     "\"ts\": %lld, \"dur\": 2e1}",
+	event(scene,
+		"{\"ph\": \"X\", \"cat\": \"Memset\", \"name\": \"m\", \"pid\": 1, \"tid\": \"stream 7\", "
+		"\"ts\": %lld, \"dur\": 2e1}",
 		AT(1300));
-	event(scene, "{\"cat\": \"Memcpy\", \"name\": \"m\", \"pid\": 1, \"tid\": \"stream 7\", "
-		     "\"ts\": %lld.5, \"dur\": 3}",
+	event(scene,
+		"{\"cat\": \"Memcpy\", \"name\": \"m\", \"pid\": 1, \"tid\": \"stream 7\", "
+		"\"ts\": %lld.5, \"dur\": 3}",
 		AT(1400));
 	read_it(scene);
 	assert_int_equal(scene->timeline.devices.count, 1);
@@ -120,7 +127,8 @@ static void older_spellings(void **state)
 	assert_span(device->busy.items[0].start_ns, device->busy.items[0].end_ns, NS(1010) + 123,
 		NS(1100) + 124);
 	assert_int_equal(device->busy.items[0].launch_ns, NS(1000) + 250);
-	assert_span(device->busy.items[1].start_ns, device->busy.items[1].end_ns, NS(1300), NS(1320));
+	assert_span(device->busy.items[1].start_ns, device->busy.items[1].end_ns, NS(1300),
+		NS(1320));
 	assert_span(device->busy.items[2].start_ns, device->busy.items[2].end_ns, NS(1400) + 500,
 		NS(1403) + 500);
 	assert_int_equal(device->busy.items[2].launch_ns, 0);
@@ -134,8 +142,9 @@ static void times_are_exact(void **state)
 
 	call(scene, "cudaLaunchKernel", 1000, 5, 11);
 	for (int i = 0; i < 101; i++)
-		event(scene, "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, "
-			     "\"tid\": 7, \"ts\": %lld.%03d, \"dur\": 0.001}",
+		event(scene,
+			"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, "
+			"\"tid\": 7, \"ts\": %lld.%03d, \"dur\": 0.001}",
 			AT(1000 + 100 * i), 7 * i + 1);
 	read_it(scene);
 	device = &scene->timeline.devices.items[0];
@@ -150,16 +159,18 @@ static void times_from_a_base(void **state)
 {
 	struct scene *scene = *state;
 
-	event(scene, "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, "
-		     "\"ts\": 86400000011.5, \"dur\": 90.25}");
-	event(scene, "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::add\", \"pid\": %d, \"tid\": %d, "
-		     "\"ts\": 86400000000, \"dur\": 9}",
+	event(scene,
+		"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, "
+		"\"ts\": 86400000011.5, \"dur\": 90.25}");
+	event(scene,
+		"{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::add\", \"pid\": %d, \"tid\": %d, "
+		"\"ts\": 86400000000, \"dur\": 9}",
 		PID, PID);
 	assert_int_equal(read_with(scene, ", \"displayTimeUnit\": \"ns\", \"baseTimeNanoseconds\": "
 					  "1699913600000000000"),
 		0);
-	assert_span(scene->timeline.devices.items[0].seen_ns, scene->timeline.devices.items[0].until_ns,
-		NS(11) + 500, NS(101) + 750);
+	assert_span(scene->timeline.devices.items[0].seen_ns,
+		scene->timeline.devices.items[0].until_ns, NS(11) + 500, NS(101) + 750);
 }
 
 static void devices_have_names(void **state)
@@ -169,8 +180,10 @@ static void devices_have_names(void **state)
 	work(scene, "kernel", 1, 1000, 5, 0);
 	work(scene, "kernel", 0, 1000, 5, 0);
 	call(scene, "cudaDeviceSynchronize", 1000, 5, 1);
-	assert_int_equal(read_with(scene, ", \"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA A100\", "
-					  "\"totalGlobalMem\": 42297524224}, {\"id\": 1, \"name\": \"AMD \\\"MI300\\\"\"}]"),
+	assert_int_equal(
+		read_with(scene,
+			", \"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA A100\", "
+			"\"totalGlobalMem\": 42297524224}, {\"id\": 1, \"name\": \"AMD \\\"MI300\\\"\"}]"),
 		0);
 	assert_int_equal(scene->timeline.devices.count, 2);
 	assert_string_equal(scene->timeline.devices.items[0].name, "AMD \"MI300\"");
@@ -201,7 +214,8 @@ static void several_processes(void **state)
 		assert_int_equal(device->process, d + 1);
 		assert_int_equal(device->busy.count, 11);
 		for (size_t i = 0; i < 11; i++) {
-			assert_int_equal(device->busy.items[i].launch_ns, NS(1000 + 500 * d + 1000 * i));
+			assert_int_equal(device->busy.items[i].launch_ns,
+				NS(1000 + 500 * d + 1000 * i));
 			assert_int_equal(device->busy.items[i].tid, d ? 4801 : PID);
 		}
 	}
@@ -225,7 +239,8 @@ static void launches_without_a_record(void **state)
 	device = &scene->timeline.devices.items[0];
 	assert_int_equal(device->dropped, 3);
 	assert_int_equal(device->unknown.count, 1);
-	assert_span(device->unknown.items[0].start_ns, device->unknown.items[0].end_ns, NS(8000), NS(10010));
+	assert_span(device->unknown.items[0].start_ns, device->unknown.items[0].end_ns, NS(8000),
+		NS(10010));
 	assert_int_equal(device->busy.count, 20);
 }
 
@@ -272,7 +287,8 @@ static void between_two_traces_nothing_is_known(void **state)
 	assert_int_equal(scene->timeline.devices.count, 1);
 	assert_span(device->seen_ns, device->until_ns, NS(1010), NS(9060));
 	assert_int_equal(device->unknown.count, 1);
-	assert_span(device->unknown.items[0].start_ns, device->unknown.items[0].end_ns, NS(1060), NS(9010));
+	assert_span(device->unknown.items[0].start_ns, device->unknown.items[0].end_ns, NS(1060),
+		NS(9010));
 }
 
 /* ── text ── */
@@ -282,27 +298,30 @@ static void slips_are_mended(void **state)
 {
 	struct scene *scene = *state;
 
-	event(scene, "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"C:\\Users\\u12\\x\t\x80 \\\"q\\\\\", "
-		     "\"pid\": 0, \"tid\": 7, \"args\": {\"a\": NaN, \"b\": -Infinity, \"c\": inf, \"d\": -nan, "
-		     "\"e\": [1e5, 2E-3, true, null, false], \"device\": 3}, \"ts\": %lld, \"dur\": 50}",
+	event(scene,
+		"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"C:\\Users\\u12\\x\t\x80 \\\"q\\\\\", "
+		"\"pid\": 0, \"tid\": 7, \"args\": {\"a\": NaN, \"b\": -Infinity, \"c\": inf, \"d\": -nan, "
+		"\"e\": [1e5, 2E-3, true, null, false], \"device\": 3}, \"ts\": %lld, \"dur\": 50}",
 		AT(1000));
 	call(scene, "cudaDeviceSynchronize", 1000, 5, 1);
 	read_it(scene);
 	assert_int_equal(scene->timeline.devices.items[0].device, 3);
-	assert_span(scene->timeline.devices.items[0].seen_ns, scene->timeline.devices.items[0].until_ns,
-		NS(1000), NS(1050));
+	assert_span(scene->timeline.devices.items[0].seen_ns,
+		scene->timeline.devices.items[0].until_ns, NS(1000), NS(1050));
 }
 
 /* … wherever the pieces of the file end. */
 static void pieces_end_anywhere(void **state)
 {
-	static const char tail[] = "\\U\\u00e4\\\\\", \"pid\": 0, \"args\": {\"a\": -Infinity, \"device\": 3, \"b\": NaN}, ";
+	static const char tail[] =
+		"\\U\\u00e4\\\\\", \"pid\": 0, \"args\": {\"a\": -Infinity, \"device\": 3, \"b\": NaN}, ";
 	struct scene *scene = *state;
 
 	for (int shift = 0; shift < 120; shift++) {
 		scene->any = false;
 		write_text(scene, "");
-		event(scene, "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%0*d%s\"ts\": %lld, \"dur\": 50}",
+		event(scene,
+			"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%0*d%s\"ts\": %lld, \"dur\": 50}",
 			262144 - 90 - shift, 0, tail, AT(1000));
 		call(scene, "cudaDeviceSynchronize", 1000, 5, 1);
 		gpu_release(&scene->timeline);
@@ -449,7 +468,8 @@ static void another_process(void **state)
 	work(scene, "kernel", 0, 1010, 5, 1);
 	fputs("\n]}", scene->trace);
 	fflush(scene->trace);
-	refuses(scene, ESRCH, "is of process 2910249, which is not in the recording: that has 4711 (python3)");
+	refuses(scene, ESRCH,
+		"is of process 2910249, which is not in the recording: that has 4711 (python3)");
 }
 
 static void another_time(void **state)
@@ -469,8 +489,11 @@ static void no_clock(void **state)
 {
 	struct scene *scene = *state;
 
-	event(scene, "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"ts\": 100, \"dur\": 9}");
-	event(scene, "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"o\", \"pid\": %d, \"ts\": 90, \"dur\": 9}", PID);
+	event(scene,
+		"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"ts\": 100, \"dur\": 9}");
+	event(scene,
+		"{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"o\", \"pid\": %d, \"ts\": 90, \"dur\": 9}",
+		PID);
 	fputs("\n]}", scene->trace);
 	fflush(scene->trace);
 	refuses(scene, ERANGE, "does not say when it began");
