@@ -244,6 +244,30 @@ static void launches_without_a_record(void **state)
 	assert_int_equal(device->busy.count, 20);
 }
 
+/* The last of a thread is followed by no other; what it launched is done when a call has waited for the device. */
+static void a_wait_ends_what_is_not_known(void **state)
+{
+	struct scene *scene = *state;
+	const struct gpu_device *device;
+
+	call_of(scene, "cudaLaunchKernel", PID, 4713, 1000, 5, 1);
+	work(scene, "kernel", 1, 1010, 50, 1);
+	call_of(scene, "cudaLaunchKernel", PID, 4713, 2000, 5, 2);
+	call_of(scene, "cudaStreamSynchronize", PID, 4713, 2010, 490, 3);
+	call(scene, "cudaLaunchKernel", 9000, 5, 4);
+	work(scene, "kernel", 0, 9010, 50, 4);
+	call_of(scene, "cudaLaunchKernel", PID, 4713, 10000, 5, 5);
+	work(scene, "kernel", 1, 10010, 50, 5);
+	read_it(scene);
+	device = &scene->timeline.devices.items[0];
+	assert_int_equal(device->device, 1);
+	assert_int_equal(device->dropped, 1);
+	assert_int_equal(device->unknown.count, 1);
+	assert_span(device->unknown.items[0].start_ns, device->unknown.items[0].end_ns, NS(2000),
+		NS(2500));
+	assert_int_equal(scene->timeline.devices.items[1].dropped, 0);
+}
+
 /* Launches into a graph, by any thread; the runtime's call and the driver's within it. */
 static void launches_that_need_no_record(void **state)
 {
@@ -512,6 +536,7 @@ int main(void)
 		TEST(devices_have_names),
 		TEST(several_processes),
 		TEST(launches_without_a_record),
+		TEST(a_wait_ends_what_is_not_known),
 		TEST(launches_that_need_no_record),
 		TEST(between_two_traces_nothing_is_known),
 		TEST(slips_are_mended),

@@ -107,24 +107,41 @@ static bool is_one_with(const struct kineto_call *call, const struct kineto_call
 	       other->start_ns <= call->end_ns && call->start_ns <= other->end_ns;
 }
 
+/* What the calls after one, of its thread, say of when its work was done. */
+struct later {
+	const struct kineto_call
+		*launch; /* the next that launched something; its work began no earlier */
+	const struct kineto_call *wait; /* the next that waited for a device, or NULL */
+};
+
 static int add_gap(struct kineto_gaps *gaps, const struct kineto_call *call,
-	const struct kineto_call *before, const struct kineto_call *after)
+	const struct later *later)
 {
 	struct kineto_gap *gap = vec_add(&gaps->items);
+	int64_t end_ns = later->launch ? later->launch->begun_ns : KINETO_NONE;
 
 	if (!gap)
 		return -ENOMEM;
-	*gap = (struct kineto_gap){call->start_ns, after ? after->begun_ns : KINETO_NONE, call->pid,
-		after	 ? after->device
-		: before ? before->device
-			 : 0};
+	if (later->wait && (end_ns == KINETO_NONE || later->wait->end_ns < end_ns))
+		end_ns = later->wait->end_ns;
+	*gap = (struct kineto_gap){call->start_ns, end_ns, call->pid,
+		later->launch ? later->launch->device : call->device};
 	return 0;
+}
+
+static bool lacks_record(const struct kineto_call *call, const struct kineto_call *before,
+	const struct later *later, const struct captures *captures)
+{
+	return call->kinds & KINETO_STARTS && call->done_ns == KINETO_NONE &&
+	       !is_captured(captures, call) &&
+	       !(later->launch && is_one_with(call, later->launch)) &&
+	       !(before && is_one_with(call, before));
 }
 
 int kineto_find_gaps(const struct kineto_trace *trace, struct kineto_gaps *ret)
 {
-	const struct kineto_call *after = NULL; /* the next of the thread that launched something */
 	struct captures captures = {};
+	struct later later = {};
 	bool connected = false;
 	int r = find_captures(trace, &captures);
 
@@ -132,19 +149,16 @@ int kineto_find_gaps(const struct kineto_trace *trace, struct kineto_gaps *ret)
 	for (size_t i = 0; i < trace->calls.count; i++)
 		connected |= trace->calls.items[i].done_ns != KINETO_NONE;
 	for (size_t i = trace->calls.count; !r && connected && i-- > 0;) {
-		const struct kineto_call *call = &trace->calls.items[i],
-					 *before = i ? call - 1 : NULL;
+		const struct kineto_call *call = &trace->calls.items[i];
 
-		after = after && same_thread(after, call) ? after : NULL;
-		if (call->done_ns != KINETO_NONE) {
-			after = call;
-			continue;
-		}
-		before = before && same_thread(before, call) ? before : NULL;
-		if (call->kinds & KINETO_STARTS && !is_captured(&captures, call) &&
-			!(after && is_one_with(call, after)) &&
-			!(before && is_one_with(call, before)))
-			r = add_gap(ret, call, before, after);
+		if (i + 1 < trace->calls.count && !same_thread(call, call + 1))
+			later = (struct later){};
+		if (lacks_record(call, i ? call - 1 : NULL, &later, &captures))
+			r = add_gap(ret, call, &later);
+		if (call->done_ns != KINETO_NONE)
+			later.launch = call;
+		if (call->kinds & KINETO_WAITS)
+			later.wait = call;
 	}
 	vec_free(&captures.items);
 	return r;

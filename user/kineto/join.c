@@ -16,6 +16,7 @@
 #define FEWEST_ALONE  5	      /* … and anywhere */
 #define APART_NS                                                                                   \
 	200000 /* calls of one label that come closer are let go as too hot (docs/steps.md) */
+#define TRIES_MOST (1u << 26)  /* events against series */
 #define PAIRS_MOST (1u << 22)  /* 32 MiB */
 #define SINCE_1970 (1ll << 60) /* ns, 2006: times before that have another origin */
 #define SHIFT_MOST (1ll << 62)
@@ -137,6 +138,8 @@ static int make_pairs(const struct kineto_trace *trace, uint32_t pid,
 	const struct kineto_marks *marks, const struct process *process, int64_t low, int64_t high,
 	struct pairs *ret)
 {
+	size_t tried = 0;
+
 	for (size_t i = 0; i < trace->seen.count && ret->shifts.count < PAIRS_MOST; i++) {
 		const struct kineto_seen *seen = &trace->seen.items[i];
 
@@ -145,7 +148,7 @@ static int make_pairs(const struct kineto_trace *trace, uint32_t pid,
 		for (size_t j = first_of(marks, seen->label); j < marks->lines.count; j++) {
 			const struct kineto_line *line = &marks->lines.items[j];
 
-			if (line->label != seen->label)
+			if (line->label != seen->label || tried++ == TRIES_MOST)
 				break;
 			if (line->series->process == process->id &&
 				same_thread(process, seen, line->series) &&

@@ -12,7 +12,8 @@
 #include "log.h"
 #include "parse.h"
 
-#define NAMED 4 /* processes in a sentence */
+#define NAMED	    4  /* processes in a sentence */
+#define SAME_NUMBER 64 /* processes of one number that are tried */
 
 static const char *base_name(const char *path)
 {
@@ -68,11 +69,11 @@ static int find_process(const struct kineto_trace *trace, struct kineto_pid *row
 {
 	uint32_t pid = (uint32_t)(row - trace->pids.items);
 
-	for (size_t i = 0; i < recording->processes.count; i++) {
+	for (size_t i = 0, tried = 0; i < recording->processes.count; i++) {
 		const struct process *process = &recording->processes.items[i];
 		struct kineto_clock clock;
 
-		if (!is_process(process, row))
+		if (!is_process(process, row) || tried++ >= SAME_NUMBER)
 			continue;
 		if (kineto_join(trace, pid, recording, marks, process, &clock))
 			return -ENOMEM;
@@ -186,9 +187,14 @@ static int add_to(const char *path, struct kineto_trace *trace, const struct rec
 {
 	uint64_t ignored;
 	size_t used = strlen(timeline->source);
+	int r;
 
 	find_others(trace, recording);
-	if (kineto_rows(trace, recording, clock, timeline, &ignored))
+	r = kineto_rows(trace, recording, clock, timeline, &ignored);
+	if (r == -E2BIG)
+		return err_set(err, EBADMSG,
+			"%s has more devices or threads than any machine: export it again", path);
+	if (r)
 		return err_set(err, ENOMEM, "out of memory while reading %s", path);
 	snprintf(timeline->source + used, sizeof(timeline->source) - used, "%s%s", used ? ", " : "",
 		base_name(path));

@@ -36,7 +36,7 @@ struct kineto_call {
 	uint32_t pid, tid;   /* pid: index in pids */
 	uint32_t next;	     /* another call of the same correlation, or KINETO_LOST */
 	uint32_t kinds;	     /* enum kineto_kind */
-	uint32_t device;     /* of what it launched */
+	uint32_t device;     /* of what it launched, or what its thread had launched last */
 };
 
 /* An event whose name is one of the labels of the recording. */

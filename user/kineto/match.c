@@ -83,10 +83,13 @@ int kineto_match(struct kineto_trace *trace)
 	for (size_t i = 0; !r && i < trace->calls.count; i++) {
 		struct kineto_call *call = &trace->calls.items[i];
 
-		if (call->done_ns == KINETO_NONE)
+		if (before && (before->pid != call->pid || before->tid != call->tid))
+			before = NULL;
+		if (call->done_ns == KINETO_NONE) {
+			call->device = before ? before->device : 0;
 			continue;
-		if (before && before->pid == call->pid && before->tid == call->tid)
-			call->previous_ns = before->start_ns;
+		}
+		call->previous_ns = before ? before->start_ns : KINETO_NONE;
 		before = call;
 	}
 	return r;

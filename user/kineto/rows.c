@@ -6,6 +6,10 @@
 #include "kineto_rows.h"
 #include "stats.h"
 
+/* No machine has as many devices, no process as many threads that launch: searches through them stay short. */
+#define DEVICES_MOST 4096
+#define THREADS_MOST 65536
+
 struct rows {
 	const struct kineto_trace *trace;
 	const struct recording *recording;
@@ -94,8 +98,6 @@ static struct extent *find_extent(struct extents *extents, uint32_t process, uin
 		if (extents->items.items[i].process == process &&
 			extents->items.items[i].device == device)
 			return &extents->items.items[i];
-	if (extents->items.count >= 4096) /* no machine has that many */
-		return NULL;
 	made = vec_add(&extents->items);
 	if (made)
 		*made = (struct extent){process, device, UINT64_MAX, 0};
@@ -114,6 +116,8 @@ static int measure(const struct rows *rows, struct extents *ret, uint64_t *ret_i
 			++*ret_ignored;
 			continue;
 		}
+		if (ret->items.count > DEVICES_MOST)
+			return -E2BIG;
 		extent = find_extent(ret, process, work->device);
 		if (!extent)
 			return -ENOMEM;
@@ -271,7 +275,7 @@ static bool is_launcher(const struct kineto_call *calls, size_t from, size_t to)
 static int add_launchers(struct rows *rows)
 {
 	const struct kineto_call *calls = rows->trace->calls.items;
-	size_t count = rows->trace->calls.count;
+	size_t count = rows->trace->calls.count, threads = 0;
 	int r = 0;
 
 	for (size_t from = 0, to = 0; !r && from < count; from = to) {
@@ -279,7 +283,7 @@ static int add_launchers(struct rows *rows)
 			calls[to].tid == calls[from].tid)
 			to++;
 		if (is_launcher(calls, from, to))
-			r = add_launcher(rows, from, to);
+			r = threads++ < THREADS_MOST ? add_launcher(rows, from, to) : -E2BIG;
 	}
 	return r;
 }
