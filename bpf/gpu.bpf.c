@@ -108,8 +108,7 @@ static __always_inline void send(__u64 ids, __u64 from, __u32 count, const __u32
 	fill_header(&event->header, GC_EVENT_GPU, sizeof(*event) + bytes, bpf_ktime_get_ns());
 	event->count = count;
 	settle(event, ids);
-	bpf_ringbuf_submit(event,
-		unread > wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(event, unread > wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 /* gctrace:gpu(records, count) */

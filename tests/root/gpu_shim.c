@@ -35,7 +35,8 @@ CALLED uint64_t now(void)
  * @count records at @rate a second, 64 at a time, round @devices: of each device @length ns long, and @apart ns from one's
  * start to the next one's. Their times end now. Returns how long it took.
  */
-CALLED uint64_t flood(uint64_t count, uint64_t rate, uint32_t devices, uint64_t length, uint64_t apart)
+CALLED uint64_t flood(uint64_t count, uint64_t rate, uint32_t devices, uint64_t length,
+	uint64_t apart)
 {
 	const uint64_t begun = now(), first = begun - (count / devices + 1) * apart;
 	struct gc_gpu_record records[GC_GPU_RECORDS];

@@ -28,8 +28,8 @@ static struct event event_of(struct gc_gpu_record record)
 	struct event event;
 
 	memset(&wire, 0, sizeof(wire));
-	wire.head.header = (struct gc_header){
-		GC_EVENT_GPU, sizeof(wire.head) + sizeof(record), 5, 7, NOW};
+	wire.head.header =
+		(struct gc_header){GC_EVENT_GPU, sizeof(wire.head) + sizeof(record), 5, 7, NOW};
 	wire.head.count = 1;
 	wire.records[0] = record;
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
@@ -122,25 +122,33 @@ static void other_kinds_decode(void **state)
 	assert_int_equal(strlen(out.name), GC_GPU_NAME_BYTES);
 	assert_int_equal(out.bytes, 1 << 20);
 	assert_int_equal(out.start_ns, 0);
-	assert_int_equal(decode((struct gc_gpu_record){.kind = GC_GPU_WAIT, .start_ns = NOW - 7,
-					.end_ns = NOW, .value = NOW - 3, .device = UINT32_MAX},
+	assert_int_equal(decode((struct gc_gpu_record){.kind = GC_GPU_WAIT,
+					.start_ns = NOW - 7,
+					.end_ns = NOW,
+					.value = NOW - 3,
+					.device = UINT32_MAX},
 				 &out),
 		0);
 	assert_int_equal(out.kind, EVENT_GPU_WAIT);
 	assert_int_equal(out.done_ns, NOW - 3);
-	assert_int_equal(decode((struct gc_gpu_record){.kind = GC_GPU_ALLOCATE, .start_ns = NOW - 7,
-					.end_ns = NOW, .value = UINT64_MAX},
+	assert_int_equal(decode((struct gc_gpu_record){.kind = GC_GPU_ALLOCATE,
+					.start_ns = NOW - 7,
+					.end_ns = NOW,
+					.value = UINT64_MAX},
 				 &out),
 		0);
 	assert_int_equal(out.kind, EVENT_GPU_ALLOCATE);
 	assert_int_equal(out.done_ns, 0);
-	assert_int_equal(decode((struct gc_gpu_record){.kind = GC_GPU_LAUNCHER, .tid = 7,
-					.count = 1013, .value = 6007},
+	assert_int_equal(decode((struct gc_gpu_record){.kind = GC_GPU_LAUNCHER,
+					.tid = 7,
+					.count = 1013,
+					.value = 6007},
 				 &out),
 		0);
 	assert_int_equal(out.count, 1013);
 	assert_int_equal(out.gap_ns, 6007);
-	assert_int_equal(decode((struct gc_gpu_record){.kind = GC_GPU_MEMORY, .start_ns = NOW,
+	assert_int_equal(decode((struct gc_gpu_record){.kind = GC_GPU_MEMORY,
+					.start_ns = NOW,
 					.value = (uint64_t)-4099},
 				 &out),
 		0);
@@ -156,7 +164,8 @@ static void states_decode(void **state)
 	} cases[] = {
 		{{.kind = GC_GPU_LOST, .count = 11}, 0, EVENT_GPU_LOST},
 		/* What was launched may be due only in a while. */
-		{{.kind = GC_GPU_LOST, .start_ns = 7, .end_ns = NOW + 60 * SECOND}, 0, EVENT_GPU_LOST},
+		{{.kind = GC_GPU_LOST, .start_ns = 7, .end_ns = NOW + 60 * SECOND}, 0,
+			EVENT_GPU_LOST},
 		{{.kind = GC_GPU_LOST, .start_ns = 7, .end_ns = 5}, -EBADMSG, 0},
 		{{.kind = GC_GPU_LOST, .start_ns = 7, .end_ns = UINT64_MAX}, -EBADMSG, 0},
 		{{.kind = GC_GPU_CLOCK, .value = 31}, 0, EVENT_GPU_CLOCK},

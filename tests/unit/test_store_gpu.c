@@ -47,8 +47,8 @@ static struct gpu_fact call(enum gpu_call_kind kind, uint32_t device, uint64_t d
 	return fact;
 }
 
-static struct gpu_fact unknown(uint32_t device, uint64_t start_ns, uint64_t end_ns, uint64_t records,
-	enum gpu_unknown why)
+static struct gpu_fact unknown(uint32_t device, uint64_t start_ns, uint64_t end_ns,
+	uint64_t records, enum gpu_unknown why)
 {
 	struct gpu_fact fact = {.kind = GPU_FACT_UNKNOWN, .process = 1, .device = device};
 
@@ -176,18 +176,25 @@ static const struct {
 	{"update gpu_device set seen_ns = null, until_ns = null", 0, 2, 2, 0, 0, false},
 	{"update gpu_device set until_ns = 5", 0, 2, 2, 0, 0, false},
 	/* Not known when: not known at all. */
-	{"update gpu_unknown set start_ns = null, end_ns = null", BUSY, 1, 2, 2000000000, 7000000000, false},
-	{"update gpu_busy set duration_ns = -1 where id = 97", BUSY - 1, 2, 2, 2000000000, 7000000000, true},
-	{"update gpu_busy set start_ns = 9223372036854775807 where id = 97", BUSY - 1, 2, 2, 2000000000,
+	{"update gpu_unknown set start_ns = null, end_ns = null", BUSY, 1, 2, 2000000000,
+		7000000000, false},
+	{"update gpu_busy set duration_ns = -1 where id = 97", BUSY - 1, 2, 2, 2000000000,
 		7000000000, true},
-	{"update gpu_busy set device = 8 where id = 97", BUSY - 1, 2, 2, 2000000000, 7000000000, true},
-	{"update gpu_busy set process = 8 where id = 97", BUSY - 1, 2, 2, 2000000000, 7000000000, true},
-	{"update gpu_busy set gaps_ns = 90002 where id = 97", BUSY - 1, 2, 2, 2000000000, 7000000000, true},
-	{"update gpu_busy set starved_ns = 7 where id = 97", BUSY - 1, 2, 2, 2000000000, 7000000000, true},
+	{"update gpu_busy set start_ns = 9223372036854775807 where id = 97", BUSY - 1, 2, 2,
+		2000000000, 7000000000, true},
+	{"update gpu_busy set device = 8 where id = 97", BUSY - 1, 2, 2, 2000000000, 7000000000,
+		true},
+	{"update gpu_busy set process = 8 where id = 97", BUSY - 1, 2, 2, 2000000000, 7000000000,
+		true},
+	{"update gpu_busy set gaps_ns = 90002 where id = 97", BUSY - 1, 2, 2, 2000000000,
+		7000000000, true},
+	{"update gpu_busy set starved_ns = 7 where id = 97", BUSY - 1, 2, 2, 2000000000, 7000000000,
+		true},
 	{"update gpu_call set tid = 0 where id = 1", BUSY, 2, 1, 2000000000, 7000000000, true},
 	{"update gpu_call set kind = 97 where id = 1", BUSY, 2, 1, 2000000000, 7000000000, false},
 	{"drop table gpu_call", BUSY, 2, 0, 2000000000, 7000000000, false},
-	{"drop table gpu_unknown; drop table gpu_memory", BUSY, 0, 2, 2000000000, 7000000000, false},
+	{"drop table gpu_unknown; drop table gpu_memory", BUSY, 0, 2, 2000000000, 7000000000,
+		false},
 };
 
 static void what_cannot_be_is_left_out(void **state)

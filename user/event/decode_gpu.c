@@ -129,8 +129,7 @@ static int decode(const struct gc_gpu_record *wire, uint64_t now, struct event_g
 
 int event_gpu(const struct event *event, size_t i, struct event_gpu *ret)
 {
-	const struct gc_gpu_record *wire =
-		(const struct gc_gpu_record *)event->gpu.records + i;
+	const struct gc_gpu_record *wire = (const struct gc_gpu_record *)event->gpu.records + i;
 	struct event_gpu record = {
 		.device = wire->device,
 		.tid = wire->tid,

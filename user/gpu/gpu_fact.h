@@ -12,7 +12,7 @@ enum gpu_fact_kind {
 	GPU_FACT_UNKNOWN, /* of all devices of the process if it names none */
 };
 
-enum gpu_unknown {	     /* stored: append only */
+enum gpu_unknown {		 /* stored: append only */
 	GPU_UNKNOWN_LOST = 1,	 /* records did not fit into the ring, or could not be read */
 	GPU_UNKNOWN_DROPPED = 2, /* CUPTI dropped records */
 	GPU_UNKNOWN_OFF = 3,	 /* nothing was recorded */

@@ -33,10 +33,7 @@ bool gpu_driver_likely(const char *path)
 	return is_called(path, DRIVER);
 }
 
-#define NAMES(wide, narrow, field)                                                                 \
-	{                                                                                          \
-		wide, narrow, offsetof(struct pt_regs, field)                                      \
-	}
+#define NAMES(wide, narrow, field) {wide, narrow, offsetof(struct pt_regs, field)}
 
 /* What assemblers call the registers, whole and their lower half. */
 static const struct {
@@ -99,9 +96,9 @@ int gpu_shim_plan(int fd, const char *name, struct gpu_shim_plan *ret, struct er
 	if (count != 1 || !probe.semaphore || elf_file_offset(file, probe.vaddr, &plan.offset) ||
 		elf_file_offset(file, probe.semaphore, &plan.semaphore))
 		return err_set(err, ENOEXEC, "%s has %s: it is not this gctrace's", name,
-			count > 1	   ? "several probes gctrace:gpu"
-			: count		   ? "a probe gctrace:gpu without a semaphore"
-					   : "no USDT probe gctrace:gpu");
+			count > 1 ? "several probes gctrace:gpu"
+			: count	  ? "a probe gctrace:gpu without a semaphore"
+				  : "no USDT probe gctrace:gpu");
 	if (!parse_arguments(probe.args, &plan.cookie))
 		return err_set(err, ENOEXEC,
 			"%s has its probe's arguments (%.64s) elsewhere than in registers: it was built without "

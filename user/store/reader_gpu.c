@@ -225,8 +225,8 @@ static bool read_bytes(struct store_reader *reader, const struct cursor *cursor,
 	return read_owner(reader, row, 1, &out->process, &out->device) &&
 	       find_device(reader, out->process, out->device) &&
 	       reader_unsigned(row, 3, INT64_MAX, &out->bytes.time_ns) &&
-	       sqlite3_column_type(row, 4) == SQLITE_INTEGER &&
-	       out->bytes.bytes >= -MEMORY_MAX && out->bytes.bytes <= MEMORY_MAX;
+	       sqlite3_column_type(row, 4) == SQLITE_INTEGER && out->bytes.bytes >= -MEMORY_MAX &&
+	       out->bytes.bytes <= MEMORY_MAX;
 }
 
 static int add_bytes(struct store_reader *reader, const struct gpu_row *row)

@@ -178,7 +178,8 @@ static bool take_memory(struct gpu_watch *watch, struct gpu_process *process,
 	return true;
 }
 
-static bool take_device(struct gpu_watch *watch, struct gpu_process *process, const struct event_gpu *record)
+static bool take_device(struct gpu_watch *watch, struct gpu_process *process,
+	const struct event_gpu *record)
 {
 	struct gpu_use *use = use_of(watch, process, record->device);
 
@@ -220,7 +221,8 @@ static void take_aside(struct gpu_watch *watch, const struct gpu_process *proces
 {
 	tell_unknown(watch, process, GPU_DEVICE_NONE,
 		(struct gpu_span){record->start_ns, record->start_ns}, 0, GPU_UNKNOWN_ASIDE);
-	log_info("another user of CUPTI is active in process %d: what its GPUs do meanwhile is not known",
+	log_info(
+		"another user of CUPTI is active in process %d: what its GPUs do meanwhile is not known",
 		process->pid);
 }
 
@@ -339,8 +341,8 @@ void gpu_tell(struct gpu_watch *watch, struct gpu_process *process)
 	for (size_t i = 0; i < process->uses.count; i++)
 		tell_use(watch, process, &process->uses.items[i]);
 	if (process->undated)
-		tell_unknown(watch, process, GPU_DEVICE_NONE, (struct gpu_span){},
-			process->undated, GPU_UNKNOWN_LOST);
+		tell_unknown(watch, process, GPU_DEVICE_NONE, (struct gpu_span){}, process->undated,
+			GPU_UNKNOWN_LOST);
 	process->undated = 0;
 	for (size_t i = 0; i < process->threads.count; i++) {
 		struct gpu_thread *thread = &process->threads.items[i];

@@ -17,8 +17,9 @@ struct gpu_use {
 	uint32_t device;
 	char name[33];
 	uint64_t memory_bytes;
-	uint64_t begin_ns;	    /* of the stretch that is being recorded, as the shim says */
-	uint64_t seen_ns, until_ns; /* since when and up to when all that it did is known; 0: not yet */
+	uint64_t begin_ns; /* of the stretch that is being recorded, as the shim says */
+	/* Since when and up to when all that it did is known; 0: not yet. */
+	uint64_t seen_ns, until_ns;
 	struct gpu_busy open; /* busy until now, perhaps further; end_ns 0: none */
 	bool changed;
 };
