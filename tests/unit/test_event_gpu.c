@@ -17,9 +17,9 @@
 #define NOW    5000000000000ull
 #define SECOND 1000000000ull
 
-static struct {
+static union {
 	struct gc_gpu head;
-	struct gc_gpu_record records[GC_GPU_RECORDS];
+	char bytes[sizeof(struct gc_gpu) + GC_GPU_RECORDS * sizeof(struct gc_gpu_record)];
 } wire;
 
 /* The event of one record. */
@@ -31,7 +31,7 @@ static struct event event_of(struct gc_gpu_record record)
 	wire.head.header =
 		(struct gc_header){GC_EVENT_GPU, sizeof(wire.head) + sizeof(record), 5, 7, NOW};
 	wire.head.count = 1;
-	wire.records[0] = record;
+	wire.head.records[0] = record;
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), 0);
 	assert_int_equal(event.type, EVENT_GPU);
 	assert_int_equal(event.gpu.count, 1);
