@@ -57,8 +57,7 @@ static int find_lane(struct html_page *page, size_t device, struct lane *ret)
 		return -ENOMEM;
 	for (size_t i = 0; i < ret->count; i++)
 		lengths[i] = idle_ns(&ret->idles[i]);
-	ret->least_ns =
-		stats_quantile(lengths, ret->count, 1 - (double)most / (double)ret->count);
+	ret->least_ns = stats_quantile(lengths, ret->count, 1 - (double)most / (double)ret->count);
 	return 0;
 }
 
@@ -86,8 +85,7 @@ static int put_idles(const struct lane *lane)
 			continue;
 		}
 		columns[START][kept] = since(lane->page, idle->start_ns);
-		columns[DURATION][kept] =
-			since(lane->page, idle->end_ns) - columns[START][kept];
+		columns[DURATION][kept] = since(lane->page, idle->end_ns) - columns[START][kept];
 		columns[PAUSE][kept++] = html_us(idle->pause_ns);
 	}
 	html_uint(out, "left_out", left_out);
@@ -112,8 +110,8 @@ static uint64_t put_unknown(const struct lane *lane)
 		&lane->page->input->attribution->gpu->devices.items[lane->device];
 	size_t count = device->unknown.count < SPANS_MOST / LANES_MOST ? device->unknown.count
 								       : SPANS_MOST / LANES_MOST;
-	uint64_t until_ns =
-		count < device->unknown.count ? device->unknown.items[count].start_ns : device->until_ns;
+	uint64_t until_ns = count < device->unknown.count ? device->unknown.items[count].start_ns
+							  : device->until_ns;
 
 	html_key(lane->page->out, false, "unknown");
 	putc_unlocked('[', lane->page->out);
