@@ -273,6 +273,12 @@ static void test_verdict(void **state)
 	assert_string_equal(sentence(&scene),
 		" GPU 0 stood idle most: 95.10 ms of 1.100 s (8.6 %, measured); 85.2 % of that was "
 		"caused by GC; of another 20.00 ms its records are missing.");
+	figures[0].idle_ns = 550 * MS;
+	assert_string_equal(sentence(&scene),
+		" GPU 0 stood idle most: 550.0 ms of 1.100 s (50.0 %, measured); 14.7 % of that was "
+		"caused by GC; within steps 95.00 ms of 749.8 ms (12.7 %), 85.3 % of that caused by GC; "
+		"of another 20.00 ms its records are missing.");
+	figures[0].idle_ns = 95100 * US;
 	scene.gpu.inferred = true;
 	figures[0].unknown_ns = 0;
 	figures[0].cause_ns[GPU_CAUSE_PAUSE] = 0;

@@ -3,6 +3,7 @@
 
 #include "describe.h"
 #include "devices.h"
+#include "stats.h"
 
 static uint64_t time_of(const struct gpu_figures *figures, enum device_time time)
 {
@@ -54,6 +55,27 @@ bool devices_worst(const struct attribution *attribution, enum device_time time,
 		ret->most = most;
 	}
 	return found;
+}
+
+struct device_steps devices_steps(const struct attribution *attribution, size_t track)
+{
+	const struct step_track *of = &attribution->steps->tracks.items[track];
+	const struct track_cost *cost = &attribution->tracks.items[track];
+	struct device_steps sum = {};
+
+	for (size_t i = 0; i < cost->steps.count; i++) {
+		const struct step_cost *step = &cost->steps.items[i];
+
+		if (!step->gpu_known) {
+			sum.unknown++;
+			continue;
+		}
+		sum.known++;
+		stats_add(&sum.idle_ns, step->gpu_idle_ns);
+		stats_add(&sum.pause_ns, step->gpu_pause_ns);
+		stats_add(&sum.time_ns, step_duration(&of->steps.items[i]));
+	}
+	return sum;
 }
 
 bool devices_used(const struct attribution *attribution, uint32_t id)

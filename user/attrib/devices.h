@@ -30,6 +30,14 @@ bool devices_share(const struct attribution *attribution, size_t device, enum de
 bool devices_worst(const struct attribution *attribution, enum device_time time,
 	struct device_share *ret);
 
+/* What the GPU of a track did in its steps, as far as that is known. */
+struct device_steps {
+	uint64_t idle_ns, pause_ns; /* the latter: because of pauses */
+	uint64_t time_ns;	    /* of the steps of which it is known */
+	uint64_t known, unknown;    /* how many these are, and how many it is not known of */
+};
+struct device_steps devices_steps(const struct attribution *attribution, size_t track);
+
 /* Whether there is a GPU of process @id (struct process.id) among them. */
 bool devices_used(const struct attribution *attribution, uint32_t id);
 

@@ -4,7 +4,6 @@
 #include "devices.h"
 #include "model_track.h"
 #include "parse.h"
-#include "stats.h"
 #include "verdict.h"
 
 #define CHANGES	     8
@@ -145,36 +144,33 @@ static void note_elsewhere(struct model_table *table, const struct track_cost *c
 }
 
 /* What its GPU did in the steps. Nothing where it has none. */
-static void note_gpu(struct model_table *table, const struct report_input *input,
-	const struct track_cost *cost)
+static void note_gpu(struct model_table *table, const struct report_input *input, size_t index)
 {
 	const struct attribution *attribution = input->attribution;
-	const char *name = model_shown(table->model, DEVICES_NAME(attribution, cost->gpu_device),
-			   SIZE_MAX, SIGNAL_SHOWN),
-		   *missing = "";
-	uint64_t idle_ns = 0, pause_ns = 0, unknown = 0;
+	uint32_t device = attribution->tracks.items[index].gpu_device;
+	const char *name = model_shown(table->model, DEVICES_NAME(attribution, device), SIZE_MAX,
+		SIGNAL_SHOWN);
+	struct device_steps steps = devices_steps(attribution, index);
+	const char *missing = "";
 
-	if (!*name || !cost->steps.count)
+	if (!*name)
 		return;
-	for (size_t i = 0; i < cost->steps.count; i++) {
-		stats_add(&idle_ns, cost->steps.items[i].gpu_idle_ns);
-		stats_add(&pause_ns, cost->steps.items[i].gpu_pause_ns);
-		unknown += !cost->steps.items[i].gpu_known;
-	}
-	if (unknown == cost->steps.count) {
+	if (!steps.known) {
 		note_for_all(table, 0,
 			model_format(table->model, "what %s did in its steps is not known", name));
 		return;
 	}
-	if (unknown)
+	if (steps.unknown)
 		missing = model_format(table->model, ", not known of %llu step%s",
-			(unsigned long long)unknown, plural(unknown));
+			(unsigned long long)steps.unknown, plural(steps.unknown));
 	note_for_all(table, 0,
 		model_format(table->model,
 			"in its steps %s stood idle %s (%s of their time), %s of that because of "
 			"pauses%s; %s",
-			name, FORMAT_DURATION(idle_ns), VERDICT_SHARE(idle_ns, cost->time_ns),
-			FORMAT_DURATION(pause_ns), missing, devices_source(attribution->gpu)));
+			name, FORMAT_DURATION(steps.idle_ns),
+			VERDICT_SHARE(steps.idle_ns, steps.time_ns),
+			FORMAT_DURATION(steps.pause_ns), missing,
+			devices_source(attribution->gpu)));
 }
 
 /* RSS where the recording has it: what a later advice to collect less is weighed against. */
@@ -212,7 +208,7 @@ static void add_about(struct model *model, const struct report_input *input,
 	note_seen(table, input, track);
 	note_cost(table, cost);
 	note_elsewhere(table, cost);
-	note_gpu(table, input, cost);
+	note_gpu(table, input, (size_t)(track - input->attribution->steps->tracks.items));
 	note_memory(table, track);
 }
 
