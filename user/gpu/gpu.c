@@ -89,12 +89,28 @@ static int wait_order(const void *a, const void *b)
 	return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
 }
 
-/* How long both worked. Where times are rounded, what follows on one stream may seem to begin a bit before the end. */
-static uint64_t beside(const struct gpu_busy *joined, const struct gpu_busy *next)
+/* Whether nothing delayed @busy but its launch: its stream had nothing else to do. */
+static bool is_prompt(const struct gpu_busy *busy)
+{
+	return busy->launch_ns && busy->start_ns - busy->launch_ns <= GPU_LAUNCH_NS;
+}
+
+/*
+ * How long a stream may have starved while others worked: both work, or @next was late and its stream may have waited
+ * for it as long as the others have worked. Where times are rounded, what follows on one stream may seem to begin a bit
+ * before the end.
+ */
+static uint64_t unsure(const struct gpu_busy *joined, const struct gpu_busy *next)
 {
 	uint64_t end_ns = next->end_ns < joined->end_ns ? next->end_ns : joined->end_ns;
+	uint64_t beside_ns;
 
-	return end_ns > next->start_ns + GPU_GAP_NS ? end_ns - next->start_ns : 0;
+	if (end_ns <= next->start_ns + GPU_GAP_NS)
+		return 0;
+	beside_ns = end_ns - next->start_ns;
+	if (is_prompt(next))
+		stats_add(&beside_ns, next->start_ns - joined->start_ns);
+	return beside_ns;
 }
 
 bool gpu_busy_join(struct gpu_busy *joined, const struct gpu_busy *next)
@@ -108,9 +124,11 @@ bool gpu_busy_join(struct gpu_busy *joined, const struct gpu_busy *next)
 		stats_add(&joined->gaps_ns, gap_ns);
 		if (starved)
 			stats_add(&joined->starved_ns, gap_ns);
+		else if (is_prompt(next))
+			stats_add(&joined->unsure_ns, gap_ns);
 	}
-	stats_add(&joined->beside_ns, next->beside_ns);
-	stats_add(&joined->beside_ns, beside(joined, next));
+	stats_add(&joined->unsure_ns, next->unsure_ns);
+	stats_add(&joined->unsure_ns, unsure(joined, next));
 	stats_add(&joined->gaps_ns, next->gaps_ns);
 	stats_add(&joined->starved_ns, next->starved_ns);
 	if (next->end_ns > joined->end_ns)

@@ -13,6 +13,7 @@
 
 #define GPU_IDLE_NS	50000 /* gaps shorter than that are no idle intervals */
 #define GPU_GAP_NS	1000  /* nor are those in which it starved, but these keep their places */
+#define GPU_LAUNCH_NS	20000 /* launched no longer ago, work was held up by nothing but its launch */
 #define GPU_DEVICE_NONE UINT32_MAX
 
 struct gpu_span {
@@ -30,8 +31,11 @@ struct gpu_busy {
 	uint64_t gaps_ns;     /* sum of the short gaps in it: the device worked for the rest */
 	/* Of these, those that ended with something launched after the device had run dry: the thread was late. */
 	uint64_t starved_ns;
-	/* For so long several streams worked side by side: one may have starved unseen. */
-	uint64_t beside_ns;
+	/*
+	 * For so long it may have starved unseen: one stream, while others worked; or in short gaps, the next work being
+	 * launched so shortly before that it may have been late all the same (GPU_LAUNCH_NS).
+	 */
+	uint64_t unsure_ns;
 	uint32_t tid; /* the thread that called; 0: not known */
 };
 
@@ -45,6 +49,7 @@ struct gpu_wait {
 	uint64_t done_ns;
 	uint32_t device; /* GPU_DEVICE_NONE: not known */
 	bool queue;	 /* it was a launch, into a queue that was full */
+	bool copy; /* it was a copy, which may have been done so soon without being waited for */
 };
 
 #define GPU_WAITED_NS 20000

@@ -45,15 +45,6 @@ struct walk {
 	VEC(size_t) alone; /* of these, those that stop one thread only */
 };
 
-enum event_kind { EVENT_WAIT, EVENT_PAUSE, EVENT_GAP, EVENT_UNKNOWN };
-
-struct event {
-	uint64_t time_ns;
-	enum event_kind kind; /* in this order where the time is the same */
-	uint32_t owner;	      /* lane, or index of the launcher */
-	size_t index;	      /* of the pause, the wait, or the busy interval after the gap */
-};
-
 static const struct gpu_pause *pause_of(const struct walk *walk, size_t index)
 {
 	return &walk->subject->pauses[walk->subject->own.items[index]];
@@ -148,7 +139,7 @@ static uint64_t given(const struct walk *walk, const struct gpu_busy *busy, uint
 		return 0;
 	if (walk->way == WAY_LIKELY)
 		return stats_whole(share * (double)all_ns + 0.5);
-	stats_add(&all_ns, busy->beside_ns);
+	stats_add(&all_ns, busy->unsure_ns);
 	return all_ns;
 }
 
@@ -284,6 +275,18 @@ static struct lane *lane_of(const struct walk *walk, uint32_t device, uint64_t e
 	return device == GPU_DEVICE_NONE ? found : NULL;
 }
 
+/*
+ * A copy that is done when its call returns need not have been waited for: the call may be that slow by itself, or a pause
+ * may have begun within it.
+ */
+static bool may_go_on(const struct walk *walk, const struct gpu_wait *wait)
+{
+	if (!wait->copy || wait->done_ns < wait->start_ns)
+		return false;
+	return wait->end_ns - wait->start_ns < GPU_WAITED_NS ||
+	       (walk->begun && pause_of(walk, walk->begun - 1)->end_ns > wait->start_ns);
+}
+
 static int on_wait(struct walk *walk, const struct gpu_launcher *launcher,
 	const struct gpu_wait *wait)
 {
@@ -294,6 +297,8 @@ static int on_wait(struct walk *walk, const struct gpu_launcher *launcher,
 	if (!lane || give(walk, lane, wait->end_ns))
 		return lane ? -ENOMEM : 0;
 	if (wait->device == GPU_DEVICE_NONE && walk->lanes.count > 1 && walk->way == WAY_HIGH)
+		return 0;
+	if (walk->way == WAY_HIGH && may_go_on(walk, wait))
 		return 0;
 	if (!done_ns && wait->end_ns - wait->start_ns >= GPU_WAITED_NS)
 		done_ns = wait->end_ns;
@@ -354,16 +359,6 @@ static uint64_t known_from(const struct gpu_device *device, uint64_t time_ns)
 	return low ? lesser(device->unknown.items[low - 1].end_ns, time_ns) : 0;
 }
 
-/* Since when @device had had no work when the busy interval @index began, or since when it was seen. */
-static uint64_t dry_from(const struct gpu_device *device, size_t index)
-{
-	uint64_t from, to;
-
-	if (index)
-		return device->busy.items[index - 1].end_ns;
-	return gpu_seen(device, &from, &to) ? from : 0;
-}
-
 /*
  * Something was launched at @time_ns. Without the pauses before that the host may have found the queue full, and so have
  * been no earlier than the device is: a launch that found room does not show what it would have waited for. 0 or -ENOMEM.
@@ -377,18 +372,31 @@ static int hold_back(struct walk *walk, const struct lane *lane, uint64_t time_n
 	return 0;
 }
 
+/*
+ * What the device waited for with something launched at @time_ns may have been no later for pauses that were not over by
+ * then: something else than the host or its own work before.
+ */
+static void forget(const struct walk *walk, struct lane *lane, uint64_t time_ns)
+{
+	for (size_t i = walk->begun; i-- && pause_of(walk, i)->end_ns > time_ns;) {
+		set_got(lane, i, 0);
+		if (lane->head > i)
+			lane->head = i;
+	}
+}
+
 static int on_gap(struct walk *walk, struct lane *lane, size_t index)
 {
 	const struct gpu_busy *next = &lane->device->busy.items[index];
-	uint64_t dry_ns = dry_from(lane->device, index);
+	uint64_t dry_ns = gpu_dry_from(lane->device, index);
 	uint64_t from = greater(dry_ns, known_from(lane->device, next->start_ns));
 	bool starved = gpu_starved(next, dry_ns);
 
 	if (give(walk, lane, next->start_ns))
 		return -ENOMEM;
-	if (walk->way == WAY_HIGH && (!next->launch_ns || walk->lanes.count > 1))
-		starved = true;
-	if (!starved || from >= next->start_ns)
+	if (!starved && walk->way == WAY_LOW)
+		forget(walk, lane, next->launch_ns ? next->launch_ns : dry_ns);
+	if ((!starved && walk->way != WAY_HIGH) || from >= next->start_ns)
 		return 0;
 	if (walk->queue && walk->way == WAY_LOW && hold_back(walk, lane, next->previous_ns))
 		return -ENOMEM;
@@ -408,79 +416,12 @@ static void on_unknown(struct walk *walk, struct lane *lane)
 	lane->head = walk->begun;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct event *one = a, *other = b;
-
-	if (one->time_ns != other->time_ns)
-		return one->time_ns < other->time_ns ? -1 : 1;
-	if (one->kind != other->kind)
-		return one->kind < other->kind ? -1 : 1;
-	return (one->index > other->index) - (one->index < other->index);
-}
-
-struct events {
-	VEC(struct event) all;
-};
-
-static int add_event(struct events *events, uint64_t time_ns, enum event_kind kind, size_t owner,
-	size_t index)
-{
-	struct event *event = vec_add(&events->all);
-
-	if (!event)
-		return -ENOMEM;
-	*event = (struct event){time_ns, kind, (uint32_t)owner, index};
-	return 0;
-}
-
-static int add_lane(struct events *events, const struct gpu_device *device, size_t lane)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < device->busy.count && !r; i++)
-		r = add_event(events, greater(device->busy.items[i].launch_ns, dry_from(device, i)),
-			EVENT_GAP, lane, i);
-	for (size_t i = 0; i < device->unknown.count && !r; i++) {
-		r = add_event(events, device->unknown.items[i].start_ns, EVENT_UNKNOWN, lane, i);
-		if (!r)
-			r = add_event(events, device->unknown.items[i].end_ns, EVENT_UNKNOWN, lane,
-				i);
-	}
-	return r;
-}
-
-static int events_make(const struct gpu_subject *subject, struct events *ret)
-{
-	const struct gpu_timeline *timeline = subject->timeline;
-	int r = 0;
-
-	for (size_t i = 0; i < subject->devices.count && !r; i++)
-		r = add_lane(ret, &timeline->devices.items[subject->devices.items[i]], i);
-	for (size_t i = 0; i < subject->own.count && !r; i++)
-		r = add_event(ret, subject->pauses[subject->own.items[i]].start_ns, EVENT_PAUSE, 0,
-			i);
-	for (size_t i = 0; i < timeline->launchers.count && !r; i++) {
-		const struct gpu_launcher *launcher = &timeline->launchers.items[i];
-
-		for (size_t j = 0;
-			launcher->process == subject->process && j < launcher->waits.count && !r;
-			j++)
-			if (launcher->waits.items[j].end_ns >= launcher->waits.items[j].start_ns)
-				r = add_event(ret, launcher->waits.items[j].end_ns, EVENT_WAIT, i,
-					j);
-	}
-	if (!r && ret->all.count)
-		qsort(ret->all.items, ret->all.count, sizeof(struct event), by_time);
-	return r;
-}
-
-static int walk_through(struct walk *walk, const struct events *events)
+static int walk_through(struct walk *walk, const struct gpu_events *events)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < events->all.count && !r; i++) {
-		const struct event *event = &events->all.items[i];
+		const struct gpu_event *event = &events->all.items[i];
 		const struct gpu_launcher *launcher;
 
 		switch (event->kind) {
@@ -530,21 +471,6 @@ static void set_starts(struct walk *walk)
 	}
 }
 
-static bool queue_fills(const struct gpu_subject *subject)
-{
-	const struct gpu_timeline *timeline = subject->timeline;
-
-	for (size_t i = 0; i < timeline->launchers.count; i++) {
-		const struct gpu_launcher *launcher = &timeline->launchers.items[i];
-
-		for (size_t j = 0;
-			launcher->process == subject->process && j < launcher->waits.count; j++)
-			if (launcher->waits.items[j].queue)
-				return true;
-	}
-	return false;
-}
-
 static int walk_make(struct walk *walk, const struct gpu_subject *subject, uint64_t *got,
 	bool *unknown)
 {
@@ -556,7 +482,7 @@ static int walk_make(struct walk *walk, const struct gpu_subject *subject, uint6
 	if (!walk->from || !walk->host)
 		return -ENOMEM;
 	set_starts(walk);
-	walk->queue = queue_fills(subject);
+	walk->queue = gpu_queue_fills(subject);
 	for (size_t i = 0; i < subject->devices.count; i++) {
 		struct lane *lane = vec_add(&walk->lanes);
 
@@ -572,8 +498,8 @@ static int walk_make(struct walk *walk, const struct gpu_subject *subject, uint6
 int gpu_lost_find(const struct gpu_subject *subject, struct gpu_lost *ret)
 {
 	size_t count = subject->own.count * subject->devices.count;
-	_cleanup_free_ struct event *owned = NULL;
-	struct events events = {};
+	_cleanup_free_ struct gpu_event *owned = NULL;
+	struct gpu_events events = {};
 	int r;
 
 	ret->ns = calloc(count + 1, sizeof(*ret->ns));
@@ -582,7 +508,7 @@ int gpu_lost_find(const struct gpu_subject *subject, struct gpu_lost *ret)
 	ret->unknown = calloc(count + 1, sizeof(*ret->unknown));
 	if (!ret->ns || !ret->low_ns || !ret->high_ns || !ret->unknown)
 		return -ENOMEM;
-	r = events_make(subject, &events);
+	r = gpu_events_make(subject, &events);
 	owned = events.all.items;
 	for (enum way way = WAY_LIKELY; way <= WAY_HIGH && !r; way++) {
 		_cleanup_(walk_release) struct walk walk = {.way = way};

@@ -38,3 +38,24 @@ struct gpu_lost {
 /* 0 or -ENOMEM. The caller releases *ret in either case. */
 int gpu_lost_find(const struct gpu_subject *subject, struct gpu_lost *ret);
 void gpu_lost_release(struct gpu_lost *lost);
+
+/* What happened to one process and its devices, by time. */
+enum gpu_event_kind { EVENT_WAIT, EVENT_PAUSE, EVENT_GAP, EVENT_UNKNOWN };
+
+struct gpu_event {
+	uint64_t time_ns;
+	enum gpu_event_kind kind; /* in this order where the time is the same */
+	uint32_t owner;		  /* lane, or index of the launcher */
+	size_t index;		  /* of the pause, the wait, or the busy interval after the gap */
+};
+
+struct gpu_events {
+	VEC(struct gpu_event) all;
+};
+
+/* 0 or -ENOMEM; the caller frees ret->all in either case. */
+int gpu_events_make(const struct gpu_subject *subject, struct gpu_events *ret);
+/* Since when @device had had no work when the busy interval @index began, or since when it was seen. */
+uint64_t gpu_dry_from(const struct gpu_device *device, size_t index);
+/* Whether a launch of the process was seen to wait for room in its queue. */
+bool gpu_queue_fills(const struct gpu_subject *subject);

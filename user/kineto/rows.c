@@ -251,7 +251,8 @@ static int add_launcher(struct rows *rows, size_t from, size_t to)
 			*wait = (struct gpu_wait){moved(rows, call->start_ns),
 				moved(rows, call->end_ns),
 				launched(call) ? moved(rows, call->done_ns) : 0,
-				launched(call) ? call->device : only_device(rows, process)};
+				launched(call) ? call->device : only_device(rows, process),
+				.copy = !(call->kinds & KINETO_WAITS)};
 		if (gap)
 			*gap = (uint64_t)call->start_ns - (uint64_t)call->previous_ns;
 		if ((!wait && waited(call)) || (!gap && call->previous_ns != KINETO_NONE))
