@@ -49,28 +49,36 @@ static void work_and_its_launches(void **state)
 	assert_string_equal(scene->timeline.source, strrchr(scene->path, '/') + 1);
 }
 
-static void waits(void **state)
+static void waits_and_allocations(void **state)
 {
 	struct scene *scene = *state;
 	static const char *const names[] = {"cudaDeviceSynchronize", "cudaStreamSynchronize",
-		"cudaEventSynchronize", "cuCtxSynchronize", "hipStreamSynchronize", "cudaFree",
-		"cuMemFree_v2"};
-	static const char *const others[] = {"cudaFreeAsync", "cudaEventRecord",
+		"cudaEventSynchronize", "cuCtxSynchronize", "hipStreamSynchronize"};
+	static const char *const memory[] = {
+		"cudaMalloc", "hipFree", "cuMemAlloc_v2", "cudaMallocAsync"};
+	static const char *const others[] = {"cudaHostAlloc", "cudaFreeHost", "cudaEventRecord",
 		"cudaStreamWaitEvent", "cudaEventQuery", "cudaMemcpyAsync"};
 	const struct gpu_launcher *launcher;
 
 	work(scene, "kernel", 0, 10, 5000, 0);
-	for (size_t i = 0; i < 7; i++)
-		call(scene, names[i], 100 + 100 * (long long)i, 50, 100 + (long long)i);
 	for (size_t i = 0; i < 5; i++)
+		call(scene, names[i], 100 + 100 * (long long)i, 50, 100 + (long long)i);
+	for (size_t i = 0; i < 4; i++)
+		call(scene, memory[i], 3100 + 100 * (long long)i, 50, 400 + (long long)i);
+	for (size_t i = 0; i < 6; i++)
 		call(scene, others[i], 1100 + 100 * (long long)i, 50, 200 + (long long)i);
 	call(scene, "cudaMemcpyAsync", 2000, 50, 300);
 	work(scene, "gpu_memcpy", 0, 2010, 41, 300); /* done when the call had returned */
 	read_it(scene);
 	assert_int_equal(scene->timeline.launchers.count, 1);
 	launcher = &scene->timeline.launchers.items[0];
-	assert_int_equal(launcher->waits.count, 7);
-	for (size_t i = 0; i < 7; i++) {
+	assert_int_equal(launcher->allocations.count, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_span(launcher->allocations.items[i].start_ns,
+			launcher->allocations.items[i].end_ns, NS(3100 + 100 * i),
+			NS(3150 + 100 * i));
+	assert_int_equal(launcher->waits.count, 5);
+	for (size_t i = 0; i < 5; i++) {
 		assert_int_equal(launcher->waits.items[i].start_ns, NS(100 + 100 * i));
 		assert_int_equal(launcher->waits.items[i].done_ns, 0);
 		assert_int_equal(launcher->waits.items[i].device, 0);
@@ -220,6 +228,21 @@ static void several_processes(void **state)
 		}
 	}
 	assert_non_null(strstr(scene->timeline.note, "11 kernels and copies of other processes"));
+}
+
+/* A kernel in its host's lane, without a device. */
+static void a_lane_is_no_device(void **state)
+{
+	struct scene *scene = *state;
+
+	event(scene,
+		"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": %d, \"tid\": %d, "
+		"\"ts\": %lld, \"dur\": 50, \"args\": {\"External id\": 1}}",
+		PID, PID, AT(1000));
+	call(scene, "cudaDeviceSynchronize", 1000, 70, 1);
+	read_it(scene);
+	assert_int_equal(scene->timeline.devices.count, 1);
+	assert_int_equal(scene->timeline.devices.items[0].device, 0);
 }
 
 /* ── what is missing ── */
@@ -528,13 +551,14 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(work_and_its_launches),
-		TEST(waits),
+		TEST(waits_and_allocations),
 		TEST(a_graph_is_one_launch),
 		TEST(older_spellings),
 		TEST(times_are_exact),
 		TEST(times_from_a_base),
 		TEST(devices_have_names),
 		TEST(several_processes),
+		TEST(a_lane_is_no_device),
 		TEST(launches_without_a_record),
 		TEST(a_wait_ends_what_is_not_known),
 		TEST(launches_that_need_no_record),

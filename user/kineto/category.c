@@ -33,12 +33,15 @@ enum kineto_category kineto_category(const char *category)
 
 uint32_t kineto_call_kinds(const char *name)
 {
-	bool later = strstr(name, "Async");
+	bool host = strstr(name, "Host");
 	uint32_t kinds = 0;
 
-	/* cudaStreamSynchronize, cuCtxSynchronize, hipEventSynchronize; freeing memory waits for the device, too */
-	if (strstr(name, "Synchronize") || (strstr(name, "Free") && !later))
+	/* cudaStreamSynchronize, cuCtxSynchronize, hipEventSynchronize */
+	if (strstr(name, "Synchronize"))
 		kinds |= KINETO_WAITS;
+	/* cudaMalloc, cuMemAlloc_v2, hipFree, cudaFreeAsync */
+	if (!host && (strstr(name, "Malloc") || strstr(name, "MemAlloc") || strstr(name, "Free")))
+		kinds |= KINETO_ALLOCATES;
 	if (strstr(name, "Memcpy") || strstr(name, "memcpy"))
 		kinds |= KINETO_COPIES;
 	/* cudaLaunchKernelExC, cuLaunchKernelEx, hipExtModuleLaunchKernel, cudaGraphLaunch */

@@ -11,12 +11,13 @@
 #define KINETO_NONE INT64_MIN
 #define KINETO_LOST UINT32_MAX /* no index */
 
-enum kineto_kind {		  /* of a call, by its name */
-	KINETO_WAITS = 1 << 0,	  /* it returns when a device is done */
-	KINETO_COPIES = 1 << 1,	  /* it may do so */
-	KINETO_STARTS = 1 << 2,	  /* it starts kernels: a record of one should follow */
-	KINETO_CAPTURE = 1 << 3,  /* from here on launches are kept in a graph, not run … */
-	KINETO_CAPTURED = 1 << 4, /* … until here */
+enum kineto_kind {		   /* of a call, by its name */
+	KINETO_WAITS = 1 << 0,	   /* it returns when a device is done */
+	KINETO_COPIES = 1 << 1,	   /* it may do so */
+	KINETO_STARTS = 1 << 2,	   /* it starts kernels: a record of one should follow */
+	KINETO_CAPTURE = 1 << 3,   /* from here on launches are kept in a graph, not run … */
+	KINETO_CAPTURED = 1 << 4,  /* … until here */
+	KINETO_ALLOCATES = 1 << 5, /* or frees memory of a device */
 };
 
 /* Times are the trace's own, in ns. */

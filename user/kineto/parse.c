@@ -31,6 +31,8 @@ enum key {
 	KEY_MEMORY,
 };
 
+#define DEVICES 1024 /* that a process can have; a larger number is of something else */
+
 struct event {
 	char phase, category[32], name[192];
 	size_t name_len; /* all of it */
@@ -129,7 +131,7 @@ static struct kineto_pid *find_pid(struct parser *parser)
 static void add_work(struct parser *parser, int64_t end_ns)
 {
 	const struct event *event = &parser->event;
-	/* The lane of a device has its number, where the event itself does not say it. */
+	/* The lane of a device has its number, where the event itself does not say it; a lane of the host has the host's. */
 	int64_t device = event->device != KINETO_NONE ? event->device : event->pid;
 	struct kineto_work *work = vec_add(&parser->trace->work);
 
@@ -138,7 +140,7 @@ static void add_work(struct parser *parser, int64_t end_ns)
 		*work = (struct kineto_work){.start_ns = event->time_ns,
 			.end_ns = end_ns,
 			.correlation = event->correlation > 0 ? (uint64_t)event->correlation : 0,
-			.device = device >= 0 && device < UINT32_MAX ? (uint32_t)device : 0,
+			.device = device >= 0 && device < DEVICES ? (uint32_t)device : 0,
 			.call = KINETO_LOST};
 }
 

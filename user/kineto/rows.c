@@ -244,6 +244,8 @@ static int add_launcher(struct rows *rows, size_t from, size_t to)
 	for (size_t i = from; launcher && !r && i < to; i++) {
 		const struct kineto_call *call = &calls[i];
 		struct gpu_wait *wait = waited(call) ? vec_add(&launcher->waits) : NULL;
+		bool allocates = call->kinds & KINETO_ALLOCATES;
+		struct gpu_span *span = allocates ? vec_add(&launcher->allocations) : NULL;
 		uint64_t *gap = call->previous_ns == KINETO_NONE ? NULL : vec_add(&gaps);
 
 		launcher->launches += launched(call);
@@ -253,9 +255,13 @@ static int add_launcher(struct rows *rows, size_t from, size_t to)
 				launched(call) ? moved(rows, call->done_ns) : 0,
 				launched(call) ? call->device : only_device(rows, process),
 				.copy = !(call->kinds & KINETO_WAITS)};
+		if (span)
+			*span = (struct gpu_span){
+				moved(rows, call->start_ns), moved(rows, call->end_ns)};
 		if (gap)
 			*gap = (uint64_t)call->start_ns - (uint64_t)call->previous_ns;
-		if ((!wait && waited(call)) || (!gap && call->previous_ns != KINETO_NONE))
+		if ((!wait && waited(call)) || (!span && allocates) ||
+			(!gap && call->previous_ns != KINETO_NONE))
 			r = -ENOMEM;
 	}
 	if (!r && gaps.count)
@@ -268,7 +274,7 @@ static int add_launcher(struct rows *rows, size_t from, size_t to)
 static bool is_launcher(const struct kineto_call *calls, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++)
-		if (launched(&calls[i]) || waited(&calls[i]))
+		if (launched(&calls[i]) || waited(&calls[i]) || calls[i].kinds & KINETO_ALLOCATES)
 			return true;
 	return false;
 }
