@@ -112,6 +112,8 @@ static const struct gpu_timeline *timeline(const struct analysis *analysis,
 {
 	if (analysis->gpu_fits)
 		return &analysis->gpu;
+	if (!recorded->devices.count && *recorded->note)
+		log_warning("%s", recorded->note);
 	return recorded->devices.count ? recorded : NULL;
 }
 
