@@ -232,6 +232,23 @@ def test_insisted_without_shim(bench, some_runtime):
     target.quit()
 
 
+def test_useless_shim(bench, some_runtime, tmp_path):
+    """One that is not as gctrace knows it: said, a drop, and refused where GPUs were insisted on; pauses are seen."""
+    useless = tmp_path / "libgctrace_cupti.so"
+    building.library(useless, "-O0", "-I", harness.SOURCE / "bpf", harness.HERE / "gpu_shim.c")
+    subject = start(bench, some_runtime, useless)
+    done = gctrace("record", "-p", subject.pid, "-o", bench.file, "--gpu", "measure")
+    assert done.returncode == 3 and b"registers" in done.stderr
+    tracer = bench.record(subject)
+    subject.ask("collect", 13)
+    subject.quit()
+    tracer.finish()
+    assert tracer.err.text().count("registers") == 1
+    facts = Facts(bench.file)
+    assert facts.drops == {"unprobed-gpu": 1} and facts.device == []
+    assert len(bench.report().of_pid(subject.pid, "manual")) == 13
+
+
 def test_loaded_later(bench, some_runtime, shim, way):
     """CUDA loads the shim when it is first used: long after the tracer came."""
     subject = bench.keep(Subject([some_runtime.exe, SUBJECT], env=some_runtime.environment))

@@ -72,7 +72,7 @@ static int attach(struct gpu_watch *watch, pid_t pid, const struct proc_map *map
 	return r ? err_set(&watch->why, -r, "%s cannot be probed: %s", map->path, strerror(-r)) : 0;
 }
 
-/* Notes the probe, after which everything is seen. */
+/* Notes the probe, after which everything is seen; or one that failed, and is not tried again. */
 static void note(struct gpu_watch *watch, pid_t pid, uint32_t id, const struct proc_map *map,
 	struct uprobe *uprobe)
 {
@@ -95,9 +95,7 @@ static void note(struct gpu_watch *watch, pid_t pid, uint32_t id, const struct p
 	}
 	*probe = (struct gpu_probe){map->device, map->inode, *uprobe};
 	process->attached_ns = now_ns();
-	watch->attached++;
 	gpu_tids_begin(watch, process);
-	log_debug("%s of process %d: gctrace:gpu", map->path, pid);
 }
 
 void gpu_watch_look(struct gpu_watch *watch, pid_t pid, uint32_t process,
@@ -111,13 +109,16 @@ void gpu_watch_look(struct gpu_watch *watch, pid_t pid, uint32_t process,
 		if (!map->exec || !gpu_shim_likely(map->path) || is_probed(find(watch, pid), map))
 			continue;
 		r = attach(watch, pid, map, &uprobe);
-		if (r && r != -ESRCH && r != -ENOENT) {
+		if (r == -ESRCH || r == -ENOENT)
+			continue; /* it has ended, or is about to */
+		if (r)
 			log_warning("what the GPUs of process %d do is not known: %s", pid,
 				watch->why.text);
-			watch->unprobed++;
-		}
-		if (!r || (r != -ESRCH && r != -ENOENT))
-			note(watch, pid, process, map, &uprobe);
+		else
+			log_debug("%s of process %d: gctrace:gpu", map->path, pid);
+		watch->unprobed += !!r;
+		watch->attached += !r;
+		note(watch, pid, process, map, &uprobe);
 	}
 }
 
