@@ -17,7 +17,10 @@
 
 #include "mock.h"
 
-long mock_other(int on); /* for Python */
+/* For Python. */
+long mock_other(int on);
+long mock_enabled(void);
+long mock_dropped(void);
 
 #define API __attribute__((visibility("default")))
 
@@ -335,6 +338,13 @@ static void *deliver_often(void *unused)
 	return NULL;
 }
 
+/* A child may launch something, too, whatever another thread did when it was made. */
+static void in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&delivery, NULL);
+}
+
 __attribute__((constructor)) static void load(void)
 {
 	static const struct mock_listener listener = {on_activity, on_call, on_memory};
@@ -344,6 +354,7 @@ __attribute__((constructor)) static void load(void)
 		       : NULL;
 	pthread_t thread;
 
+	pthread_atfork(NULL, NULL, in_child);
 	home = getpid();
 	loaded_ns = real_ns();
 	if (listen)
@@ -528,4 +539,22 @@ API long mock_other(int on)
 		cuptiActivityDisable(CUPTI_ACTIVITY_KIND_RUNTIME);
 	}
 	return atomic_load(&other_got);
+}
+
+/* How many kinds and calls are recorded, for whomever. */
+API long mock_enabled(void)
+{
+	long count = 0;
+
+	for (unsigned int i = 0; i < CUPTI_ACTIVITY_KIND_COUNT; i++)
+		count += kinds[i];
+	for (unsigned int i = 0; i < sizeof(calls) / sizeof(calls[0][0]); i++)
+		count += (&calls[0][0])[i];
+	return count;
+}
+
+/* Records that were dropped, in all. */
+API long mock_dropped(void)
+{
+	return told("drop") ? (long)(atomic_load(&records) / told("drop")) : 0;
 }
