@@ -31,7 +31,7 @@ static bool spare_out[SPARES];
 
 bool buffers_spare(const uint8_t *buffer)
 {
-	return buffer >= spares[0] && buffer < spares[SPARES + 1];
+	return (uintptr_t)buffer - (uintptr_t)spares < sizeof(spares);
 }
 
 static uint8_t *give_spare(size_t *ret_bytes)
