@@ -30,11 +30,11 @@ static struct {
 	pthread_mutex_t lock; /* of collector, and of collecting */
 	struct collector collector;
 	bool collecting;
-	enum state state;
-	struct library library; /* .layout NULL: not opened yet */
-	bool registered;	/* CUPTI has our callbacks, unless another user took their place */
-	unsigned int ticks;	/* in this state */
-	uint32_t said;		/* the reason that was said last; GC_GPU_NO_… or SAID_ASIDE */
+	_Atomic enum state state; /* written by that thread, read by any */
+	struct library library;	  /* .layout NULL: not opened yet */
+	bool registered;    /* CUPTI has our callbacks, unless another user took their place */
+	unsigned int ticks; /* in this state */
+	uint32_t said;	    /* the reason that was said last; GC_GPU_NO_… or SAID_ASIDE */
 	atomic_bool silent;
 	atomic_uint_fast64_t calling_ns, returned; /* returned: buffers of ours that came back */
 	uint64_t returned_before;
