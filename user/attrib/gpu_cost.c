@@ -257,7 +257,8 @@ static void apply(struct attribution *attribution, const struct charging *chargi
 	cost->source = COST_MEASURED;
 	cost->by_gpu = true;
 	cost->untold = NULL;
-	cost->cost = (struct cost_estimate){signed_of(sum_ns), signed_of(low_ns), signed_of(high_ns)};
+	cost->cost =
+		(struct cost_estimate){signed_of(sum_ns), signed_of(low_ns), signed_of(high_ns)};
 }
 
 void gpu_cost_apply(struct attribution *attribution, const struct charging *charging)
