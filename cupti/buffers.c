@@ -119,6 +119,14 @@ void buffers_give_up(uint64_t number)
 	pthread_mutex_unlock(&lock);
 }
 
+void buffers_trim(void)
+{
+	pthread_mutex_lock(&lock);
+	while (free_count)
+		free(free_ones[--free_count]);
+	pthread_mutex_unlock(&lock);
+}
+
 void buffers_forget(void)
 {
 	pthread_mutex_init(&lock, NULL);

@@ -29,5 +29,8 @@ uint64_t buffers_oldest(uint64_t *ret_ns);
 /* No longer counts on those with numbers up to @number to come back. */
 void buffers_give_up(uint64_t number);
 
+/* Frees those that are kept for the next request. */
+void buffers_trim(void);
+
 /* In a child: all of them are the parent's. */
 void buffers_forget(void);

@@ -153,6 +153,7 @@ static bool resolve(struct library *library, void *handle)
 	library->next_record = dlsym(handle, "cuptiActivityGetNextRecord");
 	library->dropped_records = dlsym(handle, "cuptiActivityGetNumDroppedRecords");
 	library->set_thread_id_type = dlsym(handle, "cuptiSetThreadIdType");
+	library->get_thread_id_type = dlsym(handle, "cuptiGetThreadIdType");
 	library->timestamp = dlsym(handle, "cuptiGetTimestamp");
 	library->register_clock = dlsym(handle, "cuptiActivityRegisterTimestampCallback");
 	library->enable_runtime = dlsym(handle, "cuptiActivityEnableRuntimeApi");

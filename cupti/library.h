@@ -24,6 +24,7 @@ struct library {
 	__typeof__(cuptiGetTimestamp) *timestamp;
 	/* NULL where its version lacks it: */
 	__typeof__(cuptiActivityRegisterTimestampCallback) *register_clock;
+	__typeof__(cuptiGetThreadIdType) *get_thread_id_type;
 	CUptiResult (*enable_runtime)(CUpti_CallbackId call, uint8_t enable); /* since 12.6 */
 	CUptiResult (*enable_driver)(CUpti_CallbackId call, uint8_t enable);
 	CUptiResult (*enabled_kinds)(void *subscriber, CUpti_ActivityKind *kinds, uint32_t *size,

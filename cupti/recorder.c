@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "buffers.h"
@@ -16,6 +17,8 @@
 #define LOOK_AGAIN   10		   /* ticks until what prevents recording is looked at again */
 #define DRIVER_TICKS 20		   /* for which a driver may take to be there before that is said */
 #define LATE_NS	     3000000000ULL /* a buffer that is later does not count as coming any more */
+
+#define SAME_CLOCK_NS 1000000000ULL /* CLOCK_REALTIME is decades away */
 
 enum state {
 	STATE_OFF,
@@ -38,6 +41,7 @@ static struct {
 	atomic_bool silent;
 	atomic_uint_fast64_t calling_ns, returned; /* returned: buffers of ours that came back */
 	uint64_t returned_before;
+	CUpti_ActivityThreadIdType thread_ids; /* as they were before */
 } recorder = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define SAID_ASIDE UINT32_MAX
@@ -138,6 +142,15 @@ static uint64_t CUPTIAPI timestamp(void)
 	return clock_now();
 }
 
+/* What CUPTI takes by itself: nobody else shall get our times. */
+static uint64_t CUPTIAPI real_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
 static bool their_timestamp(uint64_t *ret_ns)
 {
 	return recorder.library.timestamp(ret_ns) == CUPTI_SUCCESS;
@@ -162,14 +175,35 @@ static bool others_at_work(void)
 	       CALL(library->flush_all(0)) == CUPTI_SUCCESS;
 }
 
+/* CUPTI's clock is one for all users: as it was, unless another has given it theirs. */
+static void restore_clock(void)
+{
+	uint64_t theirs_ns, ours_ns = clock_now();
+
+	if (recorder.library.register_clock && their_timestamp(&theirs_ns) &&
+		theirs_ns - ours_ns < SAME_CLOCK_NS)
+		CALL(recorder.library.register_clock(real_time));
+}
+
+/* Nobody else has come meanwhile. */
+static void restore(void)
+{
+	restore_clock();
+	if (recorder.library.get_thread_id_type)
+		CALL(recorder.library.set_thread_id_type(recorder.thread_ids));
+}
+
 /* 0, or CUPTI's error. Nothing is recorded yet. */
 static CUptiResult prepare(bool *ret_same_clock)
 {
 	struct library *library = &recorder.library;
-	CUptiResult result =
-		CALL(library->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM));
+	CUptiResult result = CUPTI_SUCCESS;
 
 	*ret_same_clock = false;
+	if (library->get_thread_id_type)
+		result = CALL(library->get_thread_id_type(&recorder.thread_ids));
+	if (result == CUPTI_SUCCESS)
+		result = CALL(library->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM));
 	if (result == CUPTI_SUCCESS)
 		result = CALL(library->enable(CUPTI_ACTIVITY_KIND_DEVICE));
 	if (result != CUPTI_SUCCESS)
@@ -178,6 +212,10 @@ static CUptiResult prepare(bool *ret_same_clock)
 			  CALL(library->register_clock(timestamp)) == CUPTI_SUCCESS;
 	if (!recorder.registered)
 		result = CALL(library->register_callbacks(requested, completed));
+	if (result != CUPTI_SUCCESS) {
+		CALL(library->disable(CUPTI_ACTIVITY_KIND_DEVICE));
+		restore();
+	}
 	return result;
 }
 
@@ -220,6 +258,7 @@ static void switch_on(void)
 	result = CALL(kinds_enable(&recorder.library));
 	if (result != CUPTI_SUCCESS) {
 		CALL((kinds_disable(&recorder.library, KINDS_ALL), 0));
+		restore();
 		stop_collecting();
 		refuse(GC_GPU_NO_ENABLE, result);
 		return;
@@ -254,8 +293,8 @@ static void begin(void)
 	detail = prepare(&same_clock);
 	if (detail != CUPTI_SUCCESS) {
 		if (recorder.ticks >= DRIVER_TICKS)
-			refuse(GC_GPU_NO_DRIVER, detail);
-		return;
+			say(GC_GPU_REFUSED, GC_GPU_NO_DRIVER, detail);
+		return; /* it may be there later */
 	}
 	if (collect(same_clock))
 		return; /* no memory: again at the next tick */
@@ -307,6 +346,7 @@ static void hand_over(bool last)
 static void record(void)
 {
 	size_t missing;
+	bool alive;
 
 	compare_clocks();
 	make_canary();
@@ -318,10 +358,14 @@ static void record(void)
 	collector_checked(&recorder.collector);
 	pthread_mutex_unlock(&recorder.lock);
 	hand_over(false);
-	if (!collector_alive(&recorder.collector, LATE_NS)) {
+	pthread_mutex_lock(&recorder.lock);
+	alive = collector_alive(&recorder.collector, LATE_NS);
+	pthread_mutex_unlock(&recorder.lock);
+	if (!alive) {
 		/* Nothing comes any more: another user's callbacks have taken the place of ours. */
 		hand_over(true);
 		CALL((kinds_disable(&recorder.library, KINDS_OURS), 0));
+		restore_clock();
 		stop_collecting();
 		step_aside();
 	}
@@ -334,6 +378,8 @@ static void prove(void)
 		switch_on();
 	} else if (recorder.ticks > LOOK_AGAIN) {
 		stop_collecting();
+		CALL(recorder.library.disable(CUPTI_ACTIVITY_KIND_DEVICE));
+		restore();
 		step_aside();
 	}
 }
@@ -357,7 +403,8 @@ void recorder_tick(void)
 		record();
 	else if (state == STATE_PROVING)
 		prove();
-	else if (state == STATE_OFF)
+	else if (state == STATE_OFF &&
+		 (recorder.ticks <= DRIVER_TICKS || recorder.ticks % LOOK_AGAIN == 0))
 		begin();
 	else if (state == STATE_ASIDE)
 		wait_aside();
@@ -373,8 +420,13 @@ void recorder_end(void)
 		CALL(recorder.library.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
 		hand_over(true);
 	}
+	if (recorder.state == STATE_PROVING)
+		CALL(recorder.library.disable(CUPTI_ACTIVITY_KIND_DEVICE));
+	if (recorder.state == STATE_ON || recorder.state == STATE_PROVING)
+		restore();
 	if (recorder.collecting)
 		stop_collecting();
+	buffers_trim();
 	recorder.said = 0;
 	if (recorder.state != STATE_ASIDE)
 		enter(STATE_OFF);

@@ -21,6 +21,8 @@
 long mock_other(int on);
 long mock_enabled(void);
 long mock_dropped(void);
+long mock_clock_as_found(void);
+long mock_thread_ids(void);
 
 #define API __attribute__((visibility("default")))
 
@@ -462,14 +464,33 @@ API CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t st
 	return CUPTI_SUCCESS;
 }
 
+static CUpti_ActivityThreadIdType thread_ids;
+
 API CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 {
+	if (!ready())
+		thread_ids = type;
 	return ready();
+}
+
+API CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType *ret)
+{
+	*ret = thread_ids;
+	return ready();
+}
+
+/* Whether a profiler gets the times that it gets without the shim: since 1970. */
+API long mock_clock_as_found(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return !clock_callback || clock_callback() / 1000000000 - now.tv_sec < 2;
 }
 
 API CUptiResult cuptiGetTimestamp(uint64_t *ret)
 {
-	*ret = their_ns(real_ns());
+	*ret = clock_callback ? clock_callback() : their_ns(real_ns());
 	return CUPTI_SUCCESS;
 }
 
@@ -557,4 +578,9 @@ API long mock_enabled(void)
 API long mock_dropped(void)
 {
 	return told("drop") ? (long)(atomic_load(&records) / told("drop")) : 0;
+}
+
+API long mock_thread_ids(void)
+{
+	return thread_ids;
 }

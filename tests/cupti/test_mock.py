@@ -187,6 +187,12 @@ def test_a_driver_that_wakes_up_late(tmp_path):
     check_exact(book, records)
 
 
+def test_a_driver_that_wakes_up_after_it_was_given_up(tmp_path):
+    _, book, records = mock.run(tmp_path, "13", "attach(); train(11, 7, 300000, 2)", MOCK_CUPTI="asleep_ms=4100")
+    assert (records[0].kind, records[0].value) == (mock.REFUSED, mock.NO_DRIVER)
+    check_exact(book, records[1:])
+
+
 def test_flush_never_returns(tmp_path):
     """The program goes on and ends; what is not known is not said."""
     code = "attach(wait=False); train(11, 7, 300000, 2); time.sleep(4); train(11, 7, 300000, 2); detach_only()"
@@ -205,8 +211,10 @@ for i in range(3):
     attach()
     train(11, 7, 300000, 2)
     time.sleep(0.3)
+    assert cupti().mock_thread_ids() == 1 and not cupti().mock_clock_as_found()
     detach()
-    assert cupti().mock_enabled() == 0
+    time.sleep(0.2)
+    assert cupti().mock_enabled() == cupti().mock_thread_ids() == 0 and cupti().mock_clock_as_found()
 """
     for variant in VARIANTS:
         _, book, records = mock.run(tmp_path / variant, variant, code)
@@ -248,11 +256,13 @@ def profile(kernels):
 def test_a_profiler_that_comes_later(tmp_path, variant):
     """It gets all of its records, and the recording says that there are none from then on."""
     code = "attach(); train(11, 7, 300000, 2); time.sleep(0.3)" + PROFILER.format(major=variant)
-    code += "print(profile(23)); time.sleep(4); print(profile(23))"
+    code += "print(profile(23)); time.sleep(4); print(profile(23), other.mock_clock_as_found())"
     out, book, records = mock.run(tmp_path, variant, code)
-    assert out.split() == ["23", "23"]
+    first, second, found = out.split()
+    assert first == second == "23"
     aside = [r for r in records if r.kind == mock.ASIDE]
     assert len(aside) == 1
+    assert found == "1", "its times are those of the shim"
     first = sorted(e.start for e in book if e.kind == mock.KERNEL)[77]
     for _, end in mock.complete(records).values():
         assert end <= first + 1000000
