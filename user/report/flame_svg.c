@@ -34,8 +34,7 @@ static const struct wording {
 	[WEIGHT_TIME] = {"the pause time", "pause time", "pause time",
 		"No pauses: nothing to draw.",
 		"The pauses took no measurable time: nothing to draw."},
-	[WEIGHT_GPU_IDLE] = {"the GPU idle time", "GPU idle time because of them",
-		"the time for which GPUs stood idle because of pauses",
+	[WEIGHT_GPU_IDLE] = {"the GPU idle time", "GPU idle time because of them", "GPU idle time",
 		"No pause is known to have left a GPU idle: nothing to draw.",
 		"No pause is known to have left a GPU idle: nothing to draw."},
 };
