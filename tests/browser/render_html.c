@@ -508,6 +508,44 @@ static void classify(struct world *w)
 	}
 }
 
+static uint64_t common(const struct step *step, uint64_t from, uint64_t until)
+{
+	from = from > step->start_ns ? from : step->start_ns;
+	until = until < step->end_ns ? until : step->end_ns;
+	return until > from ? until - from : 0;
+}
+
+static void lay_on_step(const struct world *w, const struct step *step, struct step_cost *cost)
+{
+	const struct gpu_device *device = w->gpu.devices.items;
+
+	cost->gpu_known = true;
+	for (size_t i = 0; i < device->unknown.count; i++)
+		if (common(step, device->unknown.items[i].start_ns,
+			    device->unknown.items[i].end_ns))
+			cost->gpu_known = false;
+	for (size_t i = 0; cost->gpu_known && i < w->attribution.gpu_charges.idles.count; i++) {
+		const struct gpu_idle *idle = &w->attribution.gpu_charges.idles.items[i];
+
+		if (idle->device)
+			continue;
+		cost->gpu_idle_ns += common(step, idle->start_ns, idle->end_ns);
+		cost->gpu_pause_ns += common(step, idle->start_ns, idle->start_ns + idle->pause_ns);
+	}
+}
+
+/* What the steps of the first track have of the first GPU. */
+static void lay_on_steps(struct world *w)
+{
+	size_t count = w->gpu.devices.count && w->steps.tracks.count
+			       ? w->steps.tracks.items[0].steps.count
+			       : 0;
+
+	for (size_t i = 0; i < count; i++)
+		lay_on_step(w, &w->steps.tracks.items[0].steps.items[i],
+			&w->attribution.tracks.items[0].steps.items[i]);
+}
+
 static int next_pause(void *source, struct pause *ret, struct err *err)
 {
 	struct world *w = source;
@@ -562,6 +600,7 @@ int main(int argc, char **argv)
 	w.attribution.stacks = &w.stacks;
 	w.attribution.steps = &w.steps;
 	classify(&w);
+	lay_on_steps(&w);
 	r = report_html.write(&input, stdout, &err);
 	if (r)
 		fprintf(stderr, "%s\n", err.text);

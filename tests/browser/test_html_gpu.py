@@ -36,10 +36,12 @@ def test_lanes_are_the_data(show):
     assert got[0][3] == [us(p) for _, _, p in idles]
     assert got[0][5] == [[60_000], [67_000]]
     assert got[1] == ["GPU 1", [], [], [], got[0][4], [[], []]]
-    seen = recording.gpus[0][3] - recording.gpus[0][2] - 7 * MS
-    idle = sum(b - a for a, b, _ in idles)
-    assert page.tiles()["GPU 0 idle"] == share(idle, seen)
-    assert f"{duration(idle)} of {duration(seen)}, {duration(sum(p for *_, p in idles))} because of pauses; measured" \
+    steps = [step[:2] for step in recording.tracks[0].steps[1:]]  # of the first, records are missing
+    inside = [[max(0, min(b, end) - max(a, start)) for start, end in steps] for a, b, _ in idles]
+    idle, time = sum(map(sum, inside)), sum(end - start for start, end in steps)
+    caused = sum(sum(parts) for parts, (_, _, pause) in zip(inside, idles) if pause)
+    assert page.tiles()["GPU 0 idle in steps"] == share(idle, time)
+    assert f"{duration(idle)} of {duration(time)}, {duration(caused)} because of pauses, not known of 1 step; measured" \
         in page.texts(".tile .aside")
     legend = page.texts(".legend span")
     assert {"GPU busy (measured)", "GPU idle", "GPU idle because of a pause"} <= set(legend)

@@ -326,14 +326,17 @@ static void test_page(void **state)
 	page = write_scene(&scene, "html");
 	close_scene(&scene);
 	assert_has(page,
-		",\"gpus\":[{\"source\":\"measured\",\"name\":\"GPU 0\",\"seen_ns\":1100000000,"
-		"\"idle_ns\":95100000,\"pause_ns\":81000000,\"from_us\":100000,"
+		",\"gpus\":[{\"source\":\"measured\",\"name\":\"GPU 0\",\"from_us\":100000,"
 		"\"unknown\":[[885000,905000]],\"until_us\":1220000,\"left_out\":0,");
+	assert_has(page,
+		",\"gpu_steps\":{\"source\":\"measured\",\"name\":\"GPU 0\",\"time_ns\":749800000,"
+		"\"idle_ns\":95000000,\"pause_ns\":81000000,\"unknown\":1}");
 	assert_int_equal(count_of(page, "\"idle\":{\"count\":4,"), 1);
 	assert_int_equal(count_of(page, "\"idle\":{\"count\":0,"), 1);
 	assert_has(page,
 		"hidden 12.00 ms, exposed 38.00 ms, recovery 3.000 ms; 41.00 ms lost (measured)");
 	assert_has_not(without, "\"gpus\":");
+	assert_has_not(without, "\"gpu_steps\":");
 	assert_has_not(without, "\"key\":\"gpu\"");
 }
 

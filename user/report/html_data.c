@@ -6,6 +6,7 @@
 
 #include "cleanup.h"
 #include "describe.h"
+#include "devices.h"
 #include "html.h"
 #include "html_gpu.h"
 #include "html_kept.h"
@@ -235,6 +236,26 @@ static int put_track_tables(struct html_page *page, uint32_t index)
 	return model.failed ? -ENOMEM : html_tables_write(page, "tables", &model);
 }
 
+/* What its GPU did in its steps. Nothing where that is not known. */
+static void put_gpu_steps(struct html_page *page, uint32_t index)
+{
+	const struct attribution *attribution = page->input->attribution;
+	const char *name = DEVICES_NAME(attribution, attribution->tracks.items[index].gpu_device);
+	struct device_steps steps = devices_steps(attribution, index);
+	FILE *out = page->out;
+
+	if (!*name || !steps.known)
+		return;
+	html_key(out, false, "gpu_steps");
+	fprintf(out, "{\"source\":\"%s\"", devices_source(attribution->gpu));
+	put_field(page, "name", name, HTML_WHOLE);
+	html_uint(out, "time_ns", steps.time_ns);
+	html_uint(out, "idle_ns", steps.idle_ns);
+	html_uint(out, "pause_ns", steps.pause_ns);
+	html_uint(out, "unknown", steps.unknown);
+	putc_unlocked('}', out);
+}
+
 static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 {
 	const struct attribution *attribution = page->input->attribution;
@@ -245,6 +266,7 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 	put_signal(page, track);
 	put_source(page, &attribution->tracks.items[index]);
 	put_costs(out, &attribution->tracks.items[index]);
+	put_gpu_steps(page, index);
 	html_key(out, false, "distribution");
 	html_distribution_write(out, attribution, index);
 	r = put_track_tables(page, index);

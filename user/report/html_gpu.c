@@ -129,16 +129,10 @@ static int put_lane(const struct lane *lane)
 	const struct attribution *attribution = page->input->attribution;
 	const struct gpu_device *device = &attribution->gpu->devices.items[lane->device];
 	const char *name = DEVICES_NAME(attribution, lane->device);
-	struct device_share idle = {}, pause = {};
 	uint64_t until_ns;
 
-	devices_share(attribution, lane->device, DEVICE_IDLE, &idle);
-	devices_share(attribution, lane->device, DEVICE_PAUSES, &pause);
 	fprintf(page->out, "{\"source\":\"%s\"", devices_source(attribution->gpu));
 	html_text(page->out, "name", name, strlen(name), 80, &page->text);
-	html_uint(page->out, "seen_ns", idle.seen_ns);
-	html_uint(page->out, "idle_ns", idle.ns);
-	html_uint(page->out, "pause_ns", pause.ns);
 	html_uint(page->out, "from_us", since(page, device->seen_ns));
 	until_ns = put_unknown(lane);
 	html_uint(page->out, "until_us", since(page, until_ns));

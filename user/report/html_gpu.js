@@ -126,14 +126,12 @@ function gpuLegend(lanes, entry) {
 			duration(left.reduce((sum, lane) => sum + lane.left_out_ns, 0)) + " in all");
 }
 
-/* @add(name, figure, note): a tile for the device that was idle most. */
-function gpuTile(lanes, add) {
-	const known = lanes.filter(lane => lane.seen_ns);
-	if (!known.length)
-		return;
-	const most = known.reduce((one, other) =>
-		other.idle_ns / other.seen_ns > one.idle_ns / one.seen_ns ? other : one);
-	add(most.name + " idle", share(most.idle_ns, most.seen_ns), duration(most.idle_ns) + " of " +
-		duration(most.seen_ns) + ", " + duration(most.pause_ns) + " because of pauses; " +
-		most.source);
+/* @add(name, figure, note): a tile for what a track's GPU did in its steps, where that is known. */
+function gpuTile(steps, add) {
+	if (steps)
+		add(steps.name + " idle in steps", share(steps.idle_ns, steps.time_ns),
+			duration(steps.idle_ns) + " of " + duration(steps.time_ns) + ", " +
+			duration(steps.pause_ns) + " because of pauses" +
+			(steps.unknown ? ", not known of " + plural(steps.unknown, "step") : "") + "; " +
+			steps.source);
 }

@@ -39,7 +39,7 @@ function addTiles(parent, track) {
 		addTile(tiles, "In worker processes", duration(track.worker_ns),
 			plural(track.worker_pauses, "pause") +
 			"; waited for " + duration(track.worker_waited_ns));
-	gpuTile(track.gpus || [], (...tile) => addTile(tiles, ...tile));
+	gpuTile(track.gpu_steps, (...tile) => addTile(tiles, ...tile));
 }
 
 function addSignal(parent, track) {
