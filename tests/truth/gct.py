@@ -7,6 +7,8 @@ import sqlite3
 import subprocess
 
 PID = 4711  # of the first rank; the thread that makes the steps has the same number
+BEFORE = 1_000_000  # ns by which the recording begins before the first step
+REALTIME = 1763726400 * 10**9  # then
 OTHER = 100_000  # added to it: a thread that collects while the loop's is kept from running
 
 
@@ -57,7 +59,7 @@ def _rank(db, number, rank, begin, work):
 
 def write(path, ranks, work):
     """work: with the CPU time at each mark, which this gctrace's schema must have."""
-    begin = ranks[0].marks[0] - 1_000_000
+    begin = ranks[0].marks[0] - BEFORE
     end = max(rank.end for rank in ranks) + 1_000_000
     db = sqlite3.connect(str(path), isolation_level=None)
     db.execute("PRAGMA synchronous = OFF")
@@ -67,7 +69,7 @@ def write(path, ranks, work):
     meta = {"version": "0.1.0", "host": "node7", "boot_id": "x", "start_ns": begin, "end_ns": end,
             "complete": 1}
     db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, str(v)) for k, v in meta.items()])
-    db.execute("INSERT INTO clock VALUES (?, ?)", (begin, 1763726400 * 10**9))
+    db.execute("INSERT INTO clock VALUES (?, ?)", (begin, REALTIME))
     db.execute("INSERT INTO step_signal VALUES (1, 'torch:record', 'libtrain.so: step+0 (push)', ?, 0,"
                " NULL)", (begin,))
     for number, rank in enumerate(ranks):
