@@ -15,7 +15,7 @@ TRACES = pathlib.Path("/work/shared/data/kineto")
 LABEL = "Optimizer.step#Adam.step"
 BEGIN = 1_000_000_000_000
 EXACT = 10_000
-PLACES = 101 if int(os.environ.get("GCTRACE_TEST_SEEDS", 100)) >= 100 else 7
+PLACES = 31 if int(os.environ.get("GCTRACE_TEST_SEEDS", 100)) >= 100 else 7
 Rank = collections.namedtuple("Rank", "pauses marks end other")
 
 
