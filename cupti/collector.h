@@ -29,7 +29,7 @@ struct copy {
 struct generation {
 	struct runs runs[COLLECTOR_DEVICES];
 	LIST(struct copy) copies;
-	uint64_t complete_ns; /* everything that was launched before has come by then */
+	uint64_t complete_ns; /* what had begun before has come by then */
 };
 
 struct device {

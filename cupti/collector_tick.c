@@ -159,7 +159,7 @@ static void say_complete(struct collector *collector, uint64_t complete_ns)
 	}
 }
 
-/* The latest canary that has come with all buffers before its own: what was launched before it has come, too. */
+/* The latest canary that has come with all buffers before its own: what had begun before it has come, too. */
 static void complete(struct collector *collector, uint64_t oldest)
 {
 	struct canary *canaries = collector->canaries;

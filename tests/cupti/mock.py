@@ -3,11 +3,12 @@
 Programs that run on it: subject.py. The shim to load is libgctrace_cupti.so, whose probe needs a tracer, or libgctrace_cupti_collected.so,
 which writes to a file what the probe would hand over."""
 
+import bisect
 import os
 import struct
 import subprocess
 import sys
-from collections import namedtuple
+from collections import deque, namedtuple
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -116,3 +117,33 @@ def complete(records):
         assert begin.end == 0 or begin.end > end, "it went backwards"
         found[begin.device] = (begin.start, max(end, begin.end))
     return found
+
+
+def add_run(runs, start, end):
+    """To @runs, which are by start and apart."""
+    at = bisect.bisect_left(runs, (start, 0))
+    if at and runs[at - 1][1] >= start:
+        at -= 1
+    beyond = at
+    while beyond < len(runs) and runs[beyond][0] <= end:
+        beyond += 1
+    joined = runs[at:beyond]
+    runs[at:beyond] = [(min([start] + [r[0] for r in joined]), max([end] + [r[1] for r in joined]))]
+
+
+def check_complete(book, records):
+    """Whenever records are said to be complete until some time, all that had begun has been handed over."""
+    waiting = {}
+    for entry in sorted((e for e in book if e.kind != WAITED), key=lambda e: e.start):
+        waiting.setdefault(entry.device, deque()).append(entry)
+    handed = {}
+    for record in records:
+        runs = handed.setdefault(record.device, [])
+        if record.kind == BUSY:
+            add_run(runs, record.start, record.end)
+        elif record.kind == BEGIN:
+            work = waiting.get(record.device, deque())
+            while work and work[0].start < record.end:
+                entry = work.popleft()
+                at = bisect.bisect(runs, (entry.start, 1 << 64)) - 1
+                assert at >= 0 and runs[at][1] >= entry.end, f"{entry} has not been handed over"

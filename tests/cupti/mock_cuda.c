@@ -42,6 +42,7 @@ static atomic_uint correlations;
 static struct mock_entry *book;
 static atomic_ulong book_count;
 static atomic_ulong next_address = 0x10000;
+static uint64_t gap_ns; /* between two works on a stream, as MOCK_GAP_NS says */
 static _Thread_local uint32_t current_device;
 static _Thread_local uint32_t tid;
 
@@ -121,13 +122,16 @@ static void launch(struct mock_entry *entry, CUstream given, uint32_t kind, uint
 	entry->kind = kind;
 	entry->device = stream->device;
 	entry->stream = stream->id;
-	entry->start_ns = stream->end_ns > ready_ns ? stream->end_ns : ready_ns;
+	if (stream->end_ns && stream->end_ns + gap_ns > ready_ns)
+		ready_ns = stream->end_ns + gap_ns;
+	entry->start_ns = ready_ns;
 	entry->end_ns = stream->end_ns = entry->start_ns + duration_ns;
 	if (entry->end_ns > device_end_ns[stream->device])
 		device_end_ns[stream->device] = entry->end_ns;
-	pthread_mutex_unlock(&lock);
+	/* Nothing begins before its record has a place. */
 	if (to)
 		to->activity(entry, bytes);
+	pthread_mutex_unlock(&lock);
 }
 
 static CUresult wait_until(uint64_t end_ns, uint32_t id)
@@ -140,6 +144,12 @@ static CUresult wait_until(uint64_t end_ns, uint32_t id)
 	entry.end_ns = end_ns;
 	leave_call(&entry, false, id);
 	return CUDA_SUCCESS;
+}
+
+/* A child may launch something, too, whatever another thread did when it was made. */
+static void in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
 }
 
 static void inject(void)
@@ -161,12 +171,14 @@ API CUresult cuInit(unsigned int flags)
 	pthread_mutex_lock(&lock);
 	if (!stream_count) {
 		book = calloc(BOOK, sizeof(*book));
+		gap_ns = getenv("MOCK_GAP_NS") ? strtoul(getenv("MOCK_GAP_NS"), NULL, 10) : 0;
 		stream_count = devices;
 		for (uint32_t i = 0; i < devices; i++)
 			streams[i] = (struct stream){i, 7, 0};
 	}
 	pthread_mutex_unlock(&lock);
 	pthread_once(&once, inject);
+	pthread_atfork(NULL, NULL, in_child);
 	return CUDA_SUCCESS;
 }
 
@@ -176,7 +188,9 @@ API CUresult cuDriverGetVersion(int *ret_version)
 	struct mock_entry entry = enter_call();
 
 	*ret_version = version ? atoi(version) : 13050;
+	pthread_mutex_lock(&lock);
 	leave_call(&entry, false, CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion);
+	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
 }
 
