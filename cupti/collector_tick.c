@@ -28,12 +28,35 @@ static void extend_run(struct gc_gpu_record *busy, const struct block *block)
 	busy->end_ns = block->end_ns;
 }
 
-static void say_runs(struct collector *collector, struct device *device, struct runs *runs)
+/*
+ * Those of @runs that begin before @limit_ns, before which nothing can come any more: so each gap is said once, as it is. The
+ * others go into @later. Returns how many are to be said.
+ */
+static size_t hold_back(struct collector *collector, struct runs *runs, uint64_t limit_ns,
+	struct runs *later)
 {
-	struct gc_gpu_record busy = {0};
+	size_t count;
 
 	runs_settle(runs);
-	if (!runs->blocks.count)
+	count = runs->blocks.count;
+	while (count && runs->blocks.items[count - 1].start_ns >= limit_ns)
+		count--;
+	for (size_t i = count; i < runs->blocks.count; i++)
+		if (!list_add(&later->blocks, runs->blocks.items[i]))
+			collector_lost(collector, 1);
+	later->unordered |= count < runs->blocks.count;
+	return count;
+}
+
+static void say_runs(struct collector *collector, unsigned int index, struct runs *runs,
+	uint64_t limit_ns)
+{
+	struct device *device = &collector->devices[index];
+	struct gc_gpu_record busy = {0};
+	size_t count = hold_back(collector, runs, limit_ns, &collector->fresh->runs[index]);
+
+	runs->blocks.count = runs->matched = 0;
+	if (!count)
 		return;
 	if (!device->begin_ns) {
 		device->begin_ns = runs->blocks.items[0].start_ns;
@@ -41,7 +64,7 @@ static void say_runs(struct collector *collector, struct device *device, struct 
 						 .device = device->id,
 						 .start_ns = device->begin_ns});
 	}
-	for (size_t i = 0; i < runs->blocks.count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct block *block = &runs->blocks.items[i];
 
 		look_up(collector, block);
@@ -62,7 +85,6 @@ static void say_runs(struct collector *collector, struct device *device, struct 
 		};
 	}
 	collector_put(collector, busy);
-	runs->blocks.count = runs->matched = 0;
 }
 
 static void say_copies(struct collector *collector, struct generation *generation)
@@ -175,10 +197,11 @@ static void complete(struct collector *collector, uint64_t oldest)
 	memmove(canaries, canaries + done, sizeof(*canaries) * collector->canary_count);
 }
 
-static void say_generation(struct collector *collector, struct generation *generation)
+static void say_generation(struct collector *collector, struct generation *generation, bool last)
 {
 	for (unsigned int i = 0; i < collector->device_count; i++)
-		say_runs(collector, &collector->devices[i], &generation->runs[i]);
+		say_runs(collector, i, &generation->runs[i],
+			last ? UINT64_MAX : generation->complete_ns);
 	say_copies(collector, generation);
 	say_lost(collector);
 	say_complete(collector, generation->complete_ns);
@@ -193,9 +216,9 @@ void collector_tick(struct collector *collector, uint64_t oldest, bool last)
 	say_memory(collector);
 	if (last || collector->ticks++ % SAY_LAUNCHERS == 0)
 		say_launchers(collector);
-	say_generation(collector, ready);
+	say_generation(collector, ready, false);
 	if (last)
-		say_generation(collector, collector->fresh);
+		say_generation(collector, collector->fresh, true);
 	say_clock(collector);
 	collector->ready = collector->fresh;
 	collector->fresh = ready;
