@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define SAY_MEMORY_NS 1000000	 /* at most one of a device's sums a millisecond */
+#define MATCH_AGAIN   64	 /* blocks */
 #define NO_DEVICE     UINT32_MAX /* a call's record does not say which one it is about */
 #define LIST_MAX                                                                                   \
 	1000000 /* what waits for a tick; no program makes as many runs or waits in 0.1 s */
@@ -272,13 +273,22 @@ static void match(struct collector *collector, struct block *block)
 		collector->delay_ns = block->start_ns - launch->start_ns;
 }
 
+/* A call's record may come in the buffer after that of the kernel: the last ones are looked for again. */
+static void match_runs(struct collector *collector, struct runs *runs)
+{
+	size_t from = runs->matched > MATCH_AGAIN ? runs->matched - MATCH_AGAIN : 0;
+
+	for (size_t i = from; i < runs->blocks.count; i++)
+		if (!runs->blocks.items[i].launch_ns)
+			match(collector, &runs->blocks.items[i]);
+	runs->matched = runs->blocks.count;
+}
+
 void collector_match(struct collector *collector)
 {
 	for (unsigned int i = 0; i < collector->device_count; i++) {
-		struct runs *runs = &collector->fresh->runs[i];
-
-		for (; runs->matched < runs->blocks.count; runs->matched++)
-			match(collector, &runs->blocks.items[runs->matched]);
+		match_runs(collector, &collector->ready->runs[i]);
+		match_runs(collector, &collector->fresh->runs[i]);
 	}
 }
 
