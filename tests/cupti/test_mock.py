@@ -33,7 +33,7 @@ def check_exact(book, records, in_order=True):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_collections_stall_launches(tmp_path, variant):
-    _, book, records = mock.run(tmp_path, variant, "attach(); train(53, 7, 300000, 2, nodes=20000)")
+    _, book, records = mock.run(tmp_path, variant, "attach(); train(53, 7, 300000, 2, nodes=200000)")
     assert len([e for e in book if e.kind == mock.KERNEL]) == 53 * 7
     check_exact(book, records)
     assert len(mock.runs_said(records)[0]) > 7, "no collection left the device idle"
