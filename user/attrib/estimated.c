@@ -8,7 +8,6 @@
 
 #include "cleanup.h"
 #include "lost.h"
-#include "stats.h"
 
 #define SURE	   3.0 /* standard deviations beyond which it is not chance */
 #define MORE	   0.05 /* of the overlap, beyond it, in the paused steps: after-effects or other work */
@@ -16,42 +15,10 @@
 
 #define SLOPE_ERROR 0.2 /* a slope known as well is held against it */
 
-#define TICK_CV	      0.02 /* of far steps that keep to a clock's ticks */
-#define TICK_DISTANCE 0.05 /* of a paused one from a whole number of them */
-#define TICK_SHARE    0.9  /* of the paused steps */
-
 const char untold_dense[] =
 	"there are too few steps without a pause nearby to compare with; the GPU's own record or gctrace trial would tell";
 static const char untold_more[] =
 	"the steps with pauses are longer than their pauses explain, by after-effects or by other work; gctrace trial would tell";
-
-int keeps_to_ticks(const struct timeline *timeline, const struct comparison *comparison, bool *ret)
-{
-	_cleanup_free_ double *residuals = calloc(timeline->count + 1, sizeof(*residuals));
-	_cleanup_free_ double *level = calloc(comparison->far_count + 1, sizeof(*level));
-	_cleanup_free_ double *distance = calloc(comparison->far_count + 1, sizeof(*distance));
-	double tick;
-	size_t whole = 0;
-
-	if (!residuals || !level || !distance ||
-		residuals_of(comparison, timeline->duration, residuals))
-		return -ENOMEM;
-	for (size_t i = 0; i < comparison->far_count; i++) {
-		level[i] = timeline->duration[comparison->far[i]];
-		distance[i] = fabs(residuals[comparison->far[i]]);
-	}
-	tick = stats_median_real(level, comparison->far_count);
-	for (size_t i = 0; i < comparison->count; i++) {
-		double ticks = timeline->duration[i] / tick;
-
-		if (comparison->paused[i] && comparison->role[i] == ROLE_NEAR)
-			whole += fabs(ticks - round(ticks)) < TICK_DISTANCE;
-	}
-	*ret = tick > 0 &&
-	       1.4826 * stats_median_real(distance, comparison->far_count) < TICK_CV * tick &&
-	       (double)whole > TICK_SHARE * (double)comparison->pauses;
-	return 0;
-}
 
 /* Whether paused steps are longer by more than their pauses, and what follows does not show it to be their effect. */
 static int is_more(const struct timeline *timeline, const struct comparison *comparison,

@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "lost.h"
+#include "stats.h"
 
 /* Shares of the overlap: what is told nevertheless. */
 #define NOTHING	     0.05 /* lost: other work would only have added to it */
@@ -15,8 +16,40 @@
 #define ALL	     0.03 /* as near to the overlap: other work of just this length is unlikely */
 #define ALL_ERROR    0.08
 
+#define TICK_CV	      0.02 /* of far steps that keep to a clock's ticks */
+#define TICK_DISTANCE 0.05 /* of a paused one from a whole number of them */
+#define TICK_SHARE    0.9  /* of the paused steps */
+
 const char untold_locked[] =
 	"the pauses are in the same steps of a period each time, where other work may be as well; the GPU's own record or gctrace trial would tell";
+
+int keeps_to_ticks(const struct timeline *timeline, const struct comparison *comparison, bool *ret)
+{
+	_cleanup_free_ double *residuals = calloc(timeline->count + 1, sizeof(*residuals));
+	_cleanup_free_ double *level = calloc(comparison->far_count + 1, sizeof(*level));
+	_cleanup_free_ double *distance = calloc(comparison->far_count + 1, sizeof(*distance));
+	double tick;
+	size_t whole = 0;
+
+	if (!residuals || !level || !distance ||
+		residuals_of(comparison, timeline->duration, residuals))
+		return -ENOMEM;
+	for (size_t i = 0; i < comparison->far_count; i++) {
+		level[i] = timeline->duration[comparison->far[i]];
+		distance[i] = fabs(residuals[comparison->far[i]]);
+	}
+	tick = stats_median_real(level, comparison->far_count);
+	for (size_t i = 0; i < comparison->count; i++) {
+		double ticks = timeline->duration[i] / tick;
+
+		if (comparison->paused[i] && comparison->role[i] == ROLE_NEAR)
+			whole += fabs(ticks - round(ticks)) < TICK_DISTANCE;
+	}
+	*ret = tick > 0 &&
+	       1.4826 * stats_median_real(distance, comparison->far_count) < TICK_CV * tick &&
+	       (double)whole > TICK_SHARE * (double)comparison->pauses;
+	return 0;
+}
 
 struct slope slope_of(const double *x, const double *y, size_t count)
 {
