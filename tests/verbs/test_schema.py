@@ -49,8 +49,8 @@ def test_records():
     assert set(told) == set(defined)
     for name, record in defined.items():
         keys = set(record["properties"])
-        if name == "summary":  # its section has the keys of a track, too
-            keys |= set(record["properties"]["tracks"]["items"]["properties"])
+        for part in ("tracks", "gpu") if name == "summary" else ():  # its section has the keys of these, too
+            keys |= set(record["properties"][part]["items"]["properties"])
         lacking = keys - {"type"} - ticked(told[name])
         assert not lacking, (name, lacking)
         listed = re.findall(r"^\| (`.*?`) \|", told[name], re.M)
