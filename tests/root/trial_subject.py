@@ -3,7 +3,7 @@
 Meanwhile it answers each line of stdin with a line of JSON: [enabled, thresholds] of its collector as it sees them,
 after it has done what the line says: "get", "set 500 5 5", "disable", "enable", "fork" (the child's values follow when it is sent
 "child"), "subinterpreter", "steps" (instead: how many had other settings than at the begin and how many had those, and the ns of
-each kind), "exit", "exec" (another program, which answers one line likewise).
+each kind, from the first change of settings to the last), "exit", "exec" (another program, which answers one line likewise).
 
 A step takes less than a millisecond, more than half of it for collections: so blocks hold enough steps, and what a setting does is seen,
 also where the process gets a small part of one core.
@@ -21,6 +21,8 @@ AFTER = "import gc, json; input(); print(json.dumps([gc.isenabled(), list(gc.get
 BOOK = {"steps": [0, 0], "ns": [0, 0]}  # with other settings than at the begin, and with those, all along
 FIRST = [True, [600, 2, 2]]
 REFERENCES = 60  # of an object: it is quickly made, and its collection goes through all of them several times
+KIND = [FIRST]  # the settings of the step before
+CHANGES = []  # the book each time that they had become others
 CHILD = []
 WANTED = []  # what the loop's own thread is to do
 
@@ -70,7 +72,7 @@ def answer(words):
         while WANTED:
             time.sleep(0.01)
     elif words[0] == "steps":
-        return BOOK["steps"] + BOOK["ns"]
+        return [b - a for a, b in zip(CHANGES[0], CHANGES[-1])]
     elif words[0] == "exit":
         os._exit(0)
     elif words[0] == "exec":
@@ -85,9 +87,15 @@ def listen():
 
 
 def step():
-    began, before = time.perf_counter_ns(), settings()
     os.getpgid(0)
     burst = [[None] * REFERENCES for _ in range(1000)]
+
+
+def book(began, before):
+    """From one step's begin to the next one's, as gctrace has it: what a step leaves is dropped after its last line."""
+    if before != KIND[0]:
+        KIND[0] = before
+        CHANGES.append(BOOK["steps"] + BOOK["ns"])
     if before == settings():
         BOOK["steps"][before == FIRST] += 1
         BOOK["ns"][before == FIRST] += time.perf_counter_ns() - began
@@ -99,7 +107,9 @@ def main():
     threading.Thread(target=listen, daemon=True).start()
     print(json.dumps(settings()), flush=True)
     while old:
+        began, before = time.perf_counter_ns(), settings()
         step()
+        book(began, before)
         if WANTED:
             WANTED[0]()
 
