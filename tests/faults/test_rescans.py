@@ -142,13 +142,16 @@ def test_a_runtime_that_cannot_be_probed(bench, shared):
     """It is not tried again for each library that the process loads."""
     many_libraries(bench.scratch)
     program = (
-        "import ctypes\n"
+        "import ctypes, sys\n"
+        "sys.stdin.readline()\n"
         "for i in range(1, %d): ctypes.CDLL('%s/lib%%d.so' %% i)\n" % (COUNT + 1, bench.scratch)
     )
     opens = Opens(Path(shared.elf).parent)
     tracer = bench.tracer(
         "run", "-o", bench.file, "--", shared.exe, "-c", program, tier="usdt", ready=False
     )
+    tracer.err.find(lambda line: "usdt" in line)  # it has been looked at: a program that ends before is unseen
+    tracer.send("")
     tracer.wait()
     assert {d["cause"]: d["count"] for d in bench.report().drops} == {"unprobed-runtime": 1}
     assert opens.count()[Path(shared.elf).name] < COUNT
