@@ -11,7 +11,7 @@ import gct
 import pytest
 import replay
 
-TRACES = pathlib.Path("/work/shared/data/kineto")
+TRACES = pathlib.Path(__file__).resolve().parents[3] / "shared/data/kineto"  # beside the project, where it is developed
 LABEL = "Optimizer.step#Adam.step"
 BEGIN = 1_000_000_000_000
 EXACT = 10_000

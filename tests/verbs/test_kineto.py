@@ -12,7 +12,7 @@ import pytest
 
 from recording import BEGIN, Recording, gctrace
 
-TRACES = pathlib.Path("/work/shared/data/kineto")
+TRACES = pathlib.Path(__file__).resolve().parents[3] / "shared/data/kineto"  # beside the project, where it is developed
 CACHE = pathlib.Path(os.environ.get("GCTRACE_CACHE", pathlib.Path.home() / ".cache/gctrace"))
 HTA = CACHE / "workloads/hta/bin/python"  # by scripts/workloads hta
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
