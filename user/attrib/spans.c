@@ -71,17 +71,7 @@ uint64_t spans_covered(const struct spans *list, size_t *at, uint64_t from, uint
 /* The first interval of @track or of one behind it. */
 static size_t first_of(const struct charging *charging, uint32_t track)
 {
-	size_t low = 0, high = charging->intervals.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (charging->intervals.items[middle].track < track)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vec_first(&charging->intervals, track, track);
 }
 
 int spans_of_track(const struct charging *charging, uint32_t track, struct spans *ret)

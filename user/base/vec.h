@@ -25,6 +25,21 @@ int vec_reserve(void **data, size_t *capacity, size_t need, size_t size);
 		slot_;                                                                             \
 	})
 
+/* The index of the first element whose @field is @least or more, where they are sorted by it; the count: none is. */
+#define vec_first(vec, field, least)                                                               \
+	({                                                                                         \
+		const __auto_type least_ = (least);                                                \
+		size_t low_ = 0, high_ = (vec)->count;                                             \
+		while (low_ < high_) {                                                             \
+			size_t middle_ = low_ + (high_ - low_) / 2;                                \
+			if ((vec)->items[middle_].field < least_)                                  \
+				low_ = middle_ + 1;                                                \
+			else                                                                       \
+				high_ = middle_;                                                   \
+		}                                                                                  \
+		low_;                                                                              \
+	})
+
 #define vec_free(vec)                                                                              \
 	do {                                                                                       \
 		free((vec)->items);                                                                \

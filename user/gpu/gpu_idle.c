@@ -20,17 +20,7 @@ bool gpu_seen(const struct gpu_device *device, uint64_t *ret_from, uint64_t *ret
 
 size_t gpu_busy_from(const struct gpu_device *device, uint64_t time_ns)
 {
-	size_t low = 0, high = device->busy.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (device->busy.items[middle].start_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vec_first(&device->busy, start_ns, time_ns);
 }
 
 /* A device on its way through the gaps between its busy intervals. */
@@ -128,17 +118,7 @@ int gpu_idle_find(const struct gpu_timeline *timeline, uint32_t index, struct gp
 
 size_t gpu_idles_of(const struct gpu_charges *charges, uint32_t index)
 {
-	size_t low = 0, high = charges->idles.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (charges->idles.items[middle].device < index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vec_first(&charges->idles, device, index);
 }
 
 bool gpu_all_known(const struct gpu_device *device, uint64_t from_ns, uint64_t to_ns)

@@ -346,16 +346,8 @@ static int on_pause(struct walk *walk, size_t index)
 /* When the records of @device before @time_ns were last missing ended. */
 static uint64_t known_from(const struct gpu_device *device, uint64_t time_ns)
 {
-	size_t low = 0, high = device->unknown.count;
+	const size_t low = vec_first(&device->unknown, start_ns, time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (device->unknown.items[middle].start_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? lesser(device->unknown.items[low - 1].end_ns, time_ns) : 0;
 }
 

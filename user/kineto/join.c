@@ -121,17 +121,7 @@ static bool same_thread(const struct process *process, const struct kineto_seen 
 /* The first line of @label. */
 static size_t first_of(const struct kineto_marks *marks, uint32_t label)
 {
-	size_t low = 0, high = marks->lines.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (marks->lines.items[middle].label < label)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vec_first(&marks->lines, label, label);
 }
 
 static int make_pairs(const struct kineto_trace *trace, uint32_t pid,
