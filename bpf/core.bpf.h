@@ -44,8 +44,9 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;	/* with CONFIG_FAIR_GROUP_SCHED: of its CPU */
 } __attribute__((preserve_access_index));
 
-struct sched_info {		      /* its fields come with CONFIG_SCHED_INFO */
-	unsigned long long run_delay; /* ns spent runnable without running */
+struct sched_info {			 /* its fields come with CONFIG_SCHED_INFO */
+	unsigned long long run_delay;	 /* ns spent runnable without running */
+	unsigned long long last_arrival; /* when it last got a CPU, by rq.clock */
 } __attribute__((preserve_access_index));
 
 struct ns_common {
@@ -314,18 +315,18 @@ static __always_inline bool was_lost(__u32 tid)
 
 #define WAKEUP_LOOKS 16
 
-/*
- * Puts a record into the ring. The reader is woken only when much is waiting there, which each sender checks
- * now and then: @sent counts its records.
- */
+/* Of the record number @sent of a sender: the reader is woken only when much is waiting, which is looked at now and then. */
+static __always_inline __u64 wakeup_flags(__u64 sent)
+{
+	if (!(sent % WAKEUP_LOOKS) && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > wakeup_bytes)
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+/* Puts a record into the ring. @sent counts its sender's records. */
 static __always_inline void send_record(void *record, __u64 size, __u32 *sent)
 {
-	__u64 flags = BPF_RB_NO_WAKEUP;
-
-	if (!(++*sent % WAKEUP_LOOKS) &&
-		bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > wakeup_bytes)
-		flags = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&events, record, size, flags))
+	if (bpf_ringbuf_output(&events, record, size, wakeup_flags(++*sent)))
 		count_drop(GC_DROP_RING);
 }
 

@@ -31,6 +31,7 @@
 #define GC_EVENT_MARK	    9	 /* a call that may mark a step */
 #define GC_EVENT_LABEL	    10	 /* the text behind the key of marks, sent once before them */
 #define GC_EVENT_GPU	    4096 /* what the CUPTI shim of a process hands over */
+#define GC_EVENT_DRIVER	    4097 /* a call of CUDA's driver has returned */
 
 struct gc_header {
 	__u32 type;
@@ -104,6 +105,38 @@ struct gc_gpu_loss {
 #define GC_GPU_FROM(cookie)	      ((__u32)(cookie) & 0xf8)
 #define GC_GPU_COUNT(cookie)	      ((__u32)(cookie) >> 8 & 0xf8)
 
+/* A call of CUDA's driver that waits, or allocates or frees a device's memory. */
+struct gc_driver_call {
+	struct gc_header header; /* time_ns: of its return */
+	__u64 start_ns;
+	__u64 launches; /* by its thread so far */
+	__u64 address,
+		bytes; /* what it allocated, or is to free; bytes 0: not among its arguments */
+	__u32 cookie;
+	__s32 result; /* CUDA's: 0 is success */
+};
+
+/* The attach cookie: which function, and which arguments say how much (0: none) of what (allocated: where that is written). */
+#define GC_DRIVER_COOKIE(function, kind, address, bytes)                                           \
+	((__u64)(bytes) << 24 | (__u64)(address) << 16 | (__u64)(kind) << 8 | (__u64)(function))
+#define GC_DRIVER_FUNCTION(cookie) ((__u32)(cookie) & 0xff)
+#define GC_DRIVER_KIND(cookie)	   ((__u32)(cookie) >> 8 & 0xff)
+#define GC_DRIVER_ADDRESS(cookie)  ((__u32)(cookie) >> 16 & 0xff)
+#define GC_DRIVER_BYTES(cookie)	   ((__u32)(cookie) >> 24 & 0xff)
+
+#define GC_DRIVER_WAIT	   1
+#define GC_DRIVER_ALLOCATE 2
+#define GC_DRIVER_FREE	   3
+
+/* A thread that calls CUDA's driver. */
+struct gc_driver_thread {
+	__u64 launches, calls; /* so far; calls: those that are sent */
+	__u64 sp; /* where its stack was at the entry of the last of these; 0: none is under way */
+	__u64 start_ns, address, bytes;
+};
+
+#define GC_DRIVER_THREADS 4096
+
 /* Where a mark's key and number come from. */
 #define GC_KEY_NONE    0 /* which of the signal's functions was called */
 #define GC_KEY_TEXT    1 /* a std::string {char *, size_t} at argument + offset: the label */
@@ -111,6 +144,8 @@ struct gc_gpu_loss {
 #define GC_KEY_DIMS    3 /* three 32-bit arguments from this one on: number, see GC_DIMS(); no label */
 #define GC_KEY_DIMS_AT 5 /* as DIMS, of arguments that are addresses of the numbers: Fortran's */
 #define GC_KEY_HINT    4 /* as TEXT, of a function further out: none once the inner one was called */
+#define GC_KEY_CLASS                                                                               \
+	6 /* the class of the first object that a vector of pointers, the argument, holds: number; no label */
 
 /* Three dimensions below 2^21 as one number; larger ones are hashed, and GC_DIMS_HASHED is set. */
 #define GC_DIMS(m, n, k) ((__u64)(m) << 42 | (__u64)(n) << 21 | (__u64)(k))
@@ -126,6 +161,15 @@ struct gc_gpu_loss {
 #define GC_STEP_KEY(cookie)	 ((__u32)(cookie) >> 16 & 0xff)
 #define GC_STEP_ARGUMENT(cookie) ((__u32)(cookie) >> 24 & 0xff)
 #define GC_STEP_OFFSET(cookie)	 ((__u32)((cookie) >> 32))
+
+/* The attach cookie of a function that receives or sends: its signal, and where the first byte is. */
+#define GC_REQUEST_COOKIE(signal, kind) ((__u64)(kind) << 8 | (__u64)(signal))
+#define GC_REQUEST_SIGNAL(cookie)	((__u32)(cookie) & (GC_MAX_SIGNALS - 1))
+#define GC_REQUEST_KIND(cookie)		((__u32)(cookie) >> 8 & 0xff)
+
+#define GC_REQUEST_BUFFER  0 /* its second argument is a buffer, */
+#define GC_REQUEST_VECTOR  1 /* a struct iovec, */
+#define GC_REQUEST_MESSAGE 2 /* or a struct msghdr */
 
 /* A probe that may mark steps. */
 struct gc_signal {
@@ -230,6 +274,8 @@ _Static_assert(sizeof(struct gc_mark) == 72, "wire ABI");
 _Static_assert(sizeof(struct gc_label) == 40 + GC_LABEL_BYTES, "wire ABI");
 _Static_assert(sizeof(struct gc_gpu) == 56, "wire ABI");
 _Static_assert(sizeof(struct gc_gpu_loss) == 32, "wire ABI");
+_Static_assert(sizeof(struct gc_driver_call) == 64, "wire ABI");
+_Static_assert(sizeof(struct gc_driver_thread) == 48, "wire ABI");
 _Static_assert(sizeof(struct gc_signal) == 40, "wire ABI");
 _Static_assert(sizeof(struct gc_watched_place) == 16, "wire ABI");
 _Static_assert(sizeof(struct gc_watched_step) == 16, "wire ABI");

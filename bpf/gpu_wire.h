@@ -12,8 +12,18 @@
  */
 #define GC_GPU_RECORDS 64 /* the most that one hit hands over */
 
+/*
+ * Probe gctrace:nvtx(struct gc_nvtx_range *), with a semaphore of its own, its argument in %rdi: a range or a mark of NVTX
+ * begins. Laid out as GC_KEY_TEXT reads a label.
+ */
+#define GC_NVTX_BYTES 120 /* the most of its name, "domain:message" or "message" */
+
+struct gc_nvtx_range {
+	__u64 name, length;
+};
+
 #define GC_GPU_BUSY	1 /* a device had work; launch_ns … tid: of the first; value: gaps, ns */
-#define GC_GPU_WAIT	2 /* tid waited for a device; value: when its work was done, or 0 */
+#define GC_GPU_WAIT	2 /* tid waited for a device; value: when its work was done, or 0; flags */
 #define GC_GPU_LAUNCHER 3 /* tid: count launches so far; value: 99th percentile between, ns */
 #define GC_GPU_MEMORY	4 /* at start_ns value bytes (signed) more were allocated than at BEGIN */
 #define GC_GPU_LOST	5 /* count records dropped between start_ns and end_ns (0: not known when) */
@@ -27,7 +37,12 @@
  */
 #define GC_GPU_BEGIN	9
 #define GC_GPU_REFUSED	10 /* at start_ns: nothing is recorded; value: why, GC_GPU_NO_… */
-#define GC_GPU_ALLOCATE 11 /* tid was in a call that allocates or frees a device's memory */
+#define GC_GPU_ALLOCATE 11 /* tid was in a call that allocates or frees a device's memory; flags */
+
+#define GC_GPU_COPY   1 /* WAIT: it was a copy, which need not have been waited for */
+#define GC_GPU_QUEUE  2 /* WAIT: it was a launch, into a queue that was full */
+#define GC_GPU_FREES  4 /* ALLOCATE: it frees */
+#define GC_GPU_FAILED 8 /* ALLOCATE: it returned an error: there was no room */
 
 #define GC_GPU_NO_CUPTI	  1 /* no libcupti was found */
 #define GC_GPU_NO_VERSION 2 /* its version, in count, is none that the shim knows */
@@ -38,7 +53,7 @@
 #define GC_GPU_NAME_BYTES 32
 
 struct gc_gpu_record {
-	__u16 kind, pad;
+	__u16 kind, flags;
 	__u32 device; /* of WAIT and ALLOCATE: 0xffffffff where it is not known */
 	union {
 		struct {
@@ -49,9 +64,11 @@ struct gc_gpu_record {
 		char name[GC_GPU_NAME_BYTES]; /* DEVICE: "NVIDIA H100", to a NUL if there is one */
 	};
 	__u32 tid; /* the kernel's number of the thread, in the shim's PID namespace; 0: not known */
+	/* BUSY: for so long, in ns, it may have starved unseen (user/gpu/gpu.h); 0xffffffff: that or more. */
 	__u32 count;
 	__u64 value;
 	__u64 starved_ns; /* of a BUSY's gaps (below 50 µs): the next was launched within the gap */
 };
 
 _Static_assert(sizeof(struct gc_gpu_record) == 64, "wire ABI");
+_Static_assert(sizeof(struct gc_nvtx_range) == 16, "wire ABI");

@@ -124,6 +124,22 @@ static __always_inline __u64 read_dims(struct pt_regs *ctx, __u32 first, bool at
 	return GC_DIMS(m, n, k);
 }
 
+/*
+ * Of a vector at @address whose elements begin with a pointer to an object: the table of virtual functions of the first one,
+ * which is the same for all objects of its class. 0 if there is none.
+ */
+static __always_inline __u64 read_class(__u64 address)
+{
+	for (int i = 0; i < 3; i++) {
+		__u64 value = 0;
+
+		if (bpf_probe_read_user(&value, sizeof(value), (void *)address))
+			return 0;
+		address = value;
+	}
+	return address;
+}
+
 /* A call: when it came, and what its thread had done by then. */
 struct moment {
 	__u64 ns, work_ns;
@@ -154,7 +170,6 @@ static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u
 	__u64 number, __u32 skipped, const struct moment *at)
 {
 	struct gc_mark *mark = bpf_ringbuf_reserve(&events, sizeof(*mark), 0);
-	__u64 flags = BPF_RB_NO_WAKEUP;
 
 	if (!signal->marked)
 		signal->marked = 1;
@@ -171,9 +186,7 @@ static __always_inline void send_mark(struct gc_signal *signal, __u32 index, __u
 	mark->skipped = skipped;
 	mark->pad = 0;
 	mark->flags = at->flags | (read_rss(&mark->rss_bytes) ? GC_MARK_RSS : 0);
-	if (!(signal->hits % 16) && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > wakeup_bytes)
-		flags = BPF_RB_FORCE_WAKEUP;
-	bpf_ringbuf_submit(mark, flags);
+	bpf_ringbuf_submit(mark, wakeup_flags(signal->hits));
 }
 
 /*
@@ -244,6 +257,10 @@ static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 		break;
 	case GC_KEY_NUMBER:
 		number = argument(ctx, GC_STEP_ARGUMENT(cookie));
+		key = mix(number ^ mix(cookie));
+		break;
+	case GC_KEY_CLASS:
+		number = read_class(argument(ctx, GC_STEP_ARGUMENT(cookie)));
 		key = mix(number ^ mix(cookie));
 		break;
 	case GC_KEY_DIMS:

@@ -2,7 +2,7 @@
 /* What is kept of a thread that makes steps: calls that are not sent one by one, and its work. */
 #pragma once
 
-#include "core.bpf.h"
+#include "cpu_time.bpf.h"
 
 /* Calls of one thinned signal and key in one thread, since the thread's last mark of another signal. */
 struct row {
@@ -47,37 +47,6 @@ static __always_inline struct step_thread *this_thread(__u64 flags)
 	return state_is_refused() ? NULL
 				  : bpf_task_storage_get(&step_threads, bpf_get_current_task_btf(),
 					    NULL, flags);
-}
-
-/* By how much the scheduler's clock of this CPU lags behind ours, plus a constant. False where that cannot be read. */
-static __always_inline bool read_lag(const struct task_struct *task, __u64 *ret)
-{
-	const struct rq *rq;
-
-	if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(task->se.cfs_rq->rq))
-		return false;
-	rq = task->se.cfs_rq->rq;
-	*ret = rq->clock - rq->clock_task;
-	return true;
-}
-
-/*
- * The current thread's CPU time up to now, plus a constant of this boot; *ret_now: now. sum_exec_runtime holds what it
- * was when the scheduler last looked, a tick ago at most, and exec_start when that was, by clock_task. Where the
- * queue cannot be read: the time as of that look.
- */
-static __always_inline __u64 cpu_ns(__u64 *ret_now)
-{
-	const struct task_struct *task = bpf_get_current_task_btf();
-	__u64 start = task->se.exec_start, sum = task->se.sum_exec_runtime, lag;
-
-	*ret_now = bpf_ktime_get_ns();
-	if (start != task->se.exec_start) { /* a look came between: seldom twice */
-		start = task->se.exec_start;
-		sum = task->se.sum_exec_runtime;
-		*ret_now = bpf_ktime_get_ns();
-	}
-	return read_lag(task, &lag) ? sum + *ret_now - start - lag : sum;
 }
 
 /* From @cpu on, in which no call that waits is under way. */

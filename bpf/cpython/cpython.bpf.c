@@ -86,8 +86,10 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 	state->flags = 0;
 	state->has_books = readable && take_books(layout, &window, state->before);
 	state->cause = state->has_books ? cause_of(ctx, state, layout, &window) : GC_CAUSE_UNKNOWN;
-	if (state->has_books)
+	if (state->has_books) {
 		take_heap(state, layout, &window);
+		take_thresholds(state, layout, &window);
+	}
 	if (read_rss(&state->record.rss_start))
 		state->flags |= GC_PAUSE_RSS;
 	watch_parent(state);

@@ -87,6 +87,20 @@ static __always_inline void take_heap(struct thread_state *state, const struct g
 	state->flags |= GC_PAUSE_HEAP;
 }
 
+#define GENERATION_BYTES 24 /* of one: its list's head, threshold, count */
+
+static __always_inline void take_thresholds(struct thread_state *state,
+	const struct gc_layout *layout, const struct gc_window *window)
+{
+	__u64 at = layout->gc_counts;
+
+	if (!IN_WINDOW(at, 3 * GENERATION_BYTES))
+		return;
+	for (int i = 0; i < 3; i++)
+		state->record.thresholds[i] = window_s32(window, at + GENERATION_BYTES * i);
+	state->flags |= GC_PAUSE_THRESHOLDS;
+}
+
 /* Whether a generation was collected since @before. */
 static __always_inline bool books_moved(const __u64 before[9], const __u64 now[9])
 {

@@ -7,8 +7,6 @@
 
 #include "cpython_books.bpf.h"
 
-#define GENERATION_BYTES 24 /* of one: its list's head, threshold, count */
-
 /*
  * The generation that the collector would choose by itself, -1: none. The oldest one whose count is over its
  * threshold; the last one only once a quarter more objects wait for it.

@@ -31,6 +31,7 @@
 #define GC_PAUSE_WAITED	      128 /* waited_ns is known: the parent is a target */
 #define GC_PAUSE_UNFINISHED                                                                        \
 	256 /* the thread left the collector by exit or exec; header.time_ns: when */
+#define GC_PAUSE_THRESHOLDS 512 /* thresholds are known */
 
 struct gc_frame {
 	__u64 code;  /* id of a gc_code record */
@@ -53,6 +54,8 @@ struct gc_pause {
 	__u64 rss_start, rss_end;
 	/* Of the pause, in which the parent's thread that forked this process slept, for whatever reason. */
 	__u64 waited_ns;
+	__s32 thresholds[3]; /* at the begin, by generation */
+	__u32 pad;
 	__u32 frame_count;
 	__s32 number; /* of the interpreter; -1: not read, since no process has shown one beside the main one */
 	struct gc_frame frames[GC_MAX_FRAMES + 1];
@@ -155,6 +158,6 @@ struct gc_layout {
 };
 
 _Static_assert(sizeof(struct gc_frame) == 16, "wire ABI");
-_Static_assert(sizeof(struct gc_pause) == 144 + 16 * (GC_MAX_FRAMES + 1), "wire ABI");
+_Static_assert(sizeof(struct gc_pause) == 160 + 16 * (GC_MAX_FRAMES + 1), "wire ABI");
 _Static_assert(sizeof(struct gc_code) == 48 + 2 * (8 + GC_NAME_BYTES), "wire ABI");
 _Static_assert(sizeof(struct gc_table) == 40 + GC_TABLE_BYTES, "wire ABI");

@@ -103,6 +103,7 @@ static __always_inline void begin(__u64 now, __u64 argument)
 	if (!vm)
 		return;
 	clear_record(vm, now, argument);
+	vm->ahead_ns = clock_ahead(now);
 	show_open(vm, now);
 }
 
@@ -229,6 +230,8 @@ static __always_inline void end(__u64 now, __u64 argument, bool has_arguments)
 		if (!vm->begin_ns) /* it was before us */
 			clear_record(vm, 0, 0);
 	}
+	vm->before_ns = vm->begin_ns;
+	vm->ended_ns = now;
 	vm->begin_ns = 0;
 	show_open(vm, 0);
 	vm->record.end_argument = argument;

@@ -83,11 +83,13 @@ struct gc_late {
 	struct gc_header header; /* time_ns: when the world stood still; tid: the VM Thread */
 	__u64 begin_ns;		 /* gc_safepoint.begin_ns of the record that follows */
 	__u64 arrived_ns;	 /* when the late thread came */
+	__u64 ran_ns;		 /* on a CPU between the two, at least; GC_RAN_UNKNOWN */
 	__u32 late_tid, stack_flags;
 	__u32 frame_count, pad;
 	struct gc_java_frame frames[GC_JAVA_FRAMES]; /* of the late thread */
 };
 
+#define GC_RAN_UNKNOWN (~0ull)
 #define GC_LATE_SIZE(frame_count)                                                                  \
 	(offsetof(struct gc_late, frames) + (frame_count) * sizeof(struct gc_java_frame))
 
@@ -203,7 +205,7 @@ struct gc_jvm {
 
 _Static_assert(sizeof(struct gc_java_frame) == 32, "wire ABI");
 _Static_assert(sizeof(struct gc_safepoint) == 784 + 32 * GC_JAVA_FRAMES, "wire ABI");
-_Static_assert(sizeof(struct gc_late) == 56 + 32 * GC_JAVA_FRAMES, "wire ABI");
+_Static_assert(sizeof(struct gc_late) == 64 + 32 * GC_JAVA_FRAMES, "wire ABI");
 _Static_assert(sizeof(struct gc_stall) == 128 + 32 * GC_JAVA_FRAMES, "wire ABI");
 _Static_assert(sizeof(struct gc_phase) == 32 + GC_VM_NAME_BYTES, "wire ABI");
 _Static_assert(sizeof(struct gc_killed) == 32, "wire ABI");

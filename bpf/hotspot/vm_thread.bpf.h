@@ -10,6 +10,9 @@
 struct comer {
 	__u32 tid, again;
 	__u64 thread, time_ns;
+	__u64 got_cpu; /* when it last did, by the scheduler's clock; 0: not known */
+	__u64 before_ns,
+		off_ns; /* when it came the last time, 0: not known; without a CPU since then */
 };
 
 /* An operation handed to the VM Thread, which takes one at a time. */
@@ -37,6 +40,8 @@ struct vm_thread {
 	__u64 begin_ns; /* of the safepoint in progress; 0: none */
 	__u32 sent, op_thread, image, pad;
 	__u64 current_op, late_ns; /* these, op_thread and image: the plan's; 0: not known yet */
+	__s64 ahead_ns;		   /* clock_ahead() at begin_ns */
+	__u64 before_ns, ended_ns; /* the last safepoint's begin and end; 0: none */
 	struct gc_safepoint record;
 	struct gc_late late;
 	struct java_walk walk;
@@ -54,6 +59,21 @@ static __always_inline struct vm_thread *vm_thread(__u64 flags)
 	if (state_is_refused())
 		return NULL;
 	return bpf_task_storage_get(&vm_threads, bpf_get_current_task_btf(), NULL, flags);
+}
+
+#define AHEAD_UNKNOWN ((__s64)(~0ull >> 1))
+
+/*
+ * By how much our clock, which says @now, is ahead of the scheduler's, and a bit more: by the time since the scheduler
+ * last looked at this CPU. That is next to nothing where the thread has just been woken.
+ */
+static __always_inline __s64 clock_ahead(__u64 now)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(task->se.cfs_rq->rq))
+		return AHEAD_UNKNOWN;
+	return (__s64)(now - task->se.cfs_rq->rq->clock);
 }
 
 static __always_inline struct jvm_state *jvm_state(void)
