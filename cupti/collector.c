@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define SAY_MEMORY_NS 1000000	 /* at most one of a device's sums a millisecond */
-#define MATCH_AGAIN   64	 /* blocks */
+#define SAY_MEMORY    1000	 /* sums of a device in a tick; of more than that … */
+#define SAY_MEMORY_NS 1000000	 /* … one a millisecond */
+#define MATCH_AGAIN   1024	 /* blocks */
+#define NO_MEMORY     2		 /* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY */
 #define NO_DEVICE     UINT32_MAX /* a call's record does not say which one it is about */
 #define LIST_MAX                                                                                   \
 	1000000 /* what waits for a tick; no program makes as many runs or waits in 0.1 s */
@@ -53,16 +55,19 @@ void collector_release(struct collector *collector)
 
 void collector_lost(struct collector *collector, uint64_t count)
 {
-	if (!collector->lost)
-		collector->lost_ns = collector->checked_ns;
-	collector->lost += count;
+	struct generation *fresh = collector->fresh;
+
+	if (!fresh->lost)
+		fresh->lost_ns = collector->checked_ns;
+	fresh->lost += count;
+	fresh->lost_until_ns = clock_now();
 }
 
 void collector_late(struct collector *collector, uint64_t requested_ns)
 {
 	collector_lost(collector, 1);
-	if (requested_ns < collector->lost_ns)
-		collector->lost_ns = requested_ns;
+	if (requested_ns < collector->fresh->lost_ns)
+		collector->fresh->lost_ns = requested_ns;
 }
 
 bool collector_alive(const struct collector *collector, uint64_t late_ns)
@@ -70,9 +75,13 @@ bool collector_alive(const struct collector *collector, uint64_t late_ns)
 	return clock_now() < collector->canary_ns + late_ns;
 }
 
-void collector_checked(struct collector *collector)
+void collector_checked(struct collector *collector, const struct check *check)
 {
-	collector->checked_ns = clock_now();
+	if (check->missing)
+		collector_lost(collector, check->missing);
+	if (check->missing && check->since_ns < collector->fresh->lost_ns)
+		collector->fresh->lost_ns = check->since_ns;
+	collector->checked_ns = check->before_ns;
 }
 
 void collector_put(struct collector *collector, struct gc_gpu_record record)
@@ -100,6 +109,15 @@ static void note_skew(struct collector *collector, uint64_t skew_ns)
 		collector->clock.error_ns = skew_ns;
 }
 
+/* Whether all activities of @device so far, and one on @stream, are of one. */
+static bool on_one_stream(struct device *device, uint32_t stream)
+{
+	if (!device->stream)
+		device->stream = stream;
+	device->streams |= device->stream != stream;
+	return !device->streams;
+}
+
 static void take_activity(struct collector *collector, const void *record,
 	const struct activity_place *place, bool copies)
 {
@@ -111,23 +129,26 @@ static void take_activity(struct collector *collector, const void *record,
 	/* A forced flush also returns what has not ended, or whose times have not come from the device. */
 	if (!start_ns || !end_ns || end_ns < start_ns || device == COLLECTOR_DEVICES) {
 		collector_lost(collector, 1);
-		if (launch && launch->start_ns < collector->lost_ns)
-			collector->lost_ns = launch->start_ns;
+		if (launch && launch->start_ns < collector->fresh->lost_ns)
+			collector->fresh->lost_ns = launch->start_ns;
 		return;
 	}
 	start_ns = clock_ours(&collector->clock, start_ns);
 	end_ns = clock_ours(&collector->clock, end_ns);
 	if (collector->fresh->runs[device].blocks.count >= LIST_MAX ||
-		runs_add(&collector->fresh->runs[device], start_ns, end_ns, correlation))
+		runs_add(&collector->fresh->runs[device], start_ns, end_ns, correlation,
+			on_one_stream(&collector->devices[device], u32_at(record, place->stream))))
 		collector_lost(collector, 1);
 	if (copies && !list_add(&collector->fresh->copies,
 			      ((struct copy){end_ns, correlation, collector->devices[device].id})))
 		collector_lost(collector, 1);
 }
 
-/* The record of a canary has come: which one, by its time, those before it being late or lost. */
-static void take_own(struct collector *collector, uint64_t start_ns, uint64_t end_ns,
-	uint64_t buffer)
+/*
+ * The canary with these times, of which those before may be late or lost: the one during which the call was made, however
+ * long that took to begin, or, where clocks differ, the nearest. NULL: there are none.
+ */
+static struct canary *canary_of(struct collector *collector, uint64_t start_ns, uint64_t end_ns)
 {
 	struct canary *best = NULL;
 	uint64_t nearest = UINT64_MAX;
@@ -137,11 +158,21 @@ static void take_own(struct collector *collector, uint64_t start_ns, uint64_t en
 		uint64_t far = start_ns > canary->before_ns ? start_ns - canary->before_ns
 							    : canary->before_ns - start_ns;
 
+		if (canary->before_ns <= start_ns && end_ns <= canary->after_ns)
+			return canary;
 		if (far < nearest) {
 			nearest = far;
 			best = canary;
 		}
 	}
+	return best;
+}
+
+static void take_own(struct collector *collector, uint64_t start_ns, uint64_t end_ns,
+	uint64_t buffer)
+{
+	struct canary *best = canary_of(collector, start_ns, end_ns);
+
 	if (!best)
 		return;
 	best->buffer = buffer;
@@ -159,6 +190,7 @@ static void take_call(struct collector *collector, const void *record, const str
 	const struct layout *layout = collector->layout;
 	uint32_t does = layout_call(calls, count, u32_at(record, layout->api.call));
 	uint32_t tid = u32_at(record, layout->api.thread);
+	uint32_t result = u32_at(record, layout->api.result);
 	struct gc_gpu_record known = {.device = NO_DEVICE, .tid = tid};
 
 	if (!does)
@@ -167,10 +199,14 @@ static void take_call(struct collector *collector, const void *record, const str
 	known.end_ns = clock_ours(&collector->clock, u64_at(record, layout->api.end));
 	if (does & CALL_OWN && tid == collector->own_tid)
 		take_own(collector, known.start_ns, known.end_ns, buffer);
-	if (does & (CALL_LAUNCHES | CALL_COPIES) && !u32_at(record, layout->api.result))
+	if (does & (CALL_LAUNCHES | CALL_COPIES) && !result)
 		launches_add(&collector->launches, u32_at(record, layout->api.correlation), tid,
 			known.start_ns, known.end_ns);
 	known.kind = does & CALL_WAITS ? GC_GPU_WAIT : GC_GPU_ALLOCATE;
+	if (does & CALL_FREES)
+		known.flags |= GC_GPU_FREES;
+	if (does & CALL_ALLOCATES && result == NO_MEMORY)
+		known.flags |= GC_GPU_FAILED;
 	if (does & (CALL_WAITS | CALL_ALLOCATES))
 		collector_put(collector, known);
 }
@@ -191,14 +227,20 @@ static void take_memory(struct collector *collector, const void *record)
 	if (operation != CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION &&
 		operation != CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE)
 		return;
+	/* What has lasted for a millisecond is said as it was. */
+	if (device->memory.kind && time_ns >= device->memory.start_ns + SAY_MEMORY_NS) {
+		collector_put(collector, device->memory);
+		device->memory_ns = device->memory.start_ns;
+	}
 	device->allocated +=
 		operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION ? bytes : -bytes;
 	device->memory = (struct gc_gpu_record){.kind = GC_GPU_MEMORY,
 		.device = device->id,
 		.start_ns = time_ns,
 		.value = (uint64_t)device->allocated};
-	if (time_ns < device->memory_ns + SAY_MEMORY_NS)
+	if (device->memory_said >= SAY_MEMORY && time_ns < device->memory_ns + SAY_MEMORY_NS)
 		return;
+	device->memory_said++;
 	collector_put(collector, device->memory);
 	device->memory_ns = time_ns;
 	device->memory.kind = 0;

@@ -30,13 +30,19 @@ struct generation {
 	struct runs runs[COLLECTOR_DEVICES];
 	LIST(struct copy) copies;
 	uint64_t complete_ns; /* what had begun before has come by then */
+	uint64_t lost, lost_ns,
+		lost_until_ns; /* calls whose records are missing, made then at most; 0: none */
 };
 
 struct device {
-	uint32_t id;
+	uint32_t id, stream;	     /* stream: that of its first activity */
+	bool streams;		     /* there are others */
 	uint64_t begin_ns, until_ns; /* as the tracer knows them; 0: it does not */
-	int64_t allocated;	     /* bytes, since the beginning */
-	uint64_t memory_ns;	     /* when the tracer was last told of them */
+	uint64_t run_ns,
+		run_end_ns;	  /* of the run that was said last; since when it has not starved */
+	int64_t allocated;	  /* bytes, since the beginning */
+	uint64_t memory_ns;	  /* when the tracer was last told of them */
+	unsigned int memory_said; /* sums since the last tick */
 	struct gc_gpu_record memory; /* not told yet, if kind is set */
 };
 
@@ -44,6 +50,12 @@ struct device {
 struct canary {
 	uint64_t before_ns, after_ns;
 	uint64_t buffer; /* number of the buffer that its record came in; 0: it has not come */
+};
+
+/* CUPTI was asked how many records it had dropped since it was last asked. */
+struct check {
+	uint64_t since_ns, before_ns; /* .checked_ns before that; when it was asked */
+	size_t missing;
 };
 
 struct collector {
@@ -60,8 +72,7 @@ struct collector {
 	uint64_t canary_ns;	/* when the last one that has come was called */
 	uint64_t complete_ns;	/* see struct generation */
 	uint64_t delay_ns;	/* the longest from a launch to its activity */
-	uint64_t lost, lost_ns; /* records that are missing, and since when at most; 0: none */
-	uint64_t checked_ns;	/* when none was missing */
+	uint64_t checked_ns;	/* what was missing by then has been counted */
 	uint64_t clock_said_ns; /* the error that the tracer knows of, plus one */
 	unsigned int ticks;
 	LIST(struct gc_gpu_record) out; /* for the owner to hand over, and to empty */
@@ -86,8 +97,8 @@ void collector_late(struct collector *collector, uint64_t requested_ns);
 /* Whether canaries come: the last one within @late_ns. */
 bool collector_alive(const struct collector *collector, uint64_t late_ns);
 
-/* What is missing by now has been said. */
-void collector_checked(struct collector *collector);
+/* What is missing, as CUPTI said. Two threads may ask at a time: only one of them is told. */
+void collector_checked(struct collector *collector, const struct check *check);
 
 /* Thread own_tid is about to call cuDriverGetVersion, which is recorded; it has returned. */
 void collector_canary(struct collector *collector, uint64_t before_ns);

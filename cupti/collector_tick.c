@@ -17,15 +17,96 @@ static void look_up(const struct collector *collector, struct block *block)
 	block->tid = launch->tid;
 }
 
-/* Another block, behind a short gap: the device starved in it if the work was not there yet when the gap began. */
-static void extend_run(struct gc_gpu_record *busy, const struct block *block)
-{
-	uint64_t gap_ns = block->start_ns - busy->end_ns;
+/* What is said of a device as one record, and for how long one of its streams may have starved unseen. */
+struct run {
+	struct gc_gpu_record busy;
+	uint64_t unsure_ns;
+};
 
-	busy->value += gap_ns;
-	if (block->launch_ns >= busy->end_ns)
-		busy->starved_ns += gap_ns;
-	busy->end_ns = block->end_ns;
+static bool is_prompt(const struct block *block)
+{
+	return block->launch_ns && block->start_ns - block->launch_ns <= RUN_PROMPT_NS;
+}
+
+/* As gpu_busy_join() in user/gpu/gpu.c does it. */
+static void add_beside(struct device *device, struct run *run, const struct block *block)
+{
+	uint64_t end_ns = block->end_ns < device->run_end_ns ? block->end_ns : device->run_end_ns;
+
+	if (end_ns <= block->start_ns + RUN_APART_NS)
+		return;
+	run->unsure_ns += end_ns - block->start_ns;
+	if (is_prompt(block))
+		run->unsure_ns += block->start_ns - device->run_ns;
+}
+
+/* Whether the device had nothing to do before @block, rather than something that had not begun yet. */
+static bool starved(const struct device *device, const struct block *block)
+{
+	return block->start_ns > device->run_end_ns && block->launch_ns >= device->run_end_ns;
+}
+
+/* Behind a short gap in all that the device did. */
+static void add_gap(const struct device *device, struct run *run, const struct block *block)
+{
+	uint64_t gap_ns = block->start_ns - device->run_end_ns;
+
+	run->busy.value += gap_ns;
+	if (starved(device, block))
+		run->busy.starved_ns += gap_ns;
+	else if (is_prompt(block))
+		run->unsure_ns += gap_ns;
+}
+
+/* From @block on one stream may starve beside others: all had nothing to do before, for longer than their times are rounded. */
+static void begin_anew(struct device *device, const struct block *block)
+{
+	uint64_t gap_ns = starved(device, block) ? RUN_APART_NS : RUN_GAP_NS;
+
+	if (block->start_ns >= device->run_end_ns + gap_ns)
+		device->run_ns = block->start_ns;
+}
+
+/* Another block, that overlaps what is there, or lies behind a short gap. What was said before may last longer than @run. */
+static void extend_run(struct device *device, struct run *run, const struct block *block)
+{
+	if (block->start_ns > device->run_end_ns)
+		add_gap(device, run, block);
+	else
+		add_beside(device, run, block);
+	begin_anew(device, block);
+	if (block->end_ns > run->busy.end_ns)
+		run->busy.end_ns = block->end_ns;
+	if (block->end_ns > device->run_end_ns)
+		device->run_end_ns = block->end_ns;
+}
+
+/* What was said before may go on in it. */
+static struct run begin_run(struct device *device, const struct block *block)
+{
+	begin_anew(device, block);
+	if (block->start_ns < device->run_ns)
+		device->run_ns = block->start_ns;
+	if (block->end_ns > device->run_end_ns)
+		device->run_end_ns = block->end_ns;
+	return (struct run){
+		.busy =
+			{
+				.kind = GC_GPU_BUSY,
+				.device = device->id,
+				.start_ns = block->start_ns,
+				.end_ns = block->end_ns,
+				.launch_ns = block->launch_ns,
+				.previous_ns = block->previous_ns,
+				.tid = block->tid,
+			},
+	};
+}
+
+static void say_run(struct collector *collector, struct run *run)
+{
+	run->busy.count = run->unsure_ns < UINT32_MAX ? (uint32_t)run->unsure_ns : UINT32_MAX;
+	collector_put(collector, run->busy);
 }
 
 /*
@@ -52,7 +133,7 @@ static void say_runs(struct collector *collector, unsigned int index, struct run
 	uint64_t limit_ns)
 {
 	struct device *device = &collector->devices[index];
-	struct gc_gpu_record busy = {0};
+	struct run run = {0};
 	size_t count = hold_back(collector, runs, limit_ns, &collector->fresh->runs[index]);
 
 	runs->blocks.count = runs->matched = 0;
@@ -68,23 +149,15 @@ static void say_runs(struct collector *collector, unsigned int index, struct run
 		struct block *block = &runs->blocks.items[i];
 
 		look_up(collector, block);
-		if (busy.kind && block->start_ns - busy.end_ns < RUN_GAP_NS) {
-			extend_run(&busy, block);
+		if (i && block->start_ns < run.busy.end_ns + RUN_GAP_NS) {
+			extend_run(device, &run, block);
 			continue;
 		}
-		if (busy.kind)
-			collector_put(collector, busy);
-		busy = (struct gc_gpu_record){
-			.kind = GC_GPU_BUSY,
-			.device = device->id,
-			.start_ns = block->start_ns,
-			.end_ns = block->end_ns,
-			.launch_ns = block->launch_ns,
-			.previous_ns = block->previous_ns,
-			.tid = block->tid,
-		};
+		if (i)
+			say_run(collector, &run);
+		run = begin_run(device, block);
 	}
-	collector_put(collector, busy);
+	say_run(collector, &run);
 }
 
 static void say_copies(struct collector *collector, struct generation *generation)
@@ -99,25 +172,29 @@ static void say_copies(struct collector *collector, struct generation *generatio
 							 .start_ns = call->start_ns,
 							 .end_ns = call->end_ns,
 							 .tid = call->tid,
+							 .flags = GC_GPU_COPY,
 							 .value = copy->end_ns});
 	}
 	generation->copies.count = 0;
 }
 
-/* A call's own time says when it was made, not when its work would have run: as late as anything has, at most. */
-static void say_lost(struct collector *collector)
+/*
+ * A call's own time says when it was made, not when its work would have run: as late as anything has, at most. What was
+ * launched about then has come by now, if any has.
+ */
+static void say_lost(struct collector *collector, struct generation *generation)
 {
 	struct gc_gpu_record lost = {
 		.kind = GC_GPU_LOST,
-		.start_ns = collector->lost_ns,
-		.end_ns = clock_now() + collector->delay_ns,
-		.count = collector->lost > UINT32_MAX ? UINT32_MAX : (uint32_t)collector->lost,
+		.start_ns = generation->lost_ns,
+		.end_ns = generation->lost_until_ns + collector->delay_ns,
+		.count = generation->lost > UINT32_MAX ? UINT32_MAX : (uint32_t)generation->lost,
 	};
 	unsigned int i = 0;
 
-	if (!collector->lost)
+	if (!generation->lost)
 		return;
-	collector->lost = 0;
+	generation->lost = 0;
 	do {
 		lost.device = collector->devices[i].id;
 		collector_put(collector, lost);
@@ -145,6 +222,7 @@ static void say_memory(struct collector *collector)
 	for (unsigned int i = 0; i < collector->device_count; i++) {
 		struct device *device = &collector->devices[i];
 
+		device->memory_said = 0;
 		if (!device->memory.kind)
 			continue;
 		collector_put(collector, device->memory);
@@ -203,7 +281,7 @@ static void say_generation(struct collector *collector, struct generation *gener
 		say_runs(collector, i, &generation->runs[i],
 			last ? UINT64_MAX : generation->complete_ns);
 	say_copies(collector, generation);
-	say_lost(collector);
+	say_lost(collector, generation);
 	say_complete(collector, generation->complete_ns);
 }
 

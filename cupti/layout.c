@@ -37,7 +37,8 @@ typedef CUpti_ActivityAPI api;
 	SAME(new, old, start);                                                                     \
 	SAME(new, old, end);                                                                       \
 	SAME(new, old, deviceId);                                                                  \
-	SAME(new, old, correlationId)
+	SAME(new, old, correlationId);                                                             \
+	SAME(new, old, streamId)
 
 SAME_ACTIVITY(kernel, CUpti_ActivityKernel9);
 SAME_ACTIVITY(copy, CUpti_ActivityMemcpy5);
@@ -62,7 +63,7 @@ SAME_ACTIVITY(kernel, CUpti_ActivityKernel12);
 
 #define ACTIVITY(type)                                                                             \
 	{offsetof(type, start), offsetof(type, end), offsetof(type, deviceId),                     \
-		offsetof(type, correlationId)}
+		offsetof(type, correlationId), offsetof(type, streamId)}
 
 const struct layout TABLE = {
 	.major = MAJOR,

@@ -12,6 +12,7 @@
 #define CALL_WAITS     2
 #define CALL_COPIES    4 /* launches, and may wait for what it launched */
 #define CALL_ALLOCATES 8
+#define CALL_FREES     32 /* of those that allocate: it frees */
 #define CALL_OWN       16 /* that which the shim makes to see that it is recorded: cuDriverGetVersion */
 
 struct call {
@@ -21,7 +22,7 @@ struct call {
 
 /* Offsets in bytes. */
 struct activity_place {
-	uint16_t start, end, device, correlation;
+	uint16_t start, end, device, correlation, stream;
 };
 
 struct layout {

@@ -104,32 +104,36 @@ static void read_buffer(uint8_t *buffer, size_t bytes, uint64_t number)
 		collector_lost(&recorder.collector, 1);
 }
 
-/* Not under our lock: CUPTI calls us under its own. */
-static size_t dropped(void)
+/* CUPTI calls us under its own lock: it is not asked under ours. */
+static struct check ask_dropped(void)
 {
-	size_t count = 0;
+	struct check check = {0};
 
-	if (recorder.library.dropped_records(NULL, 0, &count) != CUPTI_SUCCESS)
-		count = 0;
-	return count;
+	pthread_mutex_lock(&recorder.lock);
+	check.since_ns = recorder.collecting ? recorder.collector.checked_ns : UINT64_MAX;
+	pthread_mutex_unlock(&recorder.lock);
+	check.before_ns = clock_now();
+	if (recorder.library.dropped_records(NULL, 0, &check.missing) != CUPTI_SUCCESS)
+		check.missing = 0;
+	return check;
 }
 
 static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
 	size_t bytes)
 {
 	uint64_t number = buffers_number(buffer);
-	size_t missing;
+	struct check check;
 
 	if (atomic_load(&recorder.silent) || (!number && !buffers_spare(buffer)))
 		return; /* a child's copy, or somebody else's */
-	missing = dropped();
+	check = ask_dropped();
+	if (!number && !check.missing)
+		check.missing = 1;
 	pthread_mutex_lock(&recorder.lock);
 	if (recorder.collecting) {
 		if (number && bytes)
 			read_buffer(buffer, bytes, number);
-		if (missing || !number)
-			collector_lost(&recorder.collector, missing ? missing : 1);
-		collector_checked(&recorder.collector);
+		collector_checked(&recorder.collector, &check);
 	}
 	pthread_mutex_unlock(&recorder.lock);
 	buffers_take_back(buffer);
@@ -345,17 +349,15 @@ static void hand_over(bool last)
 
 static void record(void)
 {
-	size_t missing;
+	struct check check;
 	bool alive;
 
 	compare_clocks();
 	make_canary();
 	CALL(recorder.library.flush_all(0));
-	missing = CALL(dropped());
+	check = CALL(ask_dropped());
 	pthread_mutex_lock(&recorder.lock);
-	if (missing)
-		collector_lost(&recorder.collector, missing);
-	collector_checked(&recorder.collector);
+	collector_checked(&recorder.collector, &check);
 	pthread_mutex_unlock(&recorder.lock);
 	hand_over(false);
 	pthread_mutex_lock(&recorder.lock);

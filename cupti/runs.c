@@ -23,26 +23,19 @@ static bool join(struct block *block, const struct block *next)
 
 void runs_settle(struct runs *runs)
 {
-	struct block *blocks = runs->blocks.items;
-	size_t kept = 0;
-
-	if (!runs->unordered)
-		return;
+	if (runs->unordered)
+		qsort(runs->blocks.items, runs->blocks.count, sizeof(struct block), by_start);
 	runs->unordered = false;
-	qsort(blocks, runs->blocks.count, sizeof(*blocks), by_start);
-	for (size_t i = 0; i < runs->blocks.count; i++)
-		if (!kept || !join(&blocks[kept - 1], &blocks[i]))
-			blocks[kept++] = blocks[i];
-	runs->blocks.count = kept;
 }
 
-int runs_add(struct runs *runs, uint64_t start_ns, uint64_t end_ns, uint32_t correlation)
+int runs_add(struct runs *runs, uint64_t start_ns, uint64_t end_ns, uint32_t correlation,
+	bool alone)
 {
 	struct block next = {.start_ns = start_ns, .end_ns = end_ns, .correlation = correlation};
 	struct block *last =
 		runs->blocks.count ? &runs->blocks.items[runs->blocks.count - 1] : NULL;
 
-	if (last && join(last, &next))
+	if (alone && last && join(last, &next))
 		return 0;
 	if (last && start_ns < last->start_ns)
 		runs->unordered = true;

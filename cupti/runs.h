@@ -1,14 +1,20 @@
 /*
- * The activities of a device, in any order, become blocks: times in which it had work without a gap. Blocks that lie apart
- * by less than RUN_GAP_NS leave the process as one record (collector_tick.c).
+ * The activities of a device, in any order, become blocks: times in which one stream had work without a gap. Where several
+ * streams have some, each activity is a block: it may have come late without a gap. Blocks that lie apart by less than
+ * RUN_GAP_NS, or overlap, leave the process as one record (collector_tick.c).
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "list.h"
 
-#define RUN_GAP_NS 50000 /* GPU_IDLE_NS of user/gpu/gpu.h: shorter gaps are no idle intervals */
+/* As in user/gpu/gpu.h: */
+#define RUN_GAP_NS 50000 /* GPU_IDLE_NS: shorter gaps are no idle intervals */
+#define RUN_APART_NS                                                                               \
+	1000 /* GPU_GAP_NS: times of one stream may overlap by that, as they are rounded */
+#define RUN_PROMPT_NS 20000 /* GPU_LAUNCH_NS: nothing but its launch held it up */
 
 struct block {
 	uint64_t start_ns, end_ns;
@@ -23,8 +29,9 @@ struct runs {
 	size_t matched; /* blocks whose launches were looked for; the owner's */
 };
 
-/* Adds an activity [start_ns, end_ns). 0 or -ENOMEM, with which it is not in. */
-int runs_add(struct runs *runs, uint64_t start_ns, uint64_t end_ns, uint32_t correlation);
+/* Adds an activity [start_ns, end_ns); @alone: all are of its stream. 0 or -ENOMEM, with which it is not in. */
+int runs_add(struct runs *runs, uint64_t start_ns, uint64_t end_ns, uint32_t correlation,
+	bool alone);
 
-/* By start, and apart. */
+/* By start. */
 void runs_settle(struct runs *runs);

@@ -16,6 +16,7 @@
 #define LOOK_NS 100000000L /* between two looks for a tracer */
 
 int InitializeInjection(void);
+int Agent_OnAttach(void *vm, const char *options, void *reserved);
 
 static void *look(void *unused)
 {
@@ -54,4 +55,11 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	pthread_setname_np(thread, "gctrace-gpu");
 	pthread_detach(thread);
 	return 1;
+}
+
+/* A JVM calls it where its own tools have it load us as an agent. Nothing of the JVM is used. 0: success. */
+__attribute__((visibility("default"))) int Agent_OnAttach(__attribute__((unused)) void *vm,
+	__attribute__((unused)) const char *options, __attribute__((unused)) void *reserved)
+{
+	return InitializeInjection() ? 0 : -1;
 }
