@@ -40,6 +40,13 @@ uint64_t stats_median(const uint64_t *values, size_t count)
 	return low + (high - low) / 2;
 }
 
+int stats_compare(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
 static int ascending(const void *a, const void *b)
 {
 	double one = *(const double *)a, other = *(const double *)b;

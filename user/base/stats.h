@@ -29,6 +29,9 @@ static inline uint64_t stats_distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
+/* Of two uint64_t, for qsort() and bsearch(): ascending. */
+int stats_compare(const void *a, const void *b);
+
 /* The value at @rank (from 0) if @values were sorted; they are not moved. @rank < @count. */
 uint64_t stats_nth(const uint64_t *values, size_t count, size_t rank);
 /* By nearest rank, 0 <= q <= 1; 0 when there are none. */
