@@ -181,6 +181,20 @@ int elf_code_probe_site(const struct elf_file *file, uint64_t vaddr, uint64_t *r
 	return 0;
 }
 
+int elf_code_function_site(const struct elf_file *file, const char *name, uint64_t *ret,
+	enum elf_step *ret_step)
+{
+	struct elf_symbol symbol;
+	uint64_t place;
+
+	if (elf_file_symbol(file, name, false, &symbol))
+		return -ENOENT;
+	return elf_code_probe_site(file, symbol.vaddr, &place, ret_step) ||
+			       elf_file_offset(file, place, ret)
+		       ? -EFAULT
+		       : 0;
+}
+
 const char *elf_code_mnemonic(const struct elf_file *file, uint64_t vaddr, char *buffer,
 	size_t size)
 {

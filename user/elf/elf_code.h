@@ -69,6 +69,13 @@ enum elf_step {
 int elf_code_probe_site(const struct elf_file *file, uint64_t vaddr, uint64_t *ret,
 	enum elf_step *ret_step);
 
+/*
+ * The same of the function that @file exports as @name, as an offset in the file. 0; -ENOENT: there is none; -EFAULT: it
+ * cannot be probed.
+ */
+int elf_code_function_site(const struct elf_file *file, const char *name, uint64_t *ret,
+	enum elf_step *ret_step);
+
 /* "push", "endbr64", …: the mnemonic at @vaddr, for doctor. Returns @buffer, "?" if undecodable. */
 const char *elf_code_mnemonic(const struct elf_file *file, uint64_t vaddr, char *buffer,
 	size_t size);
