@@ -15,10 +15,15 @@ DEFINE_CLEANUP(struct gctrace_bpf *, gctrace_bpf__destroy);
 
 /* Those of no runtime. */
 static const char *const general[] = {"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step",
-	"on_wait_call", "on_wait_return", "on_step_watch", "on_gpu"};
+	"on_wait_call", "on_wait_return", "on_receive", "on_received", "on_send", "on_step_watch",
+	"on_gpu", "on_driver_launch", "on_driver_call", "on_driver_return"};
 
 /* Of these what step signals need. */
-static const char *const stepping[] = {"on_step", "on_wait_call", "on_wait_return"};
+static const char *const stepping[] = {
+	"on_step", "on_wait_call", "on_wait_return", "on_receive", "on_received", "on_send"};
+
+/* Of these what takes the place of the CUPTI shim. */
+static const char *const driving[] = {"on_driver_launch", "on_driver_call", "on_driver_return"};
 
 /* Of these what has to run behind every runtime's at the same tracepoint. */
 static const char *const last[] = {"on_exec", "on_exit"};
@@ -73,6 +78,8 @@ static bool is_used(const struct capture_program *program, const char *name,
 		return settings->step_watches;
 	if (!strcmp(name, "on_gpu"))
 		return settings->gpu;
+	if (is_one_of(name, driving, ARRAY_SIZE(driving)))
+		return settings->gpu_driver;
 	if (program->use == USE_SESSION)
 		return way == UPROBE_SESSION;
 	return program->use != USE_PAIR || way != UPROBE_SESSION;

@@ -38,6 +38,7 @@ struct program_settings {
 	bool steps;	       /* the program of step signals is needed */
 	bool step_watches;     /* that for places that no uprobe can be at, too */
 	bool gpu;	       /* that of the CUPTI shim is */
+	bool gpu_driver;       /* those of CUDA's driver are */
 };
 
 /* Further programs of a runtime, with the maps of the first. */

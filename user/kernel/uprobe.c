@@ -45,7 +45,11 @@ static int create_link(int program, uint32_t type, const struct uprobe_place *pl
 	return fd < 0 ? -errno : fd;
 }
 
-/* Kernels that know the link get as far as to see that a folder is no file: EBADF. */
+/*
+ * Kernels that know the link get as far as to see that a folder is no file: EBADF. Until 6.9 a link for one process sees only
+ * the thread of that number. With the fix of that, kernels refuse a negative pid before they look at the file: EINVAL (as
+ * libbpf's features.c finds out, too).
+ */
 static bool kernel_has(enum uprobe_way way)
 {
 	static const struct bpf_insn answer_0[] = {
@@ -53,18 +57,21 @@ static bool kernel_has(enum uprobe_way way)
 		{.code = BPF_JMP | BPF_EXIT},
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach_type(way));
-	const struct uprobe_place folder = {.path = "/"};
+	const struct uprobe_place folder = {.path = "/"}, of_nobody = {.path = "/", .pid = -1};
 	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "gctrace_asks", "GPL", answer_0, 2,
 		    &options),
-	    r;
+	    r, filtered;
 
 	if (program < 0)
 		return false;
 	r = create_link(program, attach_type(way), &folder);
+	filtered = create_link(program, attach_type(way), &of_nobody);
 	if (r >= 0)
 		close(r);
+	if (filtered >= 0)
+		close(filtered);
 	close(program);
-	return r == -EBADF;
+	return r == -EBADF && filtered == -EINVAL;
 }
 
 enum uprobe_way uprobe_best_way(unsigned int refused)
