@@ -357,20 +357,16 @@ int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, s
 		_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
 		const struct proc_map *map = &maps->maps.items[i];
 		const char *base = strrchr(map->path, '/');
-		struct elf_symbol symbol;
 		int opened;
 		enum elf_step step;
-		uint64_t site;
 
 		if (!map->exec || seen_before(maps, i) || !base || strncmp(base, "/ld-", 4))
 			continue;
 		opened = open_image(pid, map, ret_path, size, &file, NULL);
 		if (opened)
 			r = opened;
-		if (opened || elf_file_symbol(file, "_dl_debug_state", false, &symbol) ||
-			elf_code_probe_site(file, symbol.vaddr, &site, &step))
-			continue;
-		return elf_file_offset(file, site, ret_offset);
+		if (!opened && !elf_code_function_site(file, "_dl_debug_state", ret_offset, &step))
+			return 0;
 	}
 	return r;
 }

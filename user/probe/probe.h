@@ -12,6 +12,7 @@
 #include "elf_file.h"
 #include "err.h"
 #include "gc_wire.h"
+#include "load.h"
 #include "proc.h"
 #include "settings.h"
 #include "u64map.h"
@@ -105,8 +106,10 @@ struct runtime_ops {
 	bool (*beside_it)(pid_t pid, const struct proc_maps *maps, char *ret, size_t size);
 	const struct capture_ops *capture; /* trace/trace_runtime.h */
 	const struct settings_ops
-		*settings;	 /* settings.h; NULL: none can be changed while it runs */
-	const char *no_settings; /* then: what to do instead, a clause; or NULL */
+		*settings;	     /* settings.h; NULL: none can be changed while it runs */
+	const struct load_ops *load; /* load.h; NULL: it cannot be asked to load a library */
+	const char *no_load;	     /* then: who can have it do so, a clause; or NULL */
+	const char *no_settings;     /* then: what to do instead, a clause; or NULL */
 };
 
 extern const struct runtime_ops

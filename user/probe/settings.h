@@ -1,6 +1,7 @@
 /* Settings of a collector: integers in the memory of a process, which the running code reads. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,6 +20,15 @@ struct settings {
 	} items[SETTINGS_MAX];
 };
 
+/* How the collector comes to collect, and to collect everything, under some settings. */
+struct settings_pace {
+	bool on;
+	double made;	   /* objects between two collections */
+	double promotes;   /* collections to one that promotes to the oldest generation */
+	double promotions; /* of those to a full one, at least */
+	double share; /* of the objects that the last full one left: so many must have been promoted */
+};
+
 /* What a runtime says of its collector's settings. A trial changes them where it is sure of them, and only there. */
 struct settings_ops {
 	/*
@@ -35,4 +45,5 @@ struct settings_ops {
 		struct err *err);
 	/* For people: "on, thresholds 700, 10, 10". */
 	void (*describe)(const struct settings *settings, char *ret, size_t size);
+	struct settings_pace (*pace)(const struct settings *settings);
 };

@@ -29,8 +29,12 @@ const struct signal_entry signal_table[] = {
 		{{"_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_stringIcSt11char_traitsIcE"
 		  "SaIcEEE",
 			NULL}}},
-	/* PyTorch 1.13, 2.15: once per backward pass, never in evaluation. */
-	{"torch:backward", "libtorch_cpu", "torch:record", 900, GC_KEY_NONE, 0, 0,
+	/*
+	 * PyTorch 1.13, 2.15: once per backward pass, never in evaluation. Engine::execute(const edge_list &roots, …): an edge
+	 * begins with the function that it comes from, and the class of that is the last operation of what is differentiated:
+	 * losses that are computed in different ways, as those of an actor and of a critic, mostly differ in it.
+	 */
+	{"torch:backward", "libtorch_cpu", "torch:record", 900, GC_KEY_CLASS, 3, 0,
 		{{"_ZN5torch8autograd6Engine7executeE*", NULL}}},
 	/*
 	 * PyTorch 1.13, 2.15: once per forward pass, in evaluation too, which no other signal shows;
@@ -42,7 +46,7 @@ const struct signal_entry signal_table[] = {
 			TORCH_OP(32, binary_cross_entropy_with_logits), TORCH_OP(7, l1_loss),
 			TORCH_OP(14, smooth_l1_loss), TORCH_OP(10, huber_loss),
 			TORCH_OP(6, kl_div)},
-		true},
+		.thinned = true},
 	/* PyTorch 1.13: once per bucket of gradients under DistributedDataParallel with gloo. */
 	{"torch:allreduce", "libtorch_cpu", NULL, 0, GC_KEY_NONE, 0, 0,
 		{{"_ZN4c10d16ProcessGroupGloo9allreduceE*", NULL}}},
@@ -55,11 +59,11 @@ const struct signal_entry signal_table[] = {
 	/* jaxlib 0.4.38 – 0.12: every execution. rdi is where the result goes, rsi this, then a span of inputs. */
 	{"jax:execute", "libjax_common xla_extension", NULL, 0, GC_KEY_NUMBER, 4, 0,
 		{{"_ZN3xla4ifrt20PjRtLoadedExecutable7ExecuteE*", NULL}}},
-	/* XGBoost 3.4, LightGBM 4.7: once per boosting iteration. */
-	{"xgboost:update", "libxgboost", NULL, 0, GC_KEY_NONE, 0, 0,
+	/* XGBoost 3.4, LightGBM 4.7: once per boosting iteration of the booster whose handle is the first argument. */
+	{"xgboost:update", "libxgboost", NULL, 0, GC_KEY_NUMBER, 1, 0,
 		{{"XGBoosterUpdateOneIter", NULL}, {"XGBoosterTrainOneIter", NULL},
 			{"XGBoosterBoostOneIter", NULL}}},
-	{"lightgbm:update", "lib_lightgbm", NULL, 0, GC_KEY_NONE, 0, 0,
+	{"lightgbm:update", "lib_lightgbm", NULL, 0, GC_KEY_NUMBER, 1, 0,
 		{{"LGBM_BoosterUpdateOneIter", NULL}, {"LGBM_BoosterUpdateOneIterCustom", NULL}}},
 	/*
 	 * ND4J 1.0.0-M2.1: each updater once per training step (SameDiff: once per variable), never in
@@ -73,12 +77,31 @@ const struct signal_entry signal_table[] = {
 			ND4J_UPDATER(17, nesterovs)}},
 	/* … and the loss before them: once per output of the network, in score() too, not in SameDiff. */
 	{"dl4j:loss", "libnd4jcpu libnd4jcuda", NULL, 0, GC_KEY_NONE, 0, 0,
-		{{"execReduceSame", NULL}}, true},
+		{{"execReduceSame", NULL}}, .thinned = true},
 	/* NCCL, not run here: (send, receive, count, …). */
 	{"nccl:allreduce", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0, {{"ncclAllReduce", NULL}}},
 	{"nccl:allgather", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0, {{"ncclAllGather", NULL}}},
 	{"nccl:reducescatter", "libnccl", NULL, 0, GC_KEY_NUMBER, 3, 0,
 		{{"ncclReduceScatter", NULL}}},
+	/*
+	 * NVTX 3.0 – 3.2 (PyPI's nvtx 0.2 and libnvtx3interop 12.9), whose functions are in tables that the shim fills: once for each
+	 * range and mark, by its name.
+	 */
+	{"nvtx", "libgctrace_cupti", NULL, 0, GC_KEY_TEXT, 1, 0, .provider = "gctrace",
+		.probe = "nvtx"},
+	/*
+	 * CUDA's driver, on a mock and by the signatures, not on a device. Launches of graphs, each known by its handle: a
+	 * step that was captured calls nothing else. Reads of the device's memory, by their size, and waits for it.
+	 */
+	{"cuda:graph", "libcuda.so", NULL, 0, GC_KEY_NUMBER, 1, 0,
+		{{"cuGraphLaunch", NULL}, {"cuGraphLaunch_ptsz", NULL}}},
+	{"cuda:read", "libcuda.so", NULL, 0, GC_KEY_NUMBER, 3, 0,
+		{{"cuMemcpyDtoH_v2", NULL}, {"cuMemcpyDtoH_v2_ptds", NULL},
+			{"cuMemcpyDtoHAsync_v2", NULL}, {"cuMemcpyDtoHAsync_v2_ptsz", NULL}}},
+	{"cuda:sync", "libcuda.so", NULL, 0, GC_KEY_NONE, 0, 0,
+		{{"cuStreamSynchronize", "stream"}, {"cuStreamSynchronize_ptsz", "stream"},
+			{"cuEventSynchronize", "event"}, {"cuCtxSynchronize", "context"},
+			{"cuCtxSynchronize_v2", "context"}}},
 	/* (order, transposed, transposed, m, n, k, …), under the names that NumPy's wheels give it. */
 	{"blas:gemm", "libopenblas libscipy_openblas libblas libcblas", NULL, 0, GC_KEY_DIMS, 4, 0,
 		{{"cblas_sgemm", NULL}, {"cblas_dgemm", NULL}, {"cblas_sgemm64_", NULL},

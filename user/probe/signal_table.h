@@ -24,6 +24,7 @@ struct signal_entry {
 	uint8_t key, argument; /* GC_KEY_…, and from which argument (1 … 6); see gc_wire.h */
 	uint8_t offset;
 	struct signal_symbol symbols[SIGNAL_MAX_SYMBOLS];
+	const char *provider, *probe; /* instead of symbols: a USDT probe, its argument in %rdi */
 	bool thinned; /* begins no step but is counted between them: some of many calls in a row suffice */
 };
 

@@ -307,12 +307,16 @@ static int compare(const struct elf_symbol *symbol, void *arg)
 	return 0;
 }
 
-/* The user's USDT probe: no symbols, but notes. */
-static int plan_usdt(const struct elf_file *file, const char *base, const struct signal_wish *wish,
+/*
+ * Appends the plan of a USDT probe, as @like: no symbols, but notes. @args: where its arguments have to be; NULL: anywhere,
+ * they are not read. 0 or -ENOMEM.
+ */
+static int plan_usdt(const struct elf_file *file, const char *base, const char *provider,
+	const char *name, const char *args, const struct signal_plan *like,
 	struct signal_plans *ret)
 {
 	struct elf_usdt probes[SIGNAL_MAX_SITES];
-	size_t count = elf_usdt_find(file, wish->library, wish->symbol, probes, ARRAY_SIZE(probes));
+	size_t count = elf_usdt_find(file, provider, name, probes, ARRAY_SIZE(probes));
 	struct signal_plan *plan;
 
 	if (!count)
@@ -320,22 +324,40 @@ static int plan_usdt(const struct elf_file *file, const char *base, const struct
 	plan = vec_add(&ret->plans);
 	if (!plan)
 		return -ENOMEM;
-	snprintf(plan->name, sizeof(plan->name), "%s", wish->name);
-	plan->kept = true;
+	*plan = *like;
 	for (size_t i = 0; i < count && i < ARRAY_SIZE(probes); i++) {
 		struct signal_site *site = &plan->sites[plan->site_count];
 
-		if (elf_file_offset(file, probes[i].vaddr, &site->offset) ||
+		if ((args && strcmp(probes[i].args, args)) ||
+			elf_file_offset(file, probes[i].vaddr, &site->offset) ||
 			(probes[i].semaphore &&
 				elf_file_offset(file, probes[i].semaphore, &site->semaphore)))
 			continue;
 		plan->site_count++;
 	}
 	snprintf(plan->detail, sizeof(plan->detail), "%.64s: USDT probe %s:%s at %zu of %zu places",
-		base, wish->library, wish->symbol, plan->site_count, count);
+		base, provider, name, plan->site_count, count);
 	if (!plan->site_count)
 		ret->plans.count--;
 	return 0;
+}
+
+static int plan_own_usdt(const struct elf_file *file, const char *base,
+	const struct signal_entry *entry, struct signal_plans *ret)
+{
+	struct signal_plan like = {.key = entry->key, .argument = entry->argument};
+
+	snprintf(like.name, sizeof(like.name), "%s", entry->name);
+	return plan_usdt(file, base, entry->provider, entry->probe, "8@%rdi", &like, ret);
+}
+
+static int plan_wished_usdt(const struct elf_file *file, const char *base,
+	const struct signal_wish *wish, struct signal_plans *ret)
+{
+	struct signal_plan like = {.kept = true};
+
+	snprintf(like.name, sizeof(like.name), "%s", wish->name);
+	return plan_usdt(file, base, wish->library, wish->symbol, NULL, &like, ret);
 }
 
 static bool has_plan(const struct signal_plans *plans, const char *name)
@@ -352,24 +374,29 @@ int signal_plan_file(const struct elf_file *file, const char *path, const struct
 	struct finder *finder = calloc(1, sizeof(*finder));
 	const char *base = base_name(path);
 	bool wished = signal_wish_likely(path, wish) && !wish->usdt;
-	int r;
+	int r = 0;
 
 	if (!finder)
 		return -ENOMEM;
-	for (size_t i = 0; i < signal_table_count; i++)
-		if (is_of(signal_table[i].libraries, base))
+	for (size_t i = 0; !r && i < signal_table_count; i++) {
+		if (!is_of(signal_table[i].libraries, base))
+			continue;
+		if (signal_table[i].probe)
+			r = plan_own_usdt(file, base, &signal_table[i], ret);
+		else
 			add_entry(finder, &signal_table[i]);
+	}
 	if (wished)
 		add_wish(finder, wish);
 	if (finder->pattern_count)
 		find(finder, file);
-	r = finder->result;
+	r = r ? r : finder->result;
 	for (size_t i = 0; !r && i < finder->plan_count; i++)
 		r = add_plan(file, base, finder, i, wish, ret);
 	vec_free(&finder->found);
 	free(finder);
 	if (!r && wish && wish->usdt)
-		r = plan_usdt(file, base, wish, ret);
+		r = plan_wished_usdt(file, base, wish, ret);
 	if (!r && wished && !has_plan(ret, wish->name)) {
 		struct resemblance search = {near, wish->symbol, strstr(wish->symbol, "::")};
 

@@ -10,13 +10,12 @@
 
 #include "elf_file.h"
 
-#define WAIT_MAX_SITES 32
+#define WAIT_MAX_SITES 64
 
 struct wait_site {
 	uint64_t
 		offset; /* in the file, where the stack pointer is still that of the function's entry */
-	uint64_t cookie;  /* what a call costs, in those of cheap instructions */
-	const char *name; /* static */
+	uint64_t cookie; /* what a call costs, in those of cheap instructions */
 };
 
 /* Of one file. */

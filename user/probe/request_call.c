@@ -1,0 +1,81 @@
+/* The table of the C library's functions that receive and send, and an open file → its places. */
+#include <errno.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "elf_code.h"
+#include "elf_file.h"
+#include "gc_wire.h"
+#include "request_call.h"
+
+DEFINE_CLEANUP(struct elf_file *, elf_file_free);
+
+/*
+ * (descriptor, buffer, …), (descriptor, struct msghdr *, …), (descriptor, struct iovec *, …). CPython's sockets, and
+ * with them asyncio and everything written in Python, call those that only sockets have. libuv, of uvloop, and the
+ * JDK's channels call those that serve any file.
+ */
+static const struct request_function {
+	const char *name;
+	uint8_t kind;
+	bool sends, files;
+} functions[] = {
+	{"recv", GC_REQUEST_BUFFER, false, false},
+	{"recvfrom", GC_REQUEST_BUFFER, false, false},
+	{"send", GC_REQUEST_BUFFER, true, false},
+	{"sendmsg", GC_REQUEST_MESSAGE, true, false},
+	{"read", GC_REQUEST_BUFFER, false, true},
+	{"write", GC_REQUEST_BUFFER, true, true},
+	{"writev", GC_REQUEST_VECTOR, true, true},
+};
+
+_Static_assert(ARRAY_SIZE(functions) <= REQUEST_MAX_SITES, "room for all");
+
+static bool begins(const char *path, const char *with)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+
+	return !strncmp(base, with, strlen(with));
+}
+
+bool request_library(const char *path)
+{
+	return begins(path, "libc.so.6") || begins(path, "libc-2.") || begins(path, "ld-musl-");
+}
+
+bool request_by_file_calls(const char *path)
+{
+	return begins(path, "libnio.so") || begins(path, "libuv.so") || strstr(path, "/uvloop/");
+}
+
+static void add(const struct elf_file *file, const struct request_function *function,
+	struct request_plan *plan)
+{
+	struct request_site *site = &plan->sites[plan->count];
+	enum elf_step step;
+
+	if (elf_code_function_site(file, function->name, &site->offset, &step))
+		return;
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->sites[i].offset == site->offset)
+			return; /* two names of one function */
+	site->name = function->name;
+	site->kind = function->kind;
+	site->sends = function->sends;
+	plan->count++;
+}
+
+int request_plan(int fd, const char *name, bool files, struct request_plan *ret, struct err *err)
+{
+	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
+	int r = elf_file_open(fd, name, &file, err);
+
+	if (r)
+		return r;
+	ret->count = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
+		if (files || !functions[i].files)
+			add(file, &functions[i], ret);
+	return ret->count ? 0
+			  : err_set(err, ENOENT, "%s has neither recv() nor send() to probe", name);
+}
