@@ -72,6 +72,24 @@ static int decode_gpu(const void *bytes, size_t size, struct event *event)
 	return 0;
 }
 
+static int decode_driver(const void *bytes, size_t size, struct event *event)
+{
+	const struct gc_driver_call *wire = bytes;
+
+	if (size < sizeof(*wire) || wire->start_ns > wire->header.time_ns ||
+		wire->launches > INT64_MAX)
+		return -EBADMSG;
+	event->type = EVENT_DRIVER;
+	event->driver.kind = GC_DRIVER_KIND(wire->cookie);
+	event->driver.function = GC_DRIVER_FUNCTION(wire->cookie);
+	event->driver.start_ns = wire->start_ns;
+	event->driver.launches = wire->launches;
+	event->driver.address = wire->address;
+	event->driver.bytes = wire->bytes;
+	event->driver.failed = wire->result;
+	return 0;
+}
+
 static int decode_body(const void *bytes, size_t size, uint32_t type, struct event *event)
 {
 	switch (type) {
@@ -91,6 +109,8 @@ static int decode_body(const void *bytes, size_t size, uint32_t type, struct eve
 		return decode_label(bytes, size, event);
 	case GC_EVENT_GPU:
 		return decode_gpu(bytes, size, event);
+	case GC_EVENT_DRIVER:
+		return decode_driver(bytes, size, event);
 	}
 	return -EBADMSG;
 }

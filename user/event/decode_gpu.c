@@ -30,6 +30,7 @@ static int decode_busy(const struct gc_gpu_record *wire, uint64_t now, struct ev
 	ret->previous_ns = wire->previous_ns < ret->launch_ns ? wire->previous_ns : 0;
 	ret->gaps_ns = wire->value;
 	ret->starved_ns = wire->starved_ns;
+	ret->unsure_ns = wire->count;
 	return 0;
 }
 
@@ -41,6 +42,8 @@ static int decode_call(const struct gc_gpu_record *wire, uint64_t now, struct ev
 		return -EBADMSG;
 	ret->kind = waits ? EVENT_GPU_WAIT : EVENT_GPU_ALLOCATE;
 	ret->done_ns = waits ? wire->value : 0;
+	ret->flags =
+		wire->flags & (waits ? GC_GPU_COPY | GC_GPU_QUEUE : GC_GPU_FREES | GC_GPU_FAILED);
 	return 0;
 }
 

@@ -18,6 +18,7 @@ enum event_type {
 	EVENT_MARK,	  /* a call that may mark a step */
 	EVENT_LABEL,	  /* the text for the key of later marks */
 	EVENT_GPU,	  /* what the CUPTI shim of a process handed over */
+	EVENT_DRIVER,	  /* a call of CUDA's driver returned */
 };
 
 /* What every record says, a runtime's own, too. */
@@ -57,6 +58,13 @@ struct event {
 			bool dated; /* they are of [lost_start_ns, lost_end_ns), which may be none */
 			uint64_t lost_start_ns, lost_end_ns;
 		} gpu;
+		struct {
+			uint32_t kind, function; /* GC_DRIVER_WAIT …; as its cookie says */
+			uint64_t start_ns;
+			uint64_t launches;	 /* by its thread so far */
+			uint64_t address, bytes; /* 0: not known, or none */
+			bool failed;
+		} driver;
 	};
 };
 
@@ -75,8 +83,9 @@ int event_read_head(const void *bytes, size_t size, struct event_head *ret, size
 int event_decode(const void *bytes, size_t size, struct event *ret);
 
 enum event_gpu_kind {
-	EVENT_GPU_BUSY, /* device, start_ns, end_ns; launch_ns, previous_ns, tid; gaps_ns, starved_ns */
-	EVENT_GPU_WAIT,	    /* device or 0xffffffff, tid, start_ns, end_ns, done_ns */
+	/* device, start_ns, end_ns; launch_ns, previous_ns, tid; gaps_ns, starved_ns, unsure_ns */
+	EVENT_GPU_BUSY,
+	EVENT_GPU_WAIT,	    /* device or 0xffffffff, tid, start_ns, end_ns, done_ns, flags */
 	EVENT_GPU_LAUNCHER, /* tid, count, gap_ns */
 	EVENT_GPU_MEMORY,   /* device, start_ns, more_bytes */
 	EVENT_GPU_LOST,	    /* device, count, start_ns, end_ns; both 0: not known when */
@@ -94,7 +103,8 @@ struct event_gpu {
 	uint32_t device;
 	uint32_t tid; /* in the process's own PID namespace */
 	uint64_t start_ns, end_ns, launch_ns, previous_ns;
-	uint64_t count, starved_ns;
+	uint64_t count, starved_ns, unsure_ns;
+	uint16_t flags; /* GC_GPU_COPY, …; of another version's nothing is known */
 	union {
 		uint64_t gaps_ns, done_ns, gap_ns, bytes, error_ns, why;
 		int64_t more_bytes;

@@ -106,6 +106,11 @@ struct process {
 	uint64_t seen_ns, exit_ns; /* exit_ns 0: alive when the recording ended */
 	uint64_t
 		attached_ns; /* when the first of its runtimes was attached; 0: recording_traced_from() searches all of them */
+	/* CPU time of all its threads between two moments; until_ns 0: not known. */
+	struct process_cpu {
+		uint64_t from_ns, until_ns, used_ns;
+		uint64_t before_ns; /* used before; known only while it is recorded */
+	} cpu;
 };
 
 /* One managed runtime in one process: a file of it that the process maps, and how it was probed. */

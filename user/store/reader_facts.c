@@ -128,6 +128,24 @@ static int read_process(struct store_reader *reader, sqlite3_stmt *row)
 	return 0;
 }
 
+static int read_cpu(struct store_reader *reader, sqlite3_stmt *row)
+{
+	struct process_cpu cpu = {};
+	struct process *process;
+	uint64_t id;
+
+	if (!reader_unsigned(row, 0, UINT32_MAX, &id) ||
+		!reader_unsigned(row, 1, INT64_MAX, &cpu.from_ns) ||
+		!reader_unsigned(row, 2, INT64_MAX, &cpu.until_ns) ||
+		!reader_unsigned(row, 3, INT64_MAX, &cpu.used_ns) || cpu.until_ns <= cpu.from_ns)
+		return 1;
+	process = (struct process *)recording_process(&reader->recording, (uint32_t)id);
+	if (!process)
+		return 1;
+	process->cpu = cpu;
+	return 0;
+}
+
 /* Counts the runtimes of @process. Returns whether so many are plausible. */
 static bool may_have_more(struct store_reader *reader, uint32_t process)
 {
@@ -309,6 +327,8 @@ int reader_read_facts(struct store_reader *reader, struct err *err)
 			"SELECT id, pid, ns_pid, ppid, comm, cmdline, seen_ns, exit_ns "
 			"FROM process ORDER BY id",
 			read_process},
+		{"process_cpu", "SELECT process, from_ns, until_ns, used_ns FROM process_cpu",
+			read_cpu},
 		{"runtime", runtime_sql(reader, runtimes), read_runtime},
 		{"drops", "SELECT cause, remedy, count, time_ns FROM drops ORDER BY time_ns, cause",
 			read_drop},

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu_fact.h"
 #include "reader.h"
@@ -11,7 +12,8 @@
 #define LIST_MAX	(8u << 20)
 #define UNKNOWN_MAX	(64u << 10) /* each may be of all devices of a process */
 #define DEVICES_MOST	1024	    /* of all processes, and as many threads that launch */
-#define DEVICES_OF_MOST 64	    /* of one: see trace/gpu_facts.c */
+#define DRIVERS_MOST	1024
+#define DEVICES_OF_MOST 64 /* of one: see trace/gpu_facts.c */
 
 /* Columns 1 and 2 of a row: a process that is there and a device, or none if @optional. */
 static bool read_owner(const struct store_reader *reader, sqlite3_stmt *row, int at,
@@ -116,6 +118,25 @@ static int read_launcher(struct store_reader *reader, sqlite3_stmt *row)
 	return 0;
 }
 
+static int read_driver(struct store_reader *reader, sqlite3_stmt *row)
+{
+	struct gpu_driver *driver;
+	uint64_t process, attached;
+
+	if (!reader_unsigned(row, 0, UINT32_MAX, &process) ||
+		!reader_unsigned(row, 1, INT64_MAX, &attached) ||
+		!recording_process(&reader->recording, (uint32_t)process) ||
+		reader->gpu.drivers.count == DRIVERS_MOST)
+		return 1;
+	driver = gpu_driver(&reader->gpu, (uint32_t)process);
+	if (!driver)
+		return -ENOMEM;
+	driver->attached_ns = attached;
+	driver->let_go_ns = read_nonzero(row, 2);
+	driver->failed = read_nonzero(row, 3);
+	return 0;
+}
+
 /* A row of the tables that may be long. */
 struct gpu_row {
 	uint32_t process, device;
@@ -123,10 +144,11 @@ struct gpu_row {
 		struct gpu_busy busy;
 		struct {
 			struct gpu_wait wait;
-			uint64_t kind;
+			uint64_t kind, flags;
 			uint32_t tid;
 		} call;
 		struct gpu_bytes bytes;
+		struct gpu_driver_call driver_call;
 		struct {
 			struct gpu_span span;
 			uint64_t records, why;
@@ -149,6 +171,7 @@ static bool read_busy(struct store_reader *reader, const struct cursor *cursor, 
 		return false;
 	busy.launch_ns = read_nonzero(row, 5);
 	busy.previous_ns = read_nonzero(row, 6);
+	busy.unsure_ns = read_nonzero(row, 10);
 	busy.tid = reader_unsigned(row, 7, UINT32_MAX, &tid) ? (uint32_t)tid : 0;
 	out->busy = busy;
 	return true;
@@ -190,6 +213,9 @@ static bool read_call(struct store_reader *reader, const struct cursor *cursor, 
 		return false;
 	wait.device = out->device;
 	wait.done_ns = read_nonzero(row, 7);
+	out->call.flags = read_nonzero(row, 8);
+	wait.copy = out->call.flags & GPU_CALL_COPY;
+	wait.queue = out->call.flags & GPU_CALL_QUEUE;
 	out->call.tid = (uint32_t)tid;
 	out->call.wait = wait;
 	return reader->gpu.launchers.count < DEVICES_MOST;
@@ -199,7 +225,7 @@ static bool read_call(struct store_reader *reader, const struct cursor *cursor, 
 static int add_call(struct store_reader *reader, const struct gpu_row *row)
 {
 	struct gpu_launcher *launcher = gpu_launcher(&reader->gpu, row->process, row->call.tid);
-	struct gpu_span *span;
+	struct gpu_allocation *allocation;
 	struct gpu_wait *wait;
 
 	if (!launcher)
@@ -210,10 +236,14 @@ static int add_call(struct store_reader *reader, const struct gpu_row *row)
 			*wait = row->call.wait;
 		return wait ? 0 : -ENOMEM;
 	}
-	span = row->call.kind == GPU_CALL_ALLOCATE ? vec_add(&launcher->allocations) : NULL;
-	if (span)
-		*span = (struct gpu_span){row->call.wait.start_ns, row->call.wait.end_ns};
-	return span || row->call.kind != GPU_CALL_ALLOCATE ? 0 : -ENOMEM;
+	if (row->call.kind != GPU_CALL_ALLOCATE)
+		return 0;
+	allocation = vec_add(&launcher->allocations);
+	if (allocation)
+		*allocation = (struct gpu_allocation){row->call.wait.start_ns,
+			row->call.wait.end_ns, row->device, row->call.flags & GPU_CALL_FREES,
+			row->call.flags & GPU_CALL_FAILED};
+	return allocation ? 0 : -ENOMEM;
 }
 
 static bool read_bytes(struct store_reader *reader, const struct cursor *cursor, void *ret)
@@ -237,6 +267,49 @@ static int add_bytes(struct store_reader *reader, const struct gpu_row *row)
 	if (bytes)
 		*bytes = row->bytes;
 	return bytes ? 0 : -ENOMEM;
+}
+
+static bool read_driver_call(struct store_reader *reader, const struct cursor *cursor, void *ret)
+{
+	sqlite3_stmt *row = cursor->rows;
+	struct gpu_row *out = ret;
+	struct gpu_driver_call call = {};
+	const char *function = (const char *)sqlite3_column_text(row, 4);
+	uint64_t process, tid, kind;
+
+	if (!reader_unsigned(row, 1, UINT32_MAX, &process) ||
+		!reader_unsigned(row, 2, UINT32_MAX, &tid) || !tid ||
+		!reader_unsigned(row, 3, UINT32_MAX, &kind) ||
+		!read_span(row, 5, &call.start_ns, &call.end_ns))
+		return false;
+	call.tid = (uint32_t)tid;
+	call.kind = (enum gpu_driver_kind)kind;
+	call.function = function ? gpu_driver_function(function) : 0;
+	if (!reader_unsigned(row, 7, INT64_MAX, &call.launches))
+		call.launches = GPU_NOT_COUNTED;
+	call.bytes = read_nonzero(row, 8);
+	if (call.bytes > MEMORY_MAX)
+		return false;
+	out->process = (uint32_t)process;
+	out->driver_call = call;
+	for (size_t i = 0; i < reader->gpu.drivers.count; i++)
+		if (reader->gpu.drivers.items[i].process == process)
+			return true;
+	return false;
+}
+
+/* Of a kind from a later gctrace nothing is known. */
+static int add_driver_call(struct store_reader *reader, const struct gpu_row *row)
+{
+	struct gpu_driver *driver = gpu_driver(&reader->gpu, row->process);
+	struct gpu_driver_call *call;
+
+	if (row->driver_call.kind < GPU_DRIVER_WAIT || row->driver_call.kind > GPU_DRIVER_FREE)
+		return 0;
+	call = driver ? vec_add(&driver->calls) : NULL;
+	if (call)
+		*call = row->driver_call;
+	return call ? 0 : -ENOMEM;
 }
 
 static bool read_unknown(struct store_reader *reader, const struct cursor *cursor, void *ret)
@@ -326,26 +399,24 @@ static int read_list(struct store_reader *reader, struct cursor *cursor, const c
 static int read_all(struct store_reader *reader)
 {
 	static const struct {
-		const char *table, *things, *sql;
+		const char *table, *things, *columns;
+		const char *added; /* the last column, which older recordings lack */
 		bool (*read)(struct store_reader *, const struct cursor *, void *);
 		int (*add)(struct store_reader *, const struct gpu_row *);
 	} lists[] = {
 		{"gpu_busy", "times busy of GPUs",
-			"SELECT id, process, device, start_ns, duration_ns, launch_ns, previous_ns, tid, "
-			"gaps_ns, starved_ns FROM gpu_busy WHERE id > ? ORDER BY id",
-			read_busy, add_busy},
+			"device, start_ns, duration_ns, launch_ns, previous_ns, tid, gaps_ns, starved_ns",
+			"unsure_ns", read_busy, add_busy},
 		{"gpu_call", "calls that wait for GPUs",
-			"SELECT id, process, device, tid, kind, start_ns, duration_ns, done_ns "
-			"FROM gpu_call WHERE id > ? ORDER BY id",
-			read_call, add_call},
-		{"gpu_memory", "sizes of GPU memory",
-			"SELECT id, process, device, time_ns, bytes FROM gpu_memory "
-			"WHERE id > ? ORDER BY id",
-			read_bytes, add_bytes},
+			"device, tid, kind, start_ns, duration_ns, done_ns", "flags", read_call,
+			add_call},
+		{"gpu_memory", "sizes of GPU memory", "device, time_ns", "bytes", read_bytes,
+			add_bytes},
 		{"gpu_unknown", "times in which nothing is known of a GPU",
-			"SELECT id, process, device, start_ns, end_ns, records, why FROM gpu_unknown "
-			"WHERE id > ? ORDER BY id",
-			read_unknown, add_unknown},
+			"device, start_ns, end_ns, records", "why", read_unknown, add_unknown},
+		{"gpu_driver_call", "calls of CUDA's driver",
+			"tid, kind, function, start_ns, duration_ns, launches", "bytes",
+			read_driver_call, add_driver_call},
 	};
 	int r = reader_scan(reader, "gpu_device",
 		"SELECT process, device, name, memory_bytes, seen_ns, until_ns, clock_error_ns "
@@ -356,16 +427,46 @@ static int read_all(struct store_reader *reader)
 		r = reader_scan(reader, "gpu_launcher",
 			"SELECT process, tid, launches, gap_ns FROM gpu_launcher ORDER BY process, tid",
 			read_launcher);
+	if (!r && reader_has(reader, "gpu_driver", NULL))
+		r = reader_scan(reader, "gpu_driver",
+			"SELECT process, attached_ns, let_go_ns, failed FROM gpu_driver "
+			"ORDER BY process",
+			read_driver);
 	for (size_t i = 0; !r && i < sizeof(lists) / sizeof(*lists); i++) {
 		struct cursor cursor = {.table = lists[i].table, .things = lists[i].things};
+		char sql[256];
 
 		if (!reader_has(reader, lists[i].table, NULL))
 			continue;
-		r = read_list(reader, &cursor, lists[i].sql, lists[i].read, lists[i].add);
+		snprintf(sql, sizeof(sql),
+			"SELECT id, process, %s, %s FROM %s WHERE id > ? ORDER BY id",
+			lists[i].columns,
+			reader_has(reader, lists[i].table, lists[i].added) ? lists[i].added
+									   : "NULL",
+			lists[i].table);
+		r = read_list(reader, &cursor, sql, lists[i].read, lists[i].add);
 		if (r == -EBADMSG)
 			r = 0; /* noted as damage */
 	}
 	return r;
+}
+
+/* What was seen of programs whose GPUs have no records: not each mode counts launches, and not always until the end. */
+static const char *say_inferred(const struct gpu_timeline *gpu)
+{
+	size_t counted = 0, in_part = 0;
+
+	for (size_t i = 0; i < gpu->drivers.count; i++) {
+		const struct gpu_driver *driver = &gpu->drivers.items[i];
+
+		counted += gpu_driver_counts(driver);
+		in_part += gpu_driver_counts(driver) && driver->let_go_ns;
+	}
+	if (!counted)
+		return "calls that wait for a GPU";
+	return in_part || counted < gpu->drivers.count
+		       ? "calls that wait for a GPU and, in part, launches"
+		       : "launches and calls that wait for a GPU";
 }
 
 const struct gpu_timeline *store_gpu(struct store_reader *reader, struct err *err)
@@ -377,7 +478,10 @@ const struct gpu_timeline *store_gpu(struct store_reader *reader, struct err *er
 		err_set(err, ENOMEM, "cannot read %s: out of memory", reader->path);
 		return NULL;
 	}
-	snprintf(reader->gpu.source, sizeof(reader->gpu.source), "the CUPTI shim");
+	reader->gpu.inferred = !reader->gpu.devices.count && reader->gpu.drivers.count &&
+			       reader->gpu.launchers.count;
+	snprintf(reader->gpu.source, sizeof(reader->gpu.source), "%s",
+		reader->gpu.inferred ? say_inferred(&reader->gpu) : "the CUPTI shim");
 	gpu_settle(&reader->gpu);
 	reader->gpu_loaded = true;
 	return &reader->gpu;

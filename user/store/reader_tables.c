@@ -24,6 +24,7 @@ static const struct {
 	{"stall", true},
 	{"phase", true},
 	{"thread", true},
+	{"process_cpu", true},
 	{"fact", true},
 	{"gpu_device", true},
 	{"gpu_busy", true},
@@ -31,6 +32,8 @@ static const struct {
 	{"gpu_launcher", true},
 	{"gpu_memory", true},
 	{"gpu_unknown", true},
+	{"gpu_driver", true},
+	{"gpu_driver_call", true},
 };
 
 /* Asks what SQLite itself resolved the name to: rows of sqlite_schema can be forged. */

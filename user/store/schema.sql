@@ -34,6 +34,14 @@ CREATE TABLE process (
 	exit_ns INTEGER                    -- NULL: alive when the recording ended
 ) STRICT;
 
+-- How long the threads of a process were on a CPU, together, between two moments: of those that were looked at twice.
+CREATE TABLE process_cpu (
+	process  INTEGER PRIMARY KEY REFERENCES process (id),
+	from_ns  INTEGER NOT NULL,
+	until_ns INTEGER NOT NULL,
+	used_ns  INTEGER NOT NULL
+) STRICT;
+
 -- Every managed runtime found in a process, and how it was probed.
 CREATE TABLE runtime (
 	id          INTEGER PRIMARY KEY,   -- from 1
@@ -89,7 +97,8 @@ CREATE TABLE safepoint (
 	young       INTEGER,               -- collections within, by kind
 	full        INTEGER,
 	late_tid    INTEGER,               -- the thread that came last, after a long ttsp_ns
-	late_stack  INTEGER REFERENCES stack (id)
+	late_stack  INTEGER REFERENCES stack (id),
+	late_ran_ns INTEGER                -- for how long of that it had a processor, at least
 ) STRICT;
 
 -- What is known of the pauses of other runtimes, one row a fact. Which keys there are is the runtime's to say.
@@ -185,7 +194,8 @@ CREATE TABLE gpu_busy (
 	previous_ns INTEGER,               -- when that call's thread had launched something before
 	tid         INTEGER,               -- that thread
 	gaps_ns     INTEGER NOT NULL,      -- of the duration, in gaps of less than 50 us
-	starved_ns  INTEGER NOT NULL       -- of these, in those that ended with what was launched within them
+	starved_ns  INTEGER NOT NULL,      -- of these, in those that ended with what was launched within them
+	unsure_ns   INTEGER                -- for so long it may have starved unseen besides; NULL: for none of it
 ) STRICT;
 
 -- Calls of CUDA that take time.
@@ -197,7 +207,8 @@ CREATE TABLE gpu_call (
 	kind        INTEGER NOT NULL,      -- 1 waits for a device, 2 allocates or frees its memory
 	start_ns    INTEGER NOT NULL,
 	duration_ns INTEGER NOT NULL,
-	done_ns     INTEGER                -- of kind 1: when what it waited for was done; before start_ns: it did not have to wait
+	done_ns     INTEGER,               -- of kind 1: when what it waited for was done; before start_ns: it did not have to wait
+	flags       INTEGER                -- sum of: 1 a copy, 2 a launch into a full queue, 4 frees, 8 failed; NULL: none
 ) STRICT;
 
 -- Threads that launch work.
@@ -229,6 +240,27 @@ CREATE TABLE gpu_unknown (
 	why      INTEGER NOT NULL          -- 1 lost on the way, 2 dropped by CUPTI, 3 nothing was recorded, 4 from then on another
 	                                   -- user of CUPTI was active; nothing can be recorded: 5 no libcupti was found, 6 it has
 	                                   -- an unknown version, 7 it found no driver or device, 8 it refused, 9 it did not answer
+) STRICT;
+
+-- Processes whose calls of CUDA's driver were probed, for want of the shim. Of their devices there are no records.
+CREATE TABLE gpu_driver (
+	process     INTEGER PRIMARY KEY REFERENCES process (id),
+	attached_ns INTEGER NOT NULL,
+	let_go_ns   INTEGER,               -- when launches proved too many to count; NULL: counted to the end
+	failed      INTEGER NOT NULL       -- calls that returned an error, and have no row below
+) STRICT;
+
+-- Such a call, when it has returned.
+CREATE TABLE gpu_driver_call (
+	id          INTEGER PRIMARY KEY,   -- from 1
+	process     INTEGER NOT NULL REFERENCES process (id),
+	tid         INTEGER NOT NULL,
+	kind        INTEGER NOT NULL,      -- 1 waits for a device, 2 allocates device memory, 3 frees it
+	function    TEXT NOT NULL,         -- 'cuStreamSynchronize'
+	start_ns    INTEGER NOT NULL,
+	duration_ns INTEGER NOT NULL,
+	launches    INTEGER,               -- by its thread until then; NULL: not all were counted
+	bytes       INTEGER                -- of kinds 2 and 3; NULL: what is freed was allocated before the recording
 ) STRICT;
 
 -- Call stacks: follow parent until 0 to walk from the innermost frame outwards.

@@ -29,6 +29,7 @@ static const char *const put_sql[PUTS] = {
 	[DROP] = "INSERT OR REPLACE INTO drops VALUES (?,?,?,?)",
 	[SIGNAL] = "INSERT OR REPLACE INTO step_signal VALUES (?,?,?,?,?,?)",
 	[SERIES] = "INSERT OR REPLACE INTO step_series VALUES (?,?,?,?,?,?)",
+	[PROCESS_CPU] = "INSERT OR REPLACE INTO process_cpu VALUES (?,?,?,?)",
 	[THREAD] = "INSERT OR REPLACE INTO thread VALUES (?,?,?)",
 	[STALL] = "INSERT INTO stall VALUES (?,?,?,?,?,?,?,?)",
 	[PHASE] = "INSERT INTO phase VALUES (?,?,?,?,?,?)",
@@ -41,11 +42,13 @@ static const char *const put_sql[PUTS] = {
 	[MARK] = "INSERT INTO step_mark VALUES " MARK_1,
 	[MARKS] = "INSERT INTO step_mark VALUES " MARK_64,
 	[GPU_DEVICE] = "INSERT OR REPLACE INTO gpu_device VALUES (?,?,?,?,?,?,?)",
-	[GPU_BUSY] = "INSERT INTO gpu_busy VALUES (NULL,?,?,?,?,?,?,?,?,?)",
-	[GPU_CALL] = "INSERT INTO gpu_call VALUES (NULL,?,?,?,?,?,?,?)",
+	[GPU_BUSY] = "INSERT INTO gpu_busy VALUES (NULL,?,?,?,?,?,?,?,?,?,?)",
+	[GPU_CALL] = "INSERT INTO gpu_call VALUES (NULL,?,?,?,?,?,?,?,?)",
 	[GPU_LAUNCHER] = "INSERT OR REPLACE INTO gpu_launcher VALUES (?,?,?,?)",
 	[GPU_MEMORY] = "INSERT INTO gpu_memory VALUES (NULL,?,?,?,?)",
 	[GPU_UNKNOWN] = "INSERT INTO gpu_unknown VALUES (NULL,?,?,?,?,?,?)",
+	[GPU_DRIVER] = "INSERT OR REPLACE INTO gpu_driver VALUES (?,?,?,?)",
+	[GPU_DRIVER_CALL] = "INSERT INTO gpu_driver_call VALUES (NULL,?,?,?,?,?,?,?,?)",
 };
 
 /*

@@ -59,6 +59,19 @@ int writer_put_meta_number(struct store_writer *writer, const char *key, uint64_
 	return writer_put_meta(writer, key, text);
 }
 
+static int put_cpu(struct store_writer *writer, const struct process *process)
+{
+	sqlite3_stmt *put = process->cpu.until_ns ? writer_begin(writer, PROCESS_CPU) : NULL;
+
+	if (!put)
+		return writer->failed;
+	sqlite3_bind_int64(put, 1, process->id);
+	bind_unsigned(put, 2, process->cpu.from_ns);
+	bind_unsigned(put, 3, process->cpu.until_ns);
+	bind_unsigned(put, 4, process->cpu.used_ns);
+	return writer_step(writer, put);
+}
+
 int store_put_process(struct store_writer *writer, const struct process *process)
 {
 	sqlite3_stmt *put = writer_begin(writer, PROCESS);
@@ -73,7 +86,7 @@ int store_put_process(struct store_writer *writer, const struct process *process
 	sqlite3_bind_blob64(put, 6, process->cmdline, process->cmdline_len, SQLITE_STATIC);
 	bind_unsigned(put, 7, process->seen_ns);
 	bind_moment(put, 8, process->exit_ns);
-	return writer_step(writer, put);
+	return writer_step(writer, put) ? writer->failed : put_cpu(writer, process);
 }
 
 int store_put_runtime(struct store_writer *writer, const struct runtime *runtime)

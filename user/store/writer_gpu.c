@@ -44,6 +44,7 @@ static void bind_busy(sqlite3_stmt *put, const struct gpu_fact *fact)
 	bind_nonzero(put, 7, busy->tid);
 	bind_unsigned(put, 8, busy->gaps_ns);
 	bind_unsigned(put, 9, busy->starved_ns);
+	bind_nonzero(put, 10, busy->unsure_ns);
 }
 
 static void bind_call(sqlite3_stmt *put, const struct gpu_fact *fact)
@@ -57,6 +58,10 @@ static void bind_call(sqlite3_stmt *put, const struct gpu_fact *fact)
 	bind_unsigned(put, 5, wait->start_ns);
 	bind_unsigned(put, 6, wait->end_ns - wait->start_ns);
 	bind_nonzero(put, 7, wait->done_ns);
+	bind_nonzero(put, 8,
+		(wait->copy ? GPU_CALL_COPY : 0) | (wait->queue ? GPU_CALL_QUEUE : 0) |
+			(fact->call.frees ? GPU_CALL_FREES : 0) |
+			(fact->call.failed ? GPU_CALL_FAILED : 0));
 }
 
 static void bind_launcher(sqlite3_stmt *put, const struct gpu_fact *fact)
@@ -85,6 +90,28 @@ static void bind_unknown(sqlite3_stmt *put, const struct gpu_fact *fact)
 	sqlite3_bind_int64(put, 6, fact->unknown.why);
 }
 
+static void bind_driver(sqlite3_stmt *put, const struct gpu_fact *fact)
+{
+	sqlite3_bind_int64(put, 1, fact->process);
+	bind_unsigned(put, 2, fact->driver.attached_ns);
+	bind_nonzero(put, 3, fact->driver.let_go_ns);
+	bind_unsigned(put, 4, fact->driver.failed);
+}
+
+static void bind_driver_call(sqlite3_stmt *put, const struct gpu_fact *fact)
+{
+	const struct gpu_driver_call *call = &fact->driver_call;
+
+	sqlite3_bind_int64(put, 1, fact->process);
+	sqlite3_bind_int64(put, 2, call->tid);
+	sqlite3_bind_int64(put, 3, call->kind);
+	writer_bind_text(put, 4, gpu_driver_functions[call->function]);
+	bind_unsigned(put, 5, call->start_ns);
+	bind_unsigned(put, 6, call->end_ns - call->start_ns);
+	bind_known(put, 7, call->launches == GPU_NOT_COUNTED ? UNKNOWN : (int64_t)call->launches);
+	bind_nonzero(put, 8, call->bytes);
+}
+
 static bool is_backward(const struct gpu_fact *fact)
 {
 	switch (fact->kind) {
@@ -92,6 +119,8 @@ static bool is_backward(const struct gpu_fact *fact)
 		return fact->busy.end_ns < fact->busy.start_ns;
 	case GPU_FACT_CALL:
 		return fact->call.wait.end_ns < fact->call.wait.start_ns;
+	case GPU_FACT_DRIVER_CALL:
+		return fact->driver_call.end_ns < fact->driver_call.start_ns;
 	default:
 		return false;
 	}
@@ -109,6 +138,8 @@ int store_put_gpu(struct store_writer *writer, const struct gpu_fact *fact)
 		[GPU_FACT_LAUNCHER] = {GPU_LAUNCHER, bind_launcher},
 		[GPU_FACT_MEMORY] = {GPU_MEMORY, bind_memory},
 		[GPU_FACT_UNKNOWN] = {GPU_UNKNOWN, bind_unknown},
+		[GPU_FACT_DRIVER] = {GPU_DRIVER, bind_driver},
+		[GPU_FACT_DRIVER_CALL] = {GPU_DRIVER_CALL, bind_driver_call},
 	};
 	sqlite3_stmt *put = writer_begin(writer, tables[fact->kind].put);
 
