@@ -40,6 +40,19 @@ struct gpu_launcher *gpu_launcher(struct gpu_timeline *timeline, uint32_t proces
 	return made;
 }
 
+struct gpu_driver *gpu_driver(struct gpu_timeline *timeline, uint32_t process)
+{
+	struct gpu_driver *made;
+
+	for (size_t i = 0; i < timeline->drivers.count; i++)
+		if (timeline->drivers.items[i].process == process)
+			return &timeline->drivers.items[i];
+	made = vec_add(&timeline->drivers);
+	if (made)
+		made->process = process;
+	return made;
+}
+
 /* By start; of those that start together the first launched is first, those without a known launch last. */
 static int busy_order(const void *a, const void *b)
 {
@@ -54,7 +67,7 @@ static int busy_order(const void *a, const void *b)
 	return (one->tid > other->tid) - (one->tid < other->tid);
 }
 
-static int span_order(const void *a, const void *b)
+int gpu_span_order(const void *a, const void *b)
 {
 	const struct gpu_span *one = a, *other = b;
 
@@ -80,6 +93,15 @@ static int bytes_order(const void *a, const void *b)
 	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
 }
 
+static int allocation_order(const void *a, const void *b)
+{
+	const struct gpu_allocation *one = a, *other = b;
+
+	if (one->start_ns != other->start_ns)
+		return one->start_ns < other->start_ns ? -1 : 1;
+	return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
+}
+
 static int wait_order(const void *a, const void *b)
 {
 	const struct gpu_wait *one = a, *other = b;
@@ -87,6 +109,15 @@ static int wait_order(const void *a, const void *b)
 	if (one->start_ns != other->start_ns)
 		return one->start_ns < other->start_ns ? -1 : 1;
 	return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
+}
+
+static int driver_call_order(const void *a, const void *b)
+{
+	const struct gpu_driver_call *one = a, *other = b;
+
+	if (one->start_ns != other->start_ns)
+		return one->start_ns < other->start_ns ? -1 : 1;
+	return (one->tid > other->tid) - (one->tid < other->tid);
 }
 
 /* Whether nothing delayed @busy but its launch: its stream had nothing else to do. */
@@ -163,7 +194,7 @@ static void settle_unknown(struct gpu_device *device)
 	struct gpu_span *items = device->unknown.items;
 	size_t kept = 0;
 
-	sort(items, device->unknown.count, sizeof(*items), span_order);
+	sort(items, device->unknown.count, sizeof(*items), gpu_span_order);
 	for (size_t i = 0; i < device->unknown.count; i++) {
 		struct gpu_span *last = kept ? &items[kept - 1] : NULL;
 
@@ -178,6 +209,37 @@ static void settle_unknown(struct gpu_device *device)
 		items[kept++] = items[i];
 	}
 	device->unknown.count = kept;
+}
+
+/* Adds up what @driver's calls, in order, allocated and freed. Memory that is out ends it, as a size that is not known. */
+static void settle_driver(struct gpu_driver *driver)
+{
+	int64_t bytes = 0;
+
+	driver->memory.count = 0;
+	driver->memory_until_ns = UINT64_MAX;
+	for (size_t i = 0; i < driver->calls.count; i++) {
+		const struct gpu_driver_call *call = &driver->calls.items[i];
+		int64_t change = (int64_t)call->bytes;
+		struct gpu_bytes *added;
+
+		if (call->kind == GPU_DRIVER_WAIT)
+			continue;
+		added = call->bytes && call->bytes <= INT64_MAX ? vec_add(&driver->memory) : NULL;
+		if (!added || __builtin_add_overflow(bytes,
+				      call->kind == GPU_DRIVER_FREE ? -change : change, &bytes)) {
+			driver->memory.count -= added != NULL;
+			driver->memory_until_ns = call->start_ns;
+			break;
+		}
+		*added = (struct gpu_bytes){call->end_ns, bytes};
+	}
+	if (!driver->memory.count)
+		driver->memory_until_ns = 0;
+	/* Calls of several threads may end in another order than they began. */
+	for (size_t i = 1; i < driver->memory.count; i++)
+		if (driver->memory.items[i].time_ns < driver->memory.items[i - 1].time_ns)
+			driver->memory.items[i].time_ns = driver->memory.items[i - 1].time_ns;
 }
 
 void gpu_settle(struct gpu_timeline *timeline)
@@ -196,7 +258,12 @@ void gpu_settle(struct gpu_timeline *timeline)
 		sort(launcher->waits.items, launcher->waits.count, sizeof(struct gpu_wait),
 			wait_order);
 		sort(launcher->allocations.items, launcher->allocations.count,
-			sizeof(struct gpu_span), span_order);
+			sizeof(struct gpu_allocation), allocation_order);
+	}
+	for (size_t i = 0; i < timeline->drivers.count; i++) {
+		sort(timeline->drivers.items[i].calls.items, timeline->drivers.items[i].calls.count,
+			sizeof(struct gpu_driver_call), driver_call_order);
+		settle_driver(&timeline->drivers.items[i]);
 	}
 }
 
@@ -213,6 +280,11 @@ void gpu_release(struct gpu_timeline *timeline)
 		vec_free(&timeline->launchers.items[i].waits);
 		vec_free(&timeline->launchers.items[i].allocations);
 	}
+	for (size_t i = 0; i < timeline->drivers.count; i++) {
+		vec_free(&timeline->drivers.items[i].calls);
+		vec_free(&timeline->drivers.items[i].memory);
+	}
 	vec_free(&timeline->devices);
 	vec_free(&timeline->launchers);
+	vec_free(&timeline->drivers);
 }

@@ -338,6 +338,8 @@ int gpu_charge(const struct gpu_timeline *timeline, const struct gpu_pause *paus
 		if (is_first(timeline, i))
 			r = charge_process(timeline, pauses, count,
 				timeline->devices.items[i].process, ret);
+	for (size_t i = 0; timeline->inferred && i < timeline->drivers.count && !r; i++)
+		r = gpu_infer(&timeline->drivers.items[i], pauses, count, ret);
 	add_causes(ret);
 	return r;
 }

@@ -12,6 +12,7 @@ struct gpu_pause {
 	uint64_t start_ns, end_ns;
 	uint32_t process, tid;
 	bool stops_all; /* no thread of the process launches in it: the world stands still, or it holds the GIL */
+	bool elsewhere; /* it is of another process, for which this one waits: memory that it frees is not this one's */
 };
 
 /* What a pause cost: of the device that lost most, of those that the process uses. */
@@ -24,7 +25,8 @@ struct gpu_cost {
 	 * over for the device when the next begins, each has its own part. Between low and high: exact where these are equal.
 	 */
 	uint64_t lost_ns, lost_low_ns, lost_high_ns;
-	uint32_t device; /* index in timeline.devices */
+	uint32_t
+		device; /* index in timeline.devices; GPU_DEVICE_NONE: inferred, of no device in particular */
 	bool known; /* false: records are missing around it, or no device was in use; all else is 0 */
 };
 
@@ -55,10 +57,17 @@ struct gpu_figures {
 	uint64_t cause_ns[GPU_CAUSE_OTHER + 1];
 };
 
+/* Of an inferred timeline: all pauses that held up a thread that launches, together. */
+struct gpu_inferred {
+	uint64_t pauses, known;
+	uint64_t pause_ns, lost_ns, lost_low_ns, lost_high_ns; /* of the known ones */
+};
+
 struct gpu_charges {
 	VEC(struct gpu_cost) pauses;	 /* as @pauses were given */
 	VEC(struct gpu_idle) idles;	 /* by device, then by time */
 	VEC(struct gpu_figures) devices; /* as timeline.devices */
+	struct gpu_inferred inferred;
 };
 
 /*

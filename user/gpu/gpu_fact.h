@@ -10,6 +10,8 @@ enum gpu_fact_kind {
 	GPU_FACT_LAUNCHER, /* new, or changed */
 	GPU_FACT_MEMORY,
 	GPU_FACT_UNKNOWN, /* of all devices of the process if it names none */
+	GPU_FACT_DRIVER,  /* new, or changed */
+	GPU_FACT_DRIVER_CALL,
 };
 
 enum gpu_unknown {		 /* stored: append only */
@@ -33,6 +35,13 @@ enum gpu_call_kind { /* stored: append only */
 	GPU_CALL_ALLOCATE = 2, /* or free */
 };
 
+enum gpu_call_flag { /* stored: append only */
+	GPU_CALL_COPY = 1,
+	GPU_CALL_QUEUE = 2,
+	GPU_CALL_FREES = 4,
+	GPU_CALL_FAILED = 8,
+};
+
 struct gpu_fact {
 	enum gpu_fact_kind kind;
 	uint32_t process; /* struct process.id */
@@ -49,6 +58,7 @@ struct gpu_fact {
 			enum gpu_call_kind kind;
 			uint32_t tid;
 			struct gpu_wait wait;
+			bool frees, failed; /* see struct gpu_allocation */
 		} call;
 		struct {
 			uint32_t tid;
@@ -60,5 +70,11 @@ struct gpu_fact {
 			uint64_t records;     /* how many are missing; 0: not known, or none */
 			enum gpu_unknown why;
 		} unknown;
+		struct {
+			uint64_t attached_ns;
+			uint64_t let_go_ns; /* 0: not yet */
+			uint64_t failed;
+		} driver;
+		struct gpu_driver_call driver_call;
 	};
 };

@@ -22,6 +22,9 @@ static inline bool gpu_starved(const struct gpu_busy *next, uint64_t dry_ns)
 	return next->launch_ns && next->launch_ns >= dry_ns;
 }
 
+/* For qsort(): struct gpu_span by start, then by end. */
+int gpu_span_order(const void *a, const void *b);
+
 /* Adds the idle intervals of the device at @index and sets its figures, all but the causes. 0 or -ENOMEM. */
 int gpu_idle_find(const struct gpu_timeline *timeline, uint32_t index, struct gpu_charges *charges);
 /* The first idle interval of the device at @index or of one behind it. */
@@ -34,6 +37,10 @@ struct gpu_lost {
 	uint64_t *ns, *low_ns, *high_ns;
 	bool *unknown; /* records of the device are missing before the pause was over for it */
 };
+
+/* Fills in what those of @pauses cost that stopped @driver's process. 0 or -ENOMEM. */
+int gpu_infer(const struct gpu_driver *driver, const struct gpu_pause *pauses, size_t count,
+	struct gpu_charges *charges);
 
 /* 0 or -ENOMEM. The caller releases *ret in either case. */
 int gpu_lost_find(const struct gpu_subject *subject, struct gpu_lost *ret);

@@ -39,9 +39,14 @@ uint32_t kineto_call_kinds(const char *name)
 	/* cudaStreamSynchronize, cuCtxSynchronize, hipEventSynchronize */
 	if (strstr(name, "Synchronize"))
 		kinds |= KINETO_WAITS;
-	/* cudaMalloc, cuMemAlloc_v2, hipFree, cudaFreeAsync */
-	if (!host && (strstr(name, "Malloc") || strstr(name, "MemAlloc") || strstr(name, "Free")))
+	/* cudaMalloc, cuMemAlloc_v2; of segments that can grow, cuMemCreate and cuMemMap */
+	if (!host && (strstr(name, "Malloc") || strstr(name, "MemAlloc") ||
+			     strstr(name, "MemCreate") || strstr(name, "MemMap")))
 		kinds |= KINETO_ALLOCATES;
+	/* hipFree, cudaFreeAsync; cuMemUnmap, cuMemRelease */
+	if (!host &&
+		(strstr(name, "Free") || strstr(name, "MemUnmap") || strstr(name, "MemRelease")))
+		kinds |= KINETO_ALLOCATES | KINETO_FREES;
 	if (strstr(name, "Memcpy") || strstr(name, "memcpy"))
 		kinds |= KINETO_COPIES;
 	/* cudaLaunchKernelExC, cuLaunchKernelEx, hipExtModuleLaunchKernel, cudaGraphLaunch */

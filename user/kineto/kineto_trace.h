@@ -18,6 +18,7 @@ enum kineto_kind {		   /* of a call, by its name */
 	KINETO_CAPTURE = 1 << 3,   /* from here on launches are kept in a graph, not run … */
 	KINETO_CAPTURED = 1 << 4,  /* … until here */
 	KINETO_ALLOCATES = 1 << 5, /* or frees memory of a device */
+	KINETO_FREES = 1 << 6,	   /* of these, it frees */
 };
 
 /* Times are the trace's own, in ns. */
@@ -46,6 +47,13 @@ struct kineto_seen {
 	uint32_t label, pid, tid;
 };
 
+/* What tensors take on a device, from a moment on. */
+struct kineto_bytes {
+	int64_t time_ns, bytes;
+	int64_t change; /* by which it had become that */
+	uint32_t pid, device;
+};
+
 struct kineto_pid {
 	int64_t pid;	  /* as the process itself sees it */
 	uint64_t calls;	  /* into CUDA or HIP */
@@ -57,6 +65,7 @@ struct kineto_trace {
 	VEC(struct kineto_work) work;
 	VEC(struct kineto_call) calls;
 	VEC(struct kineto_seen) seen;
+	VEC(struct kineto_bytes) memory;
 	VEC(struct kineto_pid) pids;
 	VEC(struct kineto_name {
 		int64_t device;

@@ -29,6 +29,9 @@ enum key {
 	KEY_DEVICE,
 	KEY_CORRELATION,
 	KEY_MEMORY,
+	KEY_ALLOCATED,
+	KEY_BYTES,
+	KEY_DEVICE_TYPE,
 };
 
 #define DEVICES 1024 /* that a process can have; a larger number is of something else */
@@ -37,6 +40,7 @@ struct event {
 	char phase, category[32], name[192];
 	size_t name_len; /* all of it */
 	int64_t pid, tid, time_ns, duration_ns, device, correlation;
+	int64_t allocated, bytes, device_type; /* of "[memory]" */
 };
 
 struct parser {
@@ -69,6 +73,10 @@ static enum key find_key(enum place place, const char *text, size_t len)
 		KEY(EVENT, "args", KEY_ARGS),
 		KEY(ARGS, "device", KEY_DEVICE),
 		KEY(ARGS, "correlation", KEY_CORRELATION),
+		KEY(ARGS, "Device Id", KEY_DEVICE),
+		KEY(ARGS, "Device Type", KEY_DEVICE_TYPE),
+		KEY(ARGS, "Total Allocated", KEY_ALLOCATED),
+		KEY(ARGS, "Bytes", KEY_BYTES),
 		KEY(ROOT, "traceEvents", KEY_EVENTS),
 		KEY(ROOT, "baseTimeNanoseconds", KEY_BASE),
 		KEY(ROOT, "deviceProperties", KEY_DEVICES),
@@ -90,6 +98,7 @@ static void begin_event(struct event *event)
 	event->name_len = 0;
 	event->pid = event->tid = event->time_ns = event->duration_ns = KINETO_NONE;
 	event->device = event->correlation = KINETO_NONE;
+	event->allocated = event->bytes = event->device_type = KINETO_NONE;
 }
 
 static void copy(char *to, size_t size, const char *text, size_t len)
@@ -192,11 +201,41 @@ static void add_seen(struct parser *parser)
 			event->tid == KINETO_NONE ? 0 : (uint32_t)event->tid};
 }
 
+/* Of c10::DeviceType: CUDA, and HIP under its own name. */
+static bool is_gpu(int64_t device_type)
+{
+	return device_type == 1 || device_type == 6;
+}
+
+/* A tensor was allocated or freed: what all take by then. */
+static void add_memory(struct parser *parser)
+{
+	const struct event *event = &parser->event;
+	struct kineto_pid *pid;
+	struct kineto_bytes *memory;
+
+	if (strcmp(event->name, "[memory]") || !is_gpu(event->device_type) ||
+		event->time_ns == KINETO_NONE || event->pid == KINETO_NONE ||
+		event->allocated < 0 || event->bytes == KINETO_NONE || event->device < 0 ||
+		event->device >= DEVICES)
+		return;
+	pid = find_pid(parser);
+	memory = pid ? vec_add(&parser->trace->memory) : NULL;
+	if (!pid)
+		return;
+	parser->failed |= !memory;
+	if (memory)
+		*memory = (struct kineto_bytes){event->time_ns, event->allocated, event->bytes,
+			(uint32_t)parser->pid, (uint32_t)event->device};
+}
+
 static void end_event(struct parser *parser)
 {
 	const struct event *event = &parser->event;
 	int64_t duration_ns = event->duration_ns == KINETO_NONE ? 0 : event->duration_ns, end_ns;
 
+	if (event->phase == 'i')
+		add_memory(parser);
 	/* Flows, metadata, instants and counters have other phases. */
 	if ((event->phase && event->phase != 'X') || event->time_ns == KINETO_NONE ||
 		duration_ns < 0 || __builtin_add_overflow(event->time_ns, duration_ns, &end_ns))
@@ -248,6 +287,15 @@ static void take_of_event(struct event *event, enum key key, const char *text, s
 		break;
 	case KEY_CORRELATION:
 		event->correlation = number_whole(text, len);
+		break;
+	case KEY_DEVICE_TYPE:
+		event->device_type = number_whole(text, len);
+		break;
+	case KEY_ALLOCATED:
+		event->allocated = number_whole(text, len);
+		break;
+	case KEY_BYTES:
+		event->bytes = number_whole(text, len);
 		break;
 	default:
 		break;
@@ -455,6 +503,7 @@ void kineto_trace_release(struct kineto_trace *trace)
 	vec_free(&trace->work);
 	vec_free(&trace->calls);
 	vec_free(&trace->seen);
+	vec_free(&trace->memory);
 	vec_free(&trace->pids);
 	vec_free(&trace->names);
 }

@@ -200,6 +200,61 @@ static int add_gaps(struct rows *rows)
 	return r;
 }
 
+/* The row of a device that has one. */
+static struct gpu_device *find_device(const struct rows *rows, uint32_t process, uint32_t number)
+{
+	for (size_t i = 0; process && i < rows->timeline->devices.count; i++)
+		if (rows->timeline->devices.items[i].process == process &&
+			rows->timeline->devices.items[i].device == number)
+			return &rows->timeline->devices.items[i];
+	return NULL;
+}
+
+static int add_bytes(struct gpu_device *device, uint64_t time_ns, int64_t bytes)
+{
+	struct gpu_bytes *added = vec_add(&device->memory);
+
+	if (!added)
+		return -ENOMEM;
+	*added = (struct gpu_bytes){time_ns, bytes};
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct kineto_bytes *one = a, *other = b;
+
+	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+}
+
+/* What tensors take: of a device that worked, and from when its work is known on. */
+static int add_memory(struct rows *rows)
+{
+	const struct kineto_trace *trace = rows->trace;
+	int r = 0;
+
+	if (trace->memory.count)
+		qsort(trace->memory.items, trace->memory.count, sizeof(*trace->memory.items),
+			by_time);
+	for (size_t i = 0; i < trace->memory.count && !r; i++) {
+		const struct kineto_bytes *memory = &trace->memory.items[i];
+		uint64_t time_ns = moved(rows, memory->time_ns);
+		struct gpu_device *device =
+			find_device(rows, trace->pids.items[memory->pid].process, memory->device);
+		int64_t before;
+
+		if (!device)
+			continue;
+		if (!device->memory.count && device->seen_ns < time_ns &&
+			!__builtin_sub_overflow(memory->bytes, memory->change, &before))
+			r = add_bytes(device, device->seen_ns, before);
+		device->memory_total = true;
+		if (!r)
+			r = add_bytes(device, time_ns, memory->bytes);
+	}
+	return r;
+}
+
 /* ── threads ── */
 
 static bool launched(const struct kineto_call *call)
@@ -245,7 +300,8 @@ static int add_launcher(struct rows *rows, size_t from, size_t to)
 		const struct kineto_call *call = &calls[i];
 		struct gpu_wait *wait = waited(call) ? vec_add(&launcher->waits) : NULL;
 		bool allocates = call->kinds & KINETO_ALLOCATES;
-		struct gpu_span *span = allocates ? vec_add(&launcher->allocations) : NULL;
+		struct gpu_allocation *allocation =
+			allocates ? vec_add(&launcher->allocations) : NULL;
 		uint64_t *gap = call->previous_ns == KINETO_NONE ? NULL : vec_add(&gaps);
 
 		launcher->launches += launched(call);
@@ -255,12 +311,13 @@ static int add_launcher(struct rows *rows, size_t from, size_t to)
 				launched(call) ? moved(rows, call->done_ns) : 0,
 				launched(call) ? call->device : only_device(rows, process),
 				.copy = !(call->kinds & KINETO_WAITS)};
-		if (span)
-			*span = (struct gpu_span){
-				moved(rows, call->start_ns), moved(rows, call->end_ns)};
+		if (allocation)
+			*allocation = (struct gpu_allocation){moved(rows, call->start_ns),
+				moved(rows, call->end_ns), call->device, call->kinds & KINETO_FREES,
+				false};
 		if (gap)
 			*gap = (uint64_t)call->start_ns - (uint64_t)call->previous_ns;
-		if ((!wait && waited(call)) || (!span && allocates) ||
+		if ((!wait && waited(call)) || (!allocation && allocates) ||
 			(!gap && call->previous_ns != KINETO_NONE))
 			r = -ENOMEM;
 	}
@@ -313,5 +370,7 @@ int kineto_rows(const struct kineto_trace *trace, const struct recording *record
 		r = add_work(&rows);
 	if (!r)
 		r = add_gaps(&rows);
+	if (!r)
+		r = add_memory(&rows);
 	return r ? r : add_launchers(&rows);
 }
