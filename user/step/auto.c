@@ -12,9 +12,10 @@
 typedef int (*chooser)(struct study *study, const struct strand *strand, struct choice *ret);
 
 /* The order of trust: what only training does, then the patterns of what others may do as well. */
-static const chooser choosers[] = {choose_user, choose_dl4j, choose_update, choose_execute,
-	choose_jit, choose_backward, choose_collective, choose_load, choose_record, choose_call};
-static const chooser *const trainers_end = choosers + 6, *const choosers_end =
+static const chooser choosers[] = {choose_user, choose_dl4j, choose_graph, choose_update,
+	choose_execute, choose_jit, choose_backward, choose_collective, choose_load, choose_record,
+	choose_sync, choose_call};
+static const chooser *const trainers_end = choosers + 7, *const choosers_end =
 								 choosers + ARRAY_SIZE(choosers);
 
 void choices_release(choices *list)
@@ -62,7 +63,8 @@ static int choose_best(struct study *study, const struct strand *strand, const c
 static size_t trust(enum step_class class)
 {
 	static const enum step_class order[] = {CLASS_USER, CLASS_UPDATE, CLASS_EXECUTE, CLASS_JIT,
-		CLASS_BACKWARD, CLASS_COLLECTIVE, CLASS_LOAD, CLASS_RECORD, CLASS_CALL};
+		CLASS_BACKWARD, CLASS_GRAPH, CLASS_COLLECTIVE, CLASS_LOAD, CLASS_RECORD, CLASS_SYNC,
+		CLASS_CALL};
 	size_t i = 0;
 
 	while (i < ARRAY_SIZE(order) && order[i] != class)

@@ -25,6 +25,13 @@ static double rate_of(const struct symbol *symbol)
 	return (double)(symbol->marks - 1) * 1e9 / (double)(until - symbol->first_ns);
 }
 
+/* Whether people would call @symbol what they call @id. */
+static bool is_of(const struct study *study, uint32_t symbol, uint32_t id)
+{
+	return symbol == id ||
+	       symbols_same(&study->symbols.items[symbol], &study->symbols.items[id]);
+}
+
 /* Counts the calls of @id in each of the first steps of @track. */
 static int against_steps(const struct study *study, const struct strand *strand, uint32_t id,
 	const struct step_track *track, struct regularity *ret)
@@ -41,7 +48,7 @@ static int against_steps(const struct study *study, const struct strand *strand,
 
 		while (step < steps && time_ns >= track->steps.items[step].end_ns)
 			step++;
-		if (step < steps && strand->events[i].symbol == id &&
+		if (step < steps && is_of(study, strand->events[i].symbol, id) &&
 			time_ns >= track->steps.items[step].start_ns)
 			counts[step] =
 				count_up(counts[step], event_calls(study, &strand->events[i]));
@@ -59,13 +66,15 @@ static int against_steps(const struct study *study, const struct strand *strand,
 }
 
 /* The variation of the distances between its marks, those of one step taken together. */
-static double variation(const struct strand *strand, uint32_t id, uint32_t per_step)
+static double variation(const struct study *study, const struct strand *strand, uint32_t id,
+	uint32_t per_step)
 {
 	uint64_t values[SAMPLE], last = 0;
 	size_t count = 0, seen = 0;
 
 	for (size_t i = 0; i < strand->count && count < SAMPLE; i++) {
-		if (strand->events[i].symbol != id || seen++ % (per_step ? per_step : 1))
+		if (!is_of(study, strand->events[i].symbol, id) ||
+			seen++ % (per_step ? per_step : 1))
 			continue;
 		if (last)
 			values[count++] = strand->events[i].time_ns - last;
@@ -82,6 +91,8 @@ static void say_why(const struct symbol *symbol, const struct step_track *track,
 
 	if (symbol->chosen)
 		snprintf(why, size, "chosen");
+	else if (symbol->class == CLASS_REQUEST)
+		snprintf(why, size, "a server's, which may overlap: steps only if named");
 	else if (symbol->let_go_ns)
 		snprintf(why, size, "let go at %.0f/s", candidate->per_second);
 	else if (symbol->marks < 3)
@@ -96,10 +107,42 @@ static void say_why(const struct symbol *symbol, const struct step_track *track,
 		snprintf(why, size, "no regular pattern");
 }
 
+/* Symbol @id with the calls of those of the same name. */
+static struct symbol whole_of(const struct study *study, uint32_t id)
+{
+	struct symbol whole = study->symbols.items[id];
+	const struct strand *strand = &study->strands.items[whole.strand];
+
+	for (size_t i = 0; i < strand->symbol_count; i++) {
+		const struct symbol *other = &study->symbols.items[strand->symbols[i]];
+
+		if (strand->symbols[i] == id || !symbols_same(other, &whole))
+			continue;
+		whole.marks += other->marks;
+		whole.chosen |= other->chosen;
+		whole.first_ns =
+			other->first_ns < whole.first_ns ? other->first_ns : whole.first_ns;
+		whole.last_ns = other->last_ns > whole.last_ns ? other->last_ns : whole.last_ns;
+	}
+	return whole;
+}
+
+/* Whether a symbol of its name, that of most calls, stands for @id. */
+static bool is_listed(const struct study *study, uint32_t id)
+{
+	const struct symbol *symbol = &study->symbols.items[id];
+	const struct strand *strand = &study->strands.items[symbol->strand];
+
+	for (size_t i = 0; i < strand->symbol_count && strand->symbols[i] != id; i++)
+		if (symbols_same(&study->symbols.items[strand->symbols[i]], symbol))
+			return true;
+	return false;
+}
+
 static int describe(struct study *study, const struct steps *steps, uint32_t id,
 	struct step_candidate *ret)
 {
-	const struct symbol *symbol = &study->symbols.items[id];
+	const struct symbol whole = whole_of(study, id), *symbol = &whole;
 	const struct strand *strand = &study->strands.items[symbol->strand];
 	const struct step_track *track = steps_track(steps, strand->process);
 	struct regularity regular = {};
@@ -122,7 +165,7 @@ static int describe(struct study *study, const struct steps *steps, uint32_t id,
 			ret->confidence = 0;
 	}
 	if (may_anchor(symbol))
-		ret->variation = variation(strand, id, ret->per_step);
+		ret->variation = variation(study, strand, id, ret->per_step);
 	if (symbol->chosen && track) {
 		ret->confidence = track->confidence;
 		if (track->tid == strand->tid)
@@ -174,9 +217,12 @@ int candidates_list(struct study *study, struct steps *ret)
 		order[i] = (uint32_t)i;
 	if (!r)
 		qsort_r(order, count, sizeof(*order), compare_worth, study);
-	for (size_t i = 0; !r && i < count && i < MAX_CANDIDATES; i++) {
-		struct step_candidate *candidate = vec_add(&ret->candidates);
+	for (size_t i = 0; !r && i < count && ret->candidates.count < MAX_CANDIDATES; i++) {
+		struct step_candidate *candidate;
 
+		if (is_listed(study, order[i]))
+			continue;
+		candidate = vec_add(&ret->candidates);
 		r = candidate ? describe(study, ret, order[i], candidate) : -ENOMEM;
 	}
 	if (ret->candidates.count)

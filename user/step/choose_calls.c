@@ -8,6 +8,8 @@
 
 #define LONGEST	      4096 /* calls a step */
 #define MAX_STRETCHES 24   /* examined for the same period */
+#define FEW	      3	   /* calls that a loop within a step may make as well as a step */
+#define PRIOR_FEW     0.65 /* no claim is made */
 
 struct sequence {
 	const struct strand *strand;
@@ -241,7 +243,21 @@ static void name_sequence(const struct study *study, const struct sequence *sequ
 	if (sequence->period.length > 1)
 		note_add(ret->note, sizeof(ret->note),
 			"%u calls make a step, by the pattern of their %s", sequence->period.length,
-			first->class == CLASS_JIT ? "names" : "shapes");
+			first->class == CLASS_JIT     ? "names"
+			: first->class == CLASS_GRAPH ? "handles"
+			: first->class == CLASS_SYNC  ? "kinds"
+						      : "shapes");
+}
+
+/* By products of matrices alone: a step has several, and so does a loop within one. */
+static void judge_few(const struct sequence *sequence, struct choice *ret)
+{
+	if (ret->class != CLASS_CALL || sequence->period.length > FEW)
+		return;
+	ret->prior = PRIOR_FEW;
+	note_add(ret->note, sizeof(ret->note),
+		"a loop within a step may make so few: if N of these are one step, say --step %.100s/M, M being %u N",
+		ret->signal, sequence->period.length);
 }
 
 int choose_sequence(struct study *study, const struct strand *strand, const uint32_t *weight,
@@ -259,6 +275,7 @@ int choose_sequence(struct study *study, const struct strand *strand, const uint
 	/* One call again and again: how many of them make a step is unknowable. */
 	if (!r && sequence.period.length > 1 && sequence.begins.count >= 3) {
 		name_sequence(study, &sequence, ret);
+		judge_few(&sequence, ret);
 		for (size_t i = 0; !r && i < sequence.begins.count; i++)
 			r = push(&ret->at, sequence.at.items[sequence.begins.items[i]]);
 		r = r ? r : 1;
@@ -269,14 +286,28 @@ int choose_sequence(struct study *study, const struct strand *strand, const uint
 	return r;
 }
 
-static int choose_class(struct study *study, const struct strand *strand, enum step_class class,
+int choose_class(struct study *study, const struct strand *strand, enum step_class class,
 	struct choice *ret)
 {
-	if (anchors_set(study, strand, CLASS_BIT(class)) < 6)
-		return 0;
+	uint64_t marks = anchors_set(study, strand, CLASS_BIT(class));
+
 	ret->class = class;
 	ret->prior = class_prior(class);
-	return choose_sequence(study, strand, NULL, ret);
+	return marks < 6 ? 0 : choose_sequence(study, strand, NULL, ret);
+}
+
+/* Makes each mark of the anchors, which are @only, a step. 1 or -ENOMEM. */
+static int take_each(struct study *study, const struct strand *strand, const struct symbol *only,
+	struct choice *ret)
+{
+	struct symbol whole = *only;
+	int r = anchors_collect(study, strand, &ret->at);
+
+	whole.number =
+		whole.class == CLASS_GRAPH ? UNKNOWN : whole.number; /* another in each run */
+	symbol_name(&whole, ret->signal, sizeof(ret->signal));
+	ret->regular = 1;
+	return r ? r : 1;
 }
 
 /*
@@ -299,21 +330,46 @@ int choose_single(struct study *study, const struct strand *strand, struct choic
 	}
 	if (!only || only->marks < 3)
 		return 0;
-	r = anchors_collect(study, strand, &ret->at);
-	symbol_name(only, ret->signal, sizeof(ret->signal));
+	r = take_each(study, strand, only, ret);
 	ret->prior *= 0.8;
-	ret->regular = 1;
 	note_add(ret->note, sizeof(ret->note),
 		"all its marks are alike, so that each was taken for a step: if N make one, say "
 		"--step %.80s/N",
 		ret->signal);
-	return r ? r : 1;
+	return r;
+}
+
+/* The range whose name says most clearly that it is a step, as of NVTX; NULL: none does. */
+static struct symbol *find_step_range(struct study *study, const struct strand *strand)
+{
+	struct symbol *best = NULL;
+	int score = 0;
+
+	for (size_t i = 0; i < strand->symbol_count; i++) {
+		struct symbol *symbol = &study->symbols.items[strand->symbols[i]];
+
+		if (symbol->class != CLASS_RECORD || !may_anchor(symbol) || symbol->marks < 3 ||
+			function_score(symbol->label) <= score)
+			continue;
+		score = function_score(symbol->label);
+		best = symbol;
+	}
+	return best;
 }
 
 int choose_record(struct study *study, const struct strand *strand, struct choice *ret)
 {
-	int r = choose_class(study, strand, CLASS_RECORD, ret);
+	struct symbol *range = find_step_range(study, strand);
+	int r;
 
+	if (range) {
+		ret->class = CLASS_RECORD;
+		ret->prior = class_prior(CLASS_JIT); /* likewise known by a name that people gave */
+		anchors_clear(study, strand);
+		range->anchor = true;
+		return take_each(study, strand, range, ret);
+	}
+	r = choose_class(study, strand, CLASS_RECORD, ret);
 	return r ? r : choose_single(study, strand, ret);
 }
 

@@ -7,6 +7,7 @@
 #include "surplus.h"
 
 #define PLENTY 64 /* the most marks of a signal in one step */
+#define FEW    8  /* the most optimizers of several classes in one step */
 
 /* How often a companion occurs between marks. */
 struct presence {
@@ -111,6 +112,16 @@ static void name_by_marks(const struct study *study, const struct strand *strand
 	symbol_name(&study->symbols.items[symbol], choice->signal, sizeof(choice->signal));
 }
 
+/* The most updates whose order makes a step: a cross-validation has a booster for each part of the data. */
+static uint32_t most_updates(const struct study *study, const struct strand *strand)
+{
+	uint32_t anchors = 0;
+
+	for (size_t i = 0; i < strand->symbol_count; i++)
+		anchors += study->symbols.items[strand->symbols[i]].anchor;
+	return anchors > FEW ? anchors : FEW;
+}
+
 int steps_of_updates(struct study *study, const struct strand *strand, struct choice *ret)
 {
 	int r;
@@ -122,8 +133,10 @@ int steps_of_updates(struct study *study, const struct strand *strand, struct ch
 		r = group_updates(study, strand, &ret->at);
 	if (!r)
 		r = group_by_load(study, strand, &ret->at);
-	if (!r) /* Optimizers of several classes; then those distinguished only by their gradients. */
-		r = group_by_kind(study, strand, CLASS_BIT(CLASS_UPDATE), 8, &ret->at);
+	/* Optimizers of several classes, boosters of a cross-validation; then those distinguished only by their gradients. */
+	if (!r)
+		r = group_by_kind(study, strand, CLASS_BIT(CLASS_UPDATE),
+			most_updates(study, strand), &ret->at);
 	if (!r)
 		r = group_by_kind(study, strand, CLASS_BIT(CLASS_BACKWARD) | CLASS_BIT(CLASS_ZERO),
 			2, &ret->at);
@@ -134,7 +147,8 @@ int steps_of_updates(struct study *study, const struct strand *strand, struct ch
 	ret->class = CLASS_UPDATE;
 	ret->prior = class_prior(CLASS_UPDATE);
 	name_by_marks(study, strand, ret);
-	return 1;
+	r = turns_judge(study, ret);
+	return r ? r : 1;
 }
 
 /* Whether the signal was let go for much of the training, so that backward passes show more. */
@@ -207,7 +221,8 @@ int steps_of_backwards(struct study *study, const struct strand *strand, struct 
 			"no optimizer was seen: were gradients accumulated, each backward pass "
 			"would count as a step (--step torch:backward/N)");
 	name_by_marks(study, strand, ret);
-	return 1;
+	r = turns_judge(study, ret);
+	return r ? r : 1;
 }
 
 int choose_backward(struct study *study, const struct strand *strand, struct choice *ret)

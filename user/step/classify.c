@@ -41,6 +41,12 @@ enum step_class classify(const char *signal, const char *label)
 		{"dl4j:update", CLASS_UPDATE},
 		{"dl4j:loss", CLASS_LOSS},
 		{"torch:allreduce", CLASS_COLLECTIVE},
+		{"nvtx", CLASS_RECORD},
+		{"cuda:graph", CLASS_GRAPH},
+		{"cuda:read", CLASS_SYNC},
+		{"cuda:sync", CLASS_SYNC},
+		{"http:request", CLASS_REQUEST},
+		{"http:response", CLASS_REQUEST},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
@@ -60,16 +66,32 @@ double class_prior(enum step_class class)
 		[CLASS_UPDATE] = 0.98,
 		[CLASS_EXECUTE] = 0.95,
 		[CLASS_BACKWARD] = 0.9,
+		[CLASS_GRAPH] = 0.9,
 		[CLASS_JIT] = 0.85,
 		[CLASS_ZERO] = 0.85,
 		[CLASS_COLLECTIVE] = 0.8,
+		[CLASS_REQUEST] = 1.0,
 		[CLASS_CALL] = 0.7,
 		[CLASS_LOAD] = 0.65,
 		[CLASS_RECORD] = 0.65,
+		[CLASS_SYNC] = 0.65,
 		[CLASS_LOSS] = 0.5,
 	};
 
 	return priors[class];
+}
+
+/* Numbers that are addresses in the process, another in each run. */
+static bool is_address(const struct symbol *symbol)
+{
+	return symbol->class == CLASS_UPDATE || symbol->class == CLASS_BACKWARD;
+}
+
+bool symbols_same(const struct symbol *one, const struct symbol *other)
+{
+	return is_address(one) && one->strand == other->strand && one->class == other->class &&
+	       !strcmp(one->signal, other->signal) &&
+	       !strcmp(one->label ? one->label : "", other->label ? other->label : "");
 }
 
 void symbol_name(const struct symbol *symbol, char *ret, size_t size)
@@ -79,9 +101,9 @@ void symbol_name(const struct symbol *symbol, char *ret, size_t size)
 
 	if (symbol->label)
 		len = snprintf(text, sizeof(text), "%s:%s", symbol->signal, symbol->label);
-	else if (symbol->number == UNKNOWN)
+	else if (symbol->number == UNKNOWN || is_address(symbol))
 		len = snprintf(text, sizeof(text), "%s", symbol->signal);
-	else if (symbol->class == CLASS_CALL)
+	else if (symbol->class == CLASS_CALL || symbol->class == CLASS_GRAPH)
 		len = snprintf(text, sizeof(text), "%s:%" PRIx64, symbol->signal,
 			(uint64_t)symbol->number);
 	else

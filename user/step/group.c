@@ -61,11 +61,12 @@ void group_without(const struct study *study, const struct strand *strand, uint3
 	at->count = kept;
 }
 
-/* Whether every count of @wide is at least that of @narrow. */
-static bool covers(const uint16_t *wide, const uint16_t *narrow, uint32_t columns)
+bool kinds_cover(const struct kinds *kinds, uint32_t wide, uint32_t narrow)
 {
-	for (uint32_t i = 0; i < columns; i++)
-		if (wide[i] < narrow[i])
+	const uint16_t *more = kinds_counts(kinds, wide), *less = kinds_counts(kinds, narrow);
+
+	for (uint32_t i = 0; i < kinds->columns; i++)
+		if (more[i] < less[i])
 			return false;
 	return true;
 }
@@ -93,8 +94,7 @@ static uint32_t stands_for(const struct kinds *kinds, uint32_t kind, const indic
 
 		if (other == kind)
 			return kind;
-		if (covers(kinds_counts(kinds, kind), kinds_counts(kinds, other), kinds->columns) &&
-			(best == kind || its > weight)) {
+		if (kinds_cover(kinds, kind, other) && (best == kind || its > weight)) {
 			best = other;
 			weight = its;
 		}
@@ -102,8 +102,7 @@ static uint32_t stands_for(const struct kinds *kinds, uint32_t kind, const indic
 	return best;
 }
 
-/* Replaces the kinds in kinds->of by those that they count as. */
-static int normalise(struct kinds *kinds, size_t count)
+int kinds_normalise(struct kinds *kinds, size_t count)
 {
 	double least = COMMON * (double)count;
 	indices common = {}, map = {};
@@ -179,7 +178,7 @@ int group_by_kind(struct study *study, const struct strand *strand, uint32_t mas
 	int r = kinds_build(study, strand, at, mask, mask & ~CLASS_BIT(CLASS_UPDATE), &kinds);
 
 	if (!r)
-		r = normalise(&kinds, count);
+		r = kinds_normalise(&kinds, count);
 	if (!r && has_pattern(&kinds, count, longest, &period)) {
 		for (size_t i = 0; !r && i < count; i++) {
 			uint32_t *slot = vec_add(&weight);

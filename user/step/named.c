@@ -192,8 +192,8 @@ static int choose_named(struct study *study, const struct strand *strand,
 {
 	int r;
 
-	if (spec->every)
-		r = take_every(study, strand, spec->every, ret);
+	if (spec->every || class == CLASS_REQUEST)
+		r = take_every(study, strand, spec->every ? spec->every : 1, ret);
 	else if (class == CLASS_UPDATE)
 		r = steps_of_updates(study, strand, ret);
 	else if (class == CLASS_BACKWARD)

@@ -4,16 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stats.h"
 #include "step_priv.h"
 
 #define AHEAD 8 /* counts that must agree before another value is believed */
-
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-
-	return (one > other) - (one < other);
-}
 
 static void swap(uint64_t *values, size_t i, size_t j)
 {
@@ -49,7 +43,7 @@ static uint64_t select_rank(uint64_t *values, size_t count, size_t rank)
 		else
 			return pivot;
 	}
-	qsort(values + low, high - low, sizeof(*values), compare_u64);
+	qsort(values + low, high - low, sizeof(*values), stats_compare);
 	return values[rank];
 }
 

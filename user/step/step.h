@@ -71,7 +71,8 @@ struct step_track {
 	double variation;   /* of the durations, robust: 1.4826·MAD / median */
 	double confidence;  /* 0 … 1: how sure it is that these are the steps */
 	bool measured;	    /* by marks; else windows: inferred */
-	char note[256];	    /* a sentence the reader should know ("2 threads …"), or "" */
+	bool rounds; /* nothing says that these are the user's steps: there may be a loop around them */
+	char note[512]; /* a sentence the reader should know ("2 threads …"), or "" */
 };
 
 /* One series or group of them that was considered, for doctor --steps and for explanations. */
@@ -89,6 +90,12 @@ struct step_candidate {
 /* Below this, no claim per step is made, and no per-step budget is judged. */
 #define STEP_CONFIDENT 0.7
 
+/* Whether they are steps for certain enough. Windows of time are what they say they are. */
+static inline bool step_track_confident(const struct step_track *track)
+{
+	return !track->measured || track->confidence >= STEP_CONFIDENT;
+}
+
 struct steps {
 	VEC(struct step_track) tracks; /* one for each process that trains, the busiest first */
 	VEC(struct step_candidate) candidates; /* best first */
@@ -104,6 +111,16 @@ struct steps {
 int steps_find(const struct recording *recording, struct step_marks *marks, uint64_t end_ns,
 	const struct step_spec *spec, struct steps *ret, struct err *err);
 void steps_release(struct steps *steps);
+
+/* The next pause of a recording. 1; 0: there is no other; or -errno with a sentence. */
+typedef int (*steps_next_fn)(void *source, struct pause *ret, struct err *err);
+/*
+ * Whether after every so many steps of @track other work comes (not pauses, which are read for this: @next from the first one
+ * on). Then a step may be what lies between; the track's note says so, and its confidence is below STEP_CONFIDENT where that
+ * work is much. Asks for pauses only if there is a reason to. 0 or -errno with a sentence.
+ */
+int steps_rounds(const struct recording *recording, struct step_track *track, steps_next_fn next,
+	void *source, struct err *err);
 
 /* The track of @process, or NULL. */
 const struct step_track *steps_track(const struct steps *steps, uint32_t process);

@@ -24,6 +24,9 @@ enum step_class {
 	CLASS_LOSS,	  /* also in evaluation */
 	CLASS_RECORD,	  /* a labelled range that someone added */
 	CLASS_COLLECTIVE, /* number: elements */
+	CLASS_GRAPH,	  /* a graph was launched; number: its handle */
+	CLASS_SYNC,	  /* the host waited for a device, or read from it; number: bytes */
+	CLASS_REQUEST,	  /* a server received or answered one; number: its connection */
 	CLASS_CALL,	  /* anything; number: a shape */
 	CLASS_COUNT
 };
@@ -110,6 +113,8 @@ static inline bool may_anchor(const struct symbol *symbol)
 enum step_class classify(const char *signal, const char *label);
 double class_prior(enum step_class class);
 void symbol_name(const struct symbol *symbol, char *ret, size_t size); /* as --step takes it */
+/* Whether what sets them apart is an address, which means nothing to people: a booster's handle, the class of an object. */
+bool symbols_same(const struct symbol *one, const struct symbol *other);
 /* > 0: a name that people give to a training step's function; < 0: to another function. */
 int function_score(const char *name); /* NULL: 0 */
 
@@ -166,6 +171,13 @@ int kinds_build(struct study *study, const struct strand *strand, const indices 
 void kinds_release(struct kinds *kinds);
 const uint16_t *kinds_counts(const struct kinds *kinds, uint32_t kind);
 uint32_t kinds_total(const struct kinds *kinds, uint32_t kind, enum step_class class);
+/* Whether every count of @wide is at least that of @narrow. */
+bool kinds_cover(const struct kinds *kinds, uint32_t wide, uint32_t narrow);
+/*
+ * Replaces odd kinds of the first @count intervals by the common ones that they are with something added, such as an
+ * evaluation. 0 or -ENOMEM.
+ */
+int kinds_normalise(struct kinds *kinds, size_t count);
 
 /* ── choosing ── */
 
@@ -177,7 +189,7 @@ struct choice {
 	char signal[160];
 	double prior;	/* trust in this kind of signal */
 	double regular; /* share of intervals that are as expected; < 0: track_build() computes it */
-	char note[256];
+	char note[512];
 };
 
 void choice_release(struct choice *choice);
@@ -189,6 +201,7 @@ void note_add(char *note, size_t size, const char *format, ...)
  * symbols. */
 int choose_user(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_dl4j(struct study *study, const struct strand *strand, struct choice *ret);
+int choose_graph(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_update(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_execute(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_jit(struct study *study, const struct strand *strand, struct choice *ret);
@@ -196,6 +209,7 @@ int choose_backward(struct study *study, const struct strand *strand, struct cho
 int choose_load(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_record(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_collective(struct study *study, const struct strand *strand, struct choice *ret);
+int choose_sync(struct study *study, const struct strand *strand, struct choice *ret);
 int choose_call(struct study *study, const struct strand *strand, struct choice *ret);
 
 /* The same with the anchors already set. */
@@ -217,10 +231,15 @@ void group_without(const struct study *study, const struct strand *strand, uint3
 /* Joins the marks of one period of the intervals' kinds, where these differ from mark to mark. */
 int group_by_kind(struct study *study, const struct strand *strand, uint32_t mask, uint32_t longest,
 	indices *at);
+/* Caps the trust in a choice whose marks take turns, and says what else may be a step. 0 or -ENOMEM. */
+int turns_judge(struct study *study, struct choice *choice);
 /* Makes steps of the sequence of the anchors' symbols. 1, 0 or -ENOMEM. */
 int choose_sequence(struct study *study, const struct strand *strand, const uint32_t *weight,
 	struct choice *ret);
 
+/* The same of the calls of @class; fewer than six have no pattern. */
+int choose_class(struct study *study, const struct strand *strand, enum step_class class,
+	struct choice *ret);
 /* Makes each mark a step, if the anchors are one symbol. 1, 0 or -ENOMEM. */
 int choose_single(struct study *study, const struct strand *strand, struct choice *ret);
 

@@ -108,16 +108,28 @@ int steps_windows(const struct study *study, uint64_t window_ns, struct steps *r
 	return r;
 }
 
+/* How many signals may mark steps: all but those of servers' requests. */
+static size_t count_signals(const struct recording *recording)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < recording->signals.count; i++)
+		count += classify(recording->signals.items[i].name, NULL) != CLASS_REQUEST;
+	return count;
+}
+
 /* There were places to probe, but no call of any was seen. */
 static void say_silent(const struct recording *recording, struct steps *ret)
 {
-	size_t probed = 0, all = recording->signals.count;
+	size_t probed = 0, all = count_signals(recording);
 	uint64_t last_ns = 0;
 	char since[64] = "";
 
-	for (size_t i = 0; i < all; i++) {
+	for (size_t i = 0; i < recording->signals.count; i++) {
 		uint64_t attached_ns = recording->signals.items[i].attached_ns;
 
+		if (classify(recording->signals.items[i].name, NULL) == CLASS_REQUEST)
+			continue;
 		probed += attached_ns > 0;
 		last_ns = attached_ns > last_ns ? attached_ns : last_ns;
 	}
@@ -145,6 +157,8 @@ static void say_none(const struct study *study, struct steps *ret)
 	for (size_t i = 0; i < study->symbols.count; i++) {
 		const struct symbol *symbol = &study->symbols.items[i];
 
+		if (symbol->class == CLASS_REQUEST)
+			continue;
 		if (symbol->let_go_ns && (!gone || symbol->marks > gone->marks))
 			gone = symbol;
 		if (!symbol->let_go_ns && (!busiest || symbol->marks > busiest->marks))
@@ -163,13 +177,12 @@ static void say_none(const struct study *study, struct steps *ret)
 			"--step "
 			"lib:symbol, or use --step window:5s",
 			gone->signal);
-	} else if (study->recording->signals.count) {
+	} else if (count_signals(study->recording)) {
 		say_silent(study->recording, ret);
 	} else {
 		snprintf(ret->note, sizeof(ret->note),
-			"no step signal: no library that is known to mark steps was found; name a "
-			"place with "
-			"--step lib:symbol, or use --step window:5s");
+			"no step signal: no library that is known to mark steps was found; call "
+			"getppid() once a step and say --step libc:getppid, or use --step window:5s");
 	}
 }
 

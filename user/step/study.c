@@ -69,9 +69,11 @@ static uint32_t symbol_of(struct gathering *g, const struct series *series,
 {
 	const char *label = series->label && *series->label ? series->label : NULL;
 	enum step_class class = classify(signal->name, label);
+	/* Requests of all connections are one symbol. */
+	int64_t number = class == CLASS_REQUEST ? UNKNOWN : series->number;
 	char key[512];
 	int head = snprintf(key, sizeof(key), "%u %u %lld %.80s ", series->process, series->tid,
-		(long long)series->number, signal->name);
+		(long long)number, signal->name);
 	size_t len = label_length(series, class), room = sizeof(key) - (size_t)head;
 	struct symbol *symbol;
 	uint32_t id;
@@ -92,7 +94,7 @@ static uint32_t symbol_of(struct gathering *g, const struct series *series,
 		.strand = strand_of(g, series),
 		.signal = signal->name,
 		.label = label,
-		.number = series->number,
+		.number = number,
 		.first_ns = UINT64_MAX,
 		.attached_ns = signal->attached_ns,
 		.let_go_ns = signal->let_go_ns,
@@ -117,7 +119,9 @@ static int take_line(struct gathering *g, size_t index, const struct step_line *
 	if (id == SKIPPED)
 		return -ENOMEM;
 	symbol = &g->study->symbols.items[id];
-	symbol->used = !symbol->let_go_ns || (keep && !strcmp(symbol->signal, keep));
+	/* Requests come as clients send them: they are no steps of a loop unless the user says so. */
+	symbol->used = (!symbol->let_go_ns && symbol->class != CLASS_REQUEST) ||
+		       (keep && !strcmp(symbol->signal, keep));
 	for (size_t i = 0; i < line->marks.count; i++) {
 		symbol->marks += 1ull + line->marks.items[i].skipped;
 		symbol->thinned |= line->marks.items[i].skipped > 0;

@@ -153,7 +153,8 @@ int surplus_ends(struct study *study, const struct choice *choice, uint64_t *ret
 	size_t *ret_let_go)
 {
 	const uint32_t merged = CLASS_BIT(CLASS_CALL) | CLASS_BIT(CLASS_COLLECTIVE) |
-				CLASS_BIT(CLASS_UPDATE) | CLASS_BIT(CLASS_ZERO);
+				CLASS_BIT(CLASS_UPDATE) | CLASS_BIT(CLASS_BACKWARD) |
+				CLASS_BIT(CLASS_ZERO);
 	uint64_t nearby = 0;
 	struct kinds kinds;
 	int r = kinds_build(study, choice->strand, &choice->at, CLASS_ALL, merged, &kinds);

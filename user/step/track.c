@@ -20,7 +20,7 @@ void choice_release(struct choice *choice)
 
 void note_add(char *note, size_t size, const char *format, ...)
 {
-	char text[256];
+	char text[512];
 	size_t used = strlen(note);
 	va_list args;
 
@@ -267,6 +267,19 @@ static int similar_share(struct study *study, const struct choice *choice, doubl
 	return r;
 }
 
+/* Whether there is a batch for each step: then its user calls it one. */
+static bool fetches(const struct study *study, const struct choice *choice)
+{
+	uint64_t batches = 0;
+
+	for (size_t i = 0; i < choice->strand->symbol_count; i++) {
+		const struct symbol *symbol = &study->symbols.items[choice->strand->symbols[i]];
+
+		batches += symbol->class == CLASS_LOAD ? symbol->marks : 0;
+	}
+	return batches * 10 >= choice->at.count * 9;
+}
+
 static double confidence(const struct choice *choice, size_t steps)
 {
 	double enough = (double)steps / STEPS_FOR_SURE;
@@ -341,6 +354,7 @@ int track_build(struct study *study, const struct choice *choice, struct step_tr
 		choice->regular < 0)
 		r = similar_share(study, &known, &known.regular);
 	ret->confidence = confidence(&known, ret->steps.count);
+	ret->rounds = choice->prior < 1 && !fetches(study, &known);
 	note_late(study, choice, ret);
 	note_blind(study, &known, ret);
 	note_few(ret);
