@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "attrib_priv.h"
+#include "device_memory.h"
 #include "gpu_cost.h"
 #include "stats.h"
 #include "cleanup.h"
@@ -15,7 +16,10 @@ static void charging_release(struct charging *charging)
 	free(charging->sums);
 	vec_free(&charging->explicit);
 	u64map_release(&charging->callers);
+	u64map_release(&charging->stalled);
+	vec_free(&charging->stopped);
 	vec_free(&charging->gpu_pauses);
+	vec_free(&charging->gpu_full);
 }
 
 static void track_cost_release(struct track_cost *cost)
@@ -34,7 +38,9 @@ void attrib_release(struct attribution *attribution)
 	vec_free(&attribution->charges);
 	vec_free(&attribution->classes);
 	gpu_charges_release(&attribution->gpu_charges);
+	vec_free(&attribution->gpu_memory);
 	vec_free(&attribution->triggers);
+	vec_free(&attribution->requests);
 	vec_free(&attribution->explicit_calls.callers);
 	vec_free(&attribution->explicit_calls.sums);
 	sums_release(&attribution->figures.durations);
@@ -42,6 +48,8 @@ void attrib_release(struct attribution *attribution)
 		sums_release(&attribution->figures.facts.items[i].values);
 	vec_free(&attribution->figures.facts);
 	vec_free(&attribution->figures.processes);
+	vec_free(&attribution->figures.classes);
+	vec_free(&attribution->figures.asked);
 }
 
 static int prepare_track(const struct step_track *track, struct track_cost *cost)
@@ -164,6 +172,8 @@ static int conclude(struct attribution *attribution, struct charging *charging)
 		r = siblings_lay(attribution, charging);
 	if (!r)
 		r = gpu_cost_find(attribution, charging);
+	if (!r)
+		r = device_memory_find(attribution, charging);
 	for (size_t i = 0; i < attribution->tracks.count && !r; i++)
 		r = lost_find(&attribution->steps->tracks.items[i], &attribution->tracks.items[i]);
 	if (r)
@@ -174,7 +184,7 @@ static int conclude(struct attribution *attribution, struct charging *charging)
 		struct track_cost *cost = &attribution->tracks.items[i];
 
 		r = set_distributions(&attribution->steps->tracks.items[i], cost);
-		if (!r)
+		if (!r && step_track_confident(&attribution->steps->tracks.items[i]))
 			r = pattern_find(attribution, i, &cost->slow);
 	}
 	if (!r)
@@ -215,6 +225,42 @@ bool attrib_harmless(const struct track_cost *cost)
 		return true;
 	return attrib_told(cost) && (cost->overlap_ns || cost->held_ns) &&
 	       (double)cost->cost.high_ns + (double)cost->stall_alone_ns < limit_ns;
+}
+
+/* Of @process, whose track has @cost: pauses outside its steps, but not at its exit. */
+static uint64_t outside_ns(const struct attribution *attribution, uint32_t process,
+	const struct track_cost *cost)
+{
+	uint64_t within_ns =
+		cost->pause_ns > cost->outside_ns ? cost->pause_ns - cost->outside_ns : 0;
+
+	for (size_t i = 0; i < attribution->figures.processes.count; i++) {
+		const struct process_pauses *one = &attribution->figures.processes.items[i];
+
+		if (one->process == process)
+			return one->pause_ns > within_ns ? one->pause_ns - within_ns : 0;
+	}
+	return 0;
+}
+
+bool attrib_speaks(const struct attribution *attribution, size_t index)
+{
+	const struct step_track *track = &attribution->steps->tracks.items[index];
+	const struct track_cost *cost = &attribution->tracks.items[index];
+	double traced_ns = (double)attrib_traced(attribution, track->process);
+	uint64_t outside = outside_ns(attribution, track->process, cost);
+
+	return step_track_confident(track) && (double)cost->time_ns >= ATTRIB_COVERS * traced_ns &&
+	       (outside <= cost->overlap_ns || (double)outside < ATTRIB_OUTSIDE * traced_ns);
+}
+
+uint32_t attrib_speaker(const struct attribution *attribution, uint32_t process)
+{
+	for (uint32_t i = 0; i < attribution->tracks.count; i++)
+		if (attribution->steps->tracks.items[i].process == process &&
+			attrib_speaks(attribution, i))
+			return i;
+	return ATTRIB_NONE;
 }
 
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t id)

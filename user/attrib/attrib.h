@@ -10,6 +10,7 @@
 #include "err.h"
 #include "explicit.h"
 #include "gpu_charge.h"
+#include "gpu_memory.h"
 #include "meaning.h"
 #include "pause.h"
 #include "stack_table.h"
@@ -68,6 +69,11 @@ struct step_cost {
 	/* How long the GPU track_cost.gpu_device stood idle within it, and for how much of that because of pauses. */
 	uint64_t gpu_idle_ns, gpu_pause_ns;
 	bool gpu_known; /* false: records are missing within it, and both are 0 */
+	/* Bytes that GPUs had allocated for its process at its end. */
+	int64_t gpu_bytes;
+	bool gpu_bytes_known;
+	/* How long threads of its process freed memory of GPUs to get more, outside the charged pauses; not included above. */
+	uint64_t retry_ns;
 };
 
 enum cost_base {
@@ -100,19 +106,18 @@ struct slow_pattern {
 	uint64_t steps;	  /* slowed to SLOW_RATIO × the median or more, mostly by pauses */
 	uint64_t other;	  /* as slow, but not by pauses */
 	uint64_t stalled; /* of these, by stalls of the thread that makes the steps */
+	uint64_t retried; /* likewise, by retries of an allocator of GPU memory */
 	uint64_t held;	  /* not of these: slowed as much while siblings were paused */
 	/*
 	 * The class whose slow steps paid most in total, each step being attributed to the class of its longest
 	 * pause: a few long collections outweigh many short ones. Classes without a rank count as one.
 	 */
 	const struct pause_class
-		*class;	      /* if unranked, any of those classes; NULL: no step was slowed */
-	uint64_t chief;	      /* how many steps it slowed */
-	double every;	      /* their median distance in steps; 0: fewer than 3 of them */
-	bool regular;	      /* the distances vary little */
-	double ratio;	      /* their median duration ÷ the median of all steps */
-	uint32_t trigger;     /* frame: the line whose pauses cost most in total; 0: not known */
-	double trigger_share; /* its share of what they cost */
+		*class; /* if unranked, any of those classes; NULL: no step was slowed */
+	uint64_t chief; /* how many steps it slowed */
+	double every;	/* their median distance in steps; 0: fewer than 3 of them */
+	bool regular;	/* the distances vary little */
+	double ratio;	/* their median duration ÷ the median of all steps */
 };
 
 #define SLOW_RATIO 1.5
@@ -142,11 +147,13 @@ struct track_cost {
 	 * Of its workers. worker_waited_ns is charged: the time it waited for them without collecting itself.
 	 */
 	uint64_t worker_pauses, worker_ns, worker_waited_ns;
+	double worker_busy; /* share of its time that the busiest of them was on a CPU; 0: there is none, or it is not known */
 	/*
 	 * Stalls of the threads that make the steps, clipped to steps; stall_alone_ns is the part outside charged
 	 * pauses. Each moment counts once. Not included in any cost or in the figures above.
 	 */
 	uint64_t stalls, stall_ns, stall_alone_ns;
+	uint64_t retry_ns; /* sum of the steps' */
 	/*
 	 * What siblings were paused while this one was not, within steps. Not included in the figures above: whether it
 	 * then waited for them is for the cost to tell.
@@ -165,6 +172,25 @@ struct track_cost {
 	/* The GPU that worked most for the process: index in gpu->devices; ATTRIB_NONE: none is known. */
 	uint32_t gpu_device;
 	bool by_gpu; /* the cost is measured by GPU records: the sum of what its pauses' gpu_cost says was lost */
+};
+
+struct request_times {
+	uint64_t p50_ns, p99_ns, max_ns;
+};
+
+/*
+ * What pauses stopped of the requests of a process that serves. Requests overlap: a pause stops all that are under way,
+ * and counts for each. A request lasts from when its first bytes had been read until its response begins.
+ */
+struct request_cost {
+	uint32_t process;		     /* struct process.id */
+	uint64_t requests;		     /* that were answered */
+	uint64_t unanswered;		     /* those that were not, or not yet */
+	uint64_t at_once;		     /* the most under way at once */
+	uint64_t time_ns;		     /* sum of their durations */
+	uint64_t stopped;		     /* of them, that a pause overlaps */
+	uint64_t overlap_ns, overlap_max_ns; /* their sum, and the most of one */
+	struct request_times with, without;  /* durations; durations less overlap */
 };
 
 /* Cost by the line that triggered it: a frame of the stack table, innermost outside libraries. */
@@ -189,6 +215,22 @@ struct fact_figures {
 	struct pause pause; /* the pause with the highest value */
 };
 
+/* Pauses of a class. */
+struct class_pauses {
+	const struct pause_class *class;
+	uint64_t pauses;
+};
+
+/*
+ * Pauses that the program asked for from one line of its own, of runtimes whose calls for a collection are not recorded
+ * themselves (explicit.h has those that are). frame 0: no stack was taken.
+ */
+struct asked_pauses {
+	const struct runtime_meaning *of; /* the runtime */
+	uint32_t frame;
+	uint64_t pauses;
+};
+
 /*
  * All pauses but those at a runtime's exit, when training is over: what budgets and comparisons
  * judge. A pause with id 0: there was none.
@@ -201,6 +243,16 @@ struct pause_figures {
 	uint64_t exits;				/* those left out */
 	const struct runtime_meaning *exits_of; /* theirs; NULL: none, or of several runtimes */
 	VEC(struct process_pauses) processes;
+	VEC(struct class_pauses)
+	classes; /* in the order of their runtimes' classes, as those first occur */
+	VEC(struct asked_pauses) asked; /* in the order in which they first occur */
+};
+
+/* What full collections returned of GPUs' memory, of those of which it is known. */
+struct memory_returned {
+	const struct pause_class *class; /* of the last; NULL: there was none */
+	uint64_t pauses;
+	uint64_t median_bytes;
 };
 
 struct attribution {
@@ -213,6 +265,7 @@ struct attribution {
 	VEC(const struct pause_class *) classes; /* of the charges, in the order they first occur */
 	VEC(struct track_cost) tracks;
 	VEC(struct trigger_cost) triggers;    /* costliest first */
+	VEC(struct request_cost) requests;    /* the busiest server first: request_cost_find() */
 	struct explicit_calls explicit_calls; /* calls for a collection, and totals of stalls */
 	/*
 	 * What GPUs did, NULL: not known. If it is, gpu_charges.pauses has all pauses in the order in which the source gave
@@ -220,6 +273,10 @@ struct attribution {
 	 */
 	const struct gpu_timeline *gpu;
 	struct gpu_charges gpu_charges;
+	VEC(struct gpu_memory_change) gpu_memory; /* as gpu_charges.pauses */
+	struct memory_returned returned;
+	/* Whether there are records of GPUs' memory; of calls that allocate or free it. */
+	bool has_gpu_memory, has_gpu_allocations;
 	uint64_t elsewhere, elsewhere_ns; /* pauses of processes that neither have steps nor feed
 					     one that has */
 };
@@ -277,6 +334,17 @@ uint32_t *attrib_triggers(const struct stack_table *stacks);
  * whether, however long they were, the loop certainly lost a negligible share to them.
  */
 bool attrib_harmless(const struct track_cost *cost);
+
+/*
+ * Whether the steps of track @index stand for their process in the first lines and in advice. If not, its pauses as a
+ * whole do. They do if they are known with confidence, cover ATTRIB_COVERS of the time for which it was traced, and most of its
+ * pause time is in them, or less than ATTRIB_OUTSIDE of its time is in pauses outside.
+ */
+bool attrib_speaks(const struct attribution *attribution, size_t index);
+#define ATTRIB_COVERS  0.25
+#define ATTRIB_OUTSIDE 0.01
+/* The index of the track of @process that speaks; ATTRIB_NONE: none does. */
+uint32_t attrib_speaker(const struct attribution *attribution, uint32_t process);
 
 /* How long @process was traced, ns. */
 uint64_t attrib_traced(const struct attribution *attribution, uint32_t process);

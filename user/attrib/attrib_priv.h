@@ -18,6 +18,12 @@ struct explicit_pause {
 	int64_t heap_before, heap_after;
 };
 
+/* A pause of a process that has stalls. */
+struct stopped {
+	uint64_t start_ns, end_ns;
+	uint32_t process;
+};
+
 /* Working state until everything is charged. All zero is empty. */
 struct charging {
 	VEC(struct interval) intervals; /* by track, then by time, once charge_overlap() has run */
@@ -25,7 +31,11 @@ struct charging {
 	struct trigger_cost *sums;	/* by frame; 0: no stack */
 	VEC(struct explicit_pause) explicit; /* as they came */
 	struct u64map callers;		     /* for a collection: process << 32 | tid */
+	struct u64map stalled;		     /* processes that have stalls */
+	VEC(struct stopped) stopped;	     /* their pauses, as they came */
 	VEC(struct gpu_pause) gpu_pauses;    /* as they came; none without a timeline of GPUs */
+	VEC(const struct pause_class *)
+	gpu_full; /* likewise: of full collections; NULL: it was none */
 };
 
 /* Reads all pauses. What @next returned, or -ENOMEM with a sentence. */

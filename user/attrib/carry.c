@@ -3,8 +3,8 @@
  * over when the next one came, out.
  *
  * A queue runs empty, or full, while the thread is stopped. Once the thread waits for it again, all is as it would have
- * been without the pause. Where the next pause comes before that, far steps have less waiting than they would have had: at
- * most as much less as all far steps have than those before which the thread did wait again.
+ * been without the pause. Where the next pause comes before that, steps have less waiting than they would have had: near
+ * ones and far ones, each at most by as much as those wait longer before which the thread did wait again.
  */
 #include <errno.h>
 #include <math.h>
@@ -51,32 +51,77 @@ static double least_wait(const struct comparison *comparison, const double *wait
 /* Steps before which the thread has waited again: by how much longer it waits in them, and how surely. */
 struct again {
 	size_t steps, far;	  /* the latter: of them, far ones */
+	size_t missing;		  /* far ones before which it has not, since the first pause */
+	size_t runs;		  /* of such steps */
 	double longer, deviation; /* of their mean, against that of all far ones */
 };
 
-/* Of far steps, or, if @near, of all. */
-static struct again waits_again(const struct comparison *comparison, const double *wait,
-	const double *longer, double least, bool near)
+struct run {
+	double sum, steps; /* of steps on end */
+};
+
+/*
+ * The later half of the steps before the first pause, which no pause has touched: they tell even where they are left out
+ * for being among the first.
+ */
+static bool begins(const struct comparison *comparison, size_t i)
 {
-	double since = INFINITY, sum = 0, far = (double)comparison->far_count;
+	return comparison->lag[i] == UINT32_MAX && 2 * i < comparison->count &&
+	       comparison->lag[2 * i] != UINT32_MAX;
+}
+
+/* The variance of a mean over @runs, from how they differ. */
+static double variance_of(const struct run *runs, size_t count, double mean, double steps)
+{
+	double squares = 0;
+
+	if (count < 2)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		double one = runs[i].sum - mean * runs[i].steps;
+
+		squares += one * one;
+	}
+	return (1 + 3 / (double)count) * squares * (double)count / (double)(count - 1) /
+	       (steps * steps);
+}
+
+/* Of far steps, or, if @near, of all: then their own variance counts, too, as they are few. @runs: room for one a step. */
+static struct again waits_again(const struct comparison *comparison, const double *wait,
+	const double *longer, double least, bool near, struct run *runs)
+{
+	double since = 0, sum = 0, far = (double)comparison->far_count;
 	struct again found = {};
+	bool in = false;
 
 	for (size_t i = 0; i < comparison->count; i++) {
 		bool is_far = comparison->role[i] == ROLE_FAR;
+		bool again = since >= least && !comparison->paused[i];
 
-		if (since >= least && !comparison->paused[i] &&
-			(is_far || (near && comparison->role[i] == ROLE_NEAR))) {
+		if (is_far && !again && comparison->lag[i] != UINT32_MAX)
+			found.missing++;
+		if (again && (is_far || (near && comparison->role[i] == ROLE_NEAR) ||
+				     begins(comparison, i))) {
+			if (!in)
+				runs[found.runs++] = (struct run){};
+			runs[found.runs - 1].sum += longer[i];
+			runs[found.runs - 1].steps++;
 			sum += longer[i];
 			found.steps++;
 			found.far += is_far;
+			in = true;
+		} else {
+			in = false;
 		}
 		since = comparison->paused[i] ? 0 : since + wait[i];
 	}
 	if (!found.steps)
 		return found;
 	found.longer = fmax(sum / (double)found.steps, 0);
-	found.deviation = sqrt(long_variance(comparison, longer, comparison->reach) *
-			       (1 / (double)found.steps + (near ? 1 : -1) / far));
+	found.deviation = sqrt(fmax(long_variance(comparison, longer, comparison->reach) *
+					    (1 / (double)found.steps + (near ? 1 : -1) / far),
+		near * variance_of(runs, found.runs, sum / (double)found.steps,
+			       (double)found.steps)));
 	return found;
 }
 
@@ -84,25 +129,31 @@ int carry_over(const struct timeline *timeline, const struct comparison *compari
 	const double *wait, struct finding *finding)
 {
 	_cleanup_free_ double *longer = calloc(timeline->count + 1, sizeof(*longer));
-	double near = 0, carried, error, least;
+	_cleanup_free_ struct run *runs = calloc(timeline->count + 1, sizeof(*runs));
+	double near = 0, open, carried, error, least;
 	struct again again;
 
-	if (!longer || residuals_of(comparison, wait, longer))
+	if (!longer || !runs || residuals_of(comparison, wait, longer))
 		return -ENOMEM;
 	least = least_wait(comparison, wait);
 	if (isnan(least))
 		return -ENOMEM;
 	for (size_t i = 0; i < comparison->count; i++)
 		near += comparison->role[i] == ROLE_NEAR;
-	again = waits_again(comparison, wait, longer, least, false);
-	if (again.far == comparison->far_count)
+	again = waits_again(comparison, wait, longer, least, false, runs);
+	finding->waits =
+		2 * again.missing <= comparison->far_count &&
+		(near + (double)comparison->far_count) * least > NEVER * comparison->paused_ns;
+	if (!again.missing)
 		return 0;
 	if (again.far < ENOUGH)
-		again = waits_again(comparison, wait, longer, least, true);
+		again = waits_again(comparison, wait, longer, least, true, runs);
 	if (!again.steps && near * least <= NEVER * comparison->paused_ns)
 		return 0;
-	carried = near * again.longer;
-	error = near * again.deviation;
+	open = near + (double)again.missing;
+	carried = open * again.longer;
+	/* What durations vary by for other reasons would leave nothing told if it counted for far steps, too. */
+	error = (timeline->wait ? open : near) * again.deviation;
 	if (!finding->untold &&
 		(!again.steps || carried + SIGMAS * error > CARRIED_MOST * comparison->paused_ns))
 		finding->untold = untold_carried;

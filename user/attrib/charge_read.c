@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "attrib_priv.h"
+#include "device_memory.h"
 #include "gpu_cost.h"
 #include "meaning.h"
 #include "stats.h"
@@ -22,6 +23,7 @@ struct charging_pass {
 	struct attribution *attribution;
 	struct charging *charging;
 	struct owner *owners; /* as recording.processes */
+	struct u64map asked;  /* frame → index in figures.asked */
 };
 
 /*
@@ -80,6 +82,25 @@ static int find_owners(const struct attribution *attribution, struct owner **ret
 	return 0;
 }
 
+/* How busy the workers of each track were that lived for half of its steps or longer. */
+static void find_busy(const struct owner *owners, struct attribution *attribution)
+{
+	const struct recording *recording = attribution->recording;
+
+	for (size_t i = 0; i < recording->processes.count; i++) {
+		const struct process_cpu *cpu = &recording->processes.items[i].cpu;
+		struct track_cost *cost;
+		double busy, time = (double)cpu->until_ns - (double)cpu->from_ns;
+
+		if (!owners[i].worker || !(time > 0))
+			continue;
+		cost = &attribution->tracks.items[owners[i].track];
+		busy = (double)cpu->used_ns / time;
+		if (2 * time >= (double)cost->time_ns && busy > cost->worker_busy)
+			cost->worker_busy = busy;
+	}
+}
+
 static void keep_longest(struct pause *longest, const struct pause *pause)
 {
 	if (!longest->id || pause_duration(pause) > pause_duration(longest))
@@ -126,6 +147,49 @@ static int add_facts(const struct pause *pause, struct pause_figures *figures)
 	return r;
 }
 
+/* Those of one runtime stay together, in its own order. 0 or -ENOMEM. */
+static int count_class(struct pause_figures *figures, const struct pause_class *class)
+{
+	size_t at = 0, last;
+
+	while (at < figures->classes.count && figures->classes.items[at].class->of != class->of)
+		at++;
+	while (at < figures->classes.count && figures->classes.items[at].class->of == class->of &&
+		figures->classes.items[at].class->order < class->order)
+		at++;
+	if (at < figures->classes.count && figures->classes.items[at].class == class) {
+		figures->classes.items[at].pauses++;
+		return 0;
+	}
+	if (!vec_add(&figures->classes))
+		return -ENOMEM;
+	for (last = figures->classes.count - 1; last > at; last--)
+		figures->classes.items[last] = figures->classes.items[last - 1];
+	figures->classes.items[at] = (struct class_pauses){class, 1};
+	return 0;
+}
+
+/* 0 or -ENOMEM. */
+static int count_asked(struct charging_pass *pass, const struct pause *pause)
+{
+	const struct stack_table *stacks = pass->attribution->stacks;
+	struct pause_figures *figures = &pass->attribution->figures;
+	uint32_t frame =
+		pause->stack < stacks->node_count ? pass->charging->triggers[pause->stack] : 0;
+	const uint64_t *known = u64map_get(&pass->asked, frame);
+	struct asked_pauses *added;
+
+	if (known) {
+		figures->asked.items[*known].pauses++;
+		return 0;
+	}
+	added = vec_add(&figures->asked);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct asked_pauses){pause->class->of, frame, 1};
+	return u64map_put(&pass->asked, frame, figures->asked.count - 1);
+}
+
 static int add_figures(struct charging_pass *pass, const struct pause *pause, long process)
 {
 	const struct attribution *attribution = pass->attribution;
@@ -140,7 +204,9 @@ static int add_figures(struct charging_pass *pass, const struct pause *pause, lo
 		figures->exits++;
 		return 0;
 	}
-	if (sums_add(&figures->durations, duration_ns) || add_facts(pause, figures))
+	if (sums_add(&figures->durations, duration_ns) || add_facts(pause, figures) ||
+		count_class(figures, pause->class) ||
+		(pause->cause == CAUSE_MANUAL && count_asked(pass, pause)))
 		return -ENOMEM;
 	keep_longest(&figures->longest, pause);
 	if (pause->class->full > 0) {
@@ -314,6 +380,20 @@ static int add_explicit(struct charging_pass *pass, const struct pause *pause, u
 	return 0;
 }
 
+/* Keeps when a process stood still whose threads also waited by themselves. */
+static int add_stopped(struct charging *charging, const struct pause *pause, uint32_t process)
+{
+	struct stopped *added;
+
+	if (!u64map_get(&charging->stalled, process))
+		return 0;
+	added = vec_add(&charging->stopped);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct stopped){pause->start_ns, pause->end_ns, process};
+	return 0;
+}
+
 static int read_one(struct charging_pass *pass, struct pause *pause)
 {
 	struct attribution *attribution = pass->attribution;
@@ -331,7 +411,8 @@ static int read_one(struct charging_pass *pass, struct pause *pause)
 		return -ENOMEM;
 	add_trigger(pass, pause);
 	if (gpu_cost_note(attribution, pass->charging, process, pause,
-		    runtime && stops_others(runtime, pause)))
+		    runtime && stops_others(runtime, pause)) ||
+		device_memory_note(attribution, pass->charging, pause))
 		return -ENOMEM;
 	if (!attribution->tracks.count) {
 		attribution->elsewhere++;
@@ -339,20 +420,25 @@ static int read_one(struct charging_pass *pass, struct pause *pause)
 	} else if (add_charge(pass, pause, index < 0 ? NULL : &pass->owners[index], runtime)) {
 		return -ENOMEM;
 	}
+	if (process && add_stopped(pass->charging, pause, process->id))
+		return -ENOMEM;
 	return process && pause->flags & PAUSE_HAS_FACTS && pause->class->of->asked_for
 		       ? add_explicit(pass, pause, process->id, attribution->tracks.count)
 		       : 0;
 }
 
-/* Finds the threads that call for collections. */
-static int find_callers(const struct recording *recording, struct u64map *callers)
+/* Finds the threads that call for collections, and the processes whose threads wait by themselves. */
+static int find_callers(const struct recording *recording, struct charging *charging)
 {
 	for (size_t i = 0; i < recording->stalls.count; i++) {
 		const struct stall *stall = &recording->stalls.items[i];
 		const struct runtime *runtime = recording_runtime(recording, stall->runtime);
 
+		if (runtime && u64map_put(&charging->stalled, runtime->process, 1))
+			return -ENOMEM;
 		if (stall->kind == STALL_EXPLICIT && runtime &&
-			u64map_put(callers, (uint64_t)runtime->process << 32 | stall->tid, 1))
+			u64map_put(&charging->callers,
+				(uint64_t)runtime->process << 32 | stall->tid, 1))
 			return -ENOMEM;
 	}
 	return 0;
@@ -362,18 +448,19 @@ int charge_read(struct attribution *attribution, struct charging *charging, attr
 	void *source, struct err *err)
 {
 	_cleanup_free_ struct owner *owners = NULL;
-	struct charging_pass pass = {attribution, charging, NULL};
+	struct charging_pass pass = {.attribution = attribution, .charging = charging};
 	struct pause pause;
-	int r;
+	int r = 1;
 
-	if (find_owners(attribution, &owners) ||
-		find_callers(attribution->recording, &charging->callers))
+	if (find_owners(attribution, &owners) || find_callers(attribution->recording, charging))
 		return err_set(err, ENOMEM, "out of memory while charging pauses to steps");
+	find_busy(owners, attribution);
 	pass.owners = owners;
-	while ((r = next(source, &pause, err)) > 0)
+	while (r > 0 && (r = next(source, &pause, err)) > 0)
 		if (attribution->charges.count >= ATTRIB_NONE || read_one(&pass, &pause))
-			return err_set(err, ENOMEM,
+			r = err_set(err, ENOMEM,
 				"out of memory after %zu pauses: report a shorter recording",
 				attribution->figures.durations.count);
+	u64map_release(&pass.asked);
 	return r;
 }

@@ -80,6 +80,24 @@ const char *describe_source(enum cost_source source)
 	return names[source];
 }
 
+const char *describe_known(const struct track_cost *cost)
+{
+	return attrib_told(cost) ? describe_source(attrib_source(cost)) : "cannot be told";
+}
+
+const char *describe_known_all(const struct attribution *attribution)
+{
+	static const char *const names[] = {NULL, "measured", "estimated", "measured or estimated",
+		"cannot be told", "measured, or cannot be told", "estimated, or cannot be told",
+		"measured, estimated, or cannot be told"};
+	unsigned int seen = 0; /* a bit for each source */
+
+	_Static_assert(COST_MEASURED == 0 && COST_ESTIMATED == 1 && COST_UNTOLD == 2, "names");
+	for (size_t i = 0; i < attribution->tracks.count; i++)
+		seen |= 1u << attrib_source(&attribution->tracks.items[i]);
+	return names[seen];
+}
+
 /* An end of the interval, without "%": two digits where the whole interval is below 1 %. */
 static void show_end(const struct track_cost *cost, int64_t ns, bool shares, char *text,
 	size_t size)

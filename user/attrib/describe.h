@@ -22,6 +22,11 @@ const char *describe_share(double share, char *text, size_t size);
 /* "measured", "estimated", "untold": how it is known what a track lost. */
 const char *describe_source(enum cost_source source);
 
+/* The same for a reader: "cannot be told" instead of "untold". */
+const char *describe_known(const struct track_cost *cost);
+/* The same of all tracks; of some that differ "measured or estimated", as the case may be. NULL: there are none. */
+const char *describe_known_all(const struct attribution *attribution);
+
 /*
  * ", 95 % interval 23.2–25.1 %" of a cost that can be told, as shares of training time or as times; "" where both ends
  * would read the same.

@@ -83,6 +83,11 @@ bool devices_used(const struct attribution *attribution, uint32_t id)
 	for (size_t i = 0; attribution->gpu && i < attribution->gpu->devices.count; i++)
 		if (attribution->gpu->devices.items[i].process == id)
 			return true;
+	for (size_t i = 0; attribution->gpu && attribution->gpu->inferred &&
+			   i < attribution->gpu->drivers.count;
+		i++)
+		if (attribution->gpu->drivers.items[i].process == id)
+			return true;
 	return false;
 }
 
@@ -101,6 +106,14 @@ int64_t devices_pause_idle(const struct attribution *attribution, uint64_t index
 	const struct gpu_cost *cost = devices_pause(attribution, index);
 
 	return cost ? (int64_t)(cost->exposed_ns + cost->recovery_ns) : UNKNOWN;
+}
+
+const struct gpu_memory_change *devices_pause_memory(const struct attribution *attribution,
+	uint64_t index)
+{
+	if (index >= attribution->gpu_memory.count || !attribution->gpu_memory.items[index].known)
+		return NULL;
+	return &attribution->gpu_memory.items[index];
 }
 
 static bool several_processes(const struct gpu_timeline *gpu)

@@ -38,13 +38,17 @@ struct device_steps {
 };
 struct device_steps devices_steps(const struct attribution *attribution, size_t track);
 
-/* Whether there is a GPU of process @id (struct process.id) among them. */
+/* Whether there is a GPU of process @id (struct process.id) among them, or what it asks of GPUs was seen. */
 bool devices_used(const struct attribution *attribution, uint32_t id);
 
 /* What pause @index, in the order of the source, cost the device that lost most. NULL: that is not known. */
 const struct gpu_cost *devices_pause(const struct attribution *attribution, uint64_t index);
 /* How long it stood idle because of the pause, ns. UNKNOWN. */
 int64_t devices_pause_idle(const struct attribution *attribution, uint64_t index);
+
+/* What pause @index, in the order of the source, changed of its GPUs' memory. NULL: that is not known. */
+const struct gpu_memory_change *devices_pause_memory(const struct attribution *attribution,
+	uint64_t index);
 
 /*
  * "GPU 0", with its process where several have GPUs: "GPU 0 of train (pid 4711)". "" if there is no such device. Not safe

@@ -104,7 +104,8 @@ int estimate_lost(const struct timeline *timeline, const struct comparison *comp
 	struct lags all = {0, comparison->reach}, few = {0, SHORT_LAGS};
 	double deviation, short_deviation;
 
-	if (!residuals || residuals_of(comparison, timeline->duration, residuals))
+	if (!residuals || residuals_of(comparison, timeline->duration, residuals) ||
+		leave_out_short(timeline, comparison, false, 0, residuals))
 		return -ENOMEM;
 	deviation = sqrt(lags_variance(comparison, residuals, all));
 	short_deviation = sqrt(lags_variance(comparison, residuals, few));

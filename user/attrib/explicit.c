@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attrib_priv.h"
+#include "spans.h"
 #include "stats.h"
 #include "cleanup.h"
 #include "origin.h"
@@ -14,6 +14,7 @@
 #define REGULAR	      0.25 /* half of the distances lie within this share of the median on each side */
 #define FEW_CALLS     3	   /* that show a period */
 #define REGULAR_CALLS 5	   /* that show whether it is regular */
+#define BESIDE	      10 /* of a stall, one part in so many outside pauses is worth a word */
 #define LOOK_BACK     64 /* calls that may be under way at once, looked at for one pause */
 
 /* One stall. */
@@ -146,23 +147,62 @@ static int read_calls(struct summing *summing)
 	return 0;
 }
 
+/* The time in which @process stood still, of a pass in which pauses are by process. */
+static int stopped_of(const struct charging *charging, uint32_t process, struct spans *ret)
+{
+	ret->count = 0;
+	for (size_t i = 0; i < charging->stopped.count; i++) {
+		const struct stopped *stopped = &charging->stopped.items[i];
+
+		if (stopped->process == process &&
+			span_add(ret, stopped->start_ns, stopped->end_ns))
+			return -ENOMEM;
+	}
+	spans_unite(ret);
+	return 0;
+}
+
+/* What of @call no pause covers: those are in other figures already. */
+static void add_beside(const struct call *call, const struct spans *pauses, size_t *at,
+	struct stall_sum *sum)
+{
+	uint64_t ns = call_duration(call), beside_ns;
+
+	beside_ns = ns - spans_covered(pauses, at, call->stall->start_ns, call->end_ns);
+	if (!beside_ns || beside_ns < ns / BESIDE)
+		return;
+	sum->beside++;
+	stats_add(&sum->beside_ns, beside_ns);
+	if (beside_ns <= sum->beside_max_ns)
+		return;
+	sum->beside_max_ns = beside_ns;
+	sum->beside_longest = call->stall->id;
+}
+
 static int sum_kinds(struct summing *summing)
 {
 	struct explicit_calls *ret = &summing->attribution->explicit_calls;
+	_cleanup_(spans_release) struct spans pauses = {};
 	struct stall_sum *sum = NULL;
+	size_t at = 0;
 
 	qsort(summing->calls, summing->count, sizeof(*summing->calls), by_process_and_kind);
 	for (size_t i = 0; i < summing->count; i++) {
 		const struct call *call = &summing->calls[i];
 		uint64_t ns = call_duration(call);
 
+		if ((!sum || sum->process != call->process) &&
+			stopped_of(summing->charging, call->process, &pauses))
+			return -ENOMEM;
 		if (!sum || sum->process != call->process || sum->kind != call->stall->kind) {
 			sum = vec_add(&ret->sums);
 			if (!sum)
 				return -ENOMEM;
 			sum->process = call->process;
 			sum->kind = call->stall->kind;
+			at = 0;
 		}
+		add_beside(call, &pauses, &at, sum);
 		if (!sum->count++ || ns > sum->max_ns) {
 			sum->max_ns = ns;
 			sum->longest = call->stall->id;
@@ -192,14 +232,29 @@ static void keep_explicit(struct summing *summing)
 	summing->count = kept;
 }
 
+/* *ret: their median. Whether half of them lie close to it. */
+static bool find_median(const uint64_t *times, size_t count, uint64_t *ret)
+{
+	double median;
+
+	*ret = stats_median(times, count);
+	median = (double)*ret;
+	return count + 1 >= REGULAR_CALLS &&
+	       (double)stats_quantile(times, count, 0.25) >= (1 - REGULAR) * median &&
+	       (double)stats_quantile(times, count, 0.75) <= (1 + REGULAR) * median;
+}
+
 /* @durations: room for @count. */
 static void sum_caller(const struct summing *summing, const struct call *calls, size_t count,
 	uint64_t *durations, struct explicit_caller *ret)
 {
+	uint64_t returned_ns = 0;
+
 	ret->process = calls->process;
 	ret->tid = calls->stall->tid;
 	ret->caller = calls->caller;
 	ret->who = calls->who;
+	ret->stack = calls->stall->stack;
 	ret->freed_bytes = UNKNOWN;
 	strncpy(ret->thread, calls->name, sizeof(ret->thread) - 1);
 	ret->first_ns = calls[0].stall->start_ns;
@@ -222,12 +277,15 @@ static void sum_caller(const struct summing *summing, const struct call *calls, 
 		return;
 	for (size_t i = 0; i + 1 < count; i++)
 		durations[i] = calls[i + 1].stall->start_ns - calls[i].stall->start_ns;
-	ret->period_ns = stats_median(durations, count - 1);
-	ret->regular = count >= REGULAR_CALLS &&
-		       (double)stats_quantile(durations, count - 1, 0.25) >=
-			       (1 - REGULAR) * (double)ret->period_ns &&
-		       (double)stats_quantile(durations, count - 1, 0.75) <=
-			       (1 + REGULAR) * (double)ret->period_ns;
+	ret->regular = find_median(durations, count - 1, &ret->period_ns);
+	for (size_t i = 0; i + 1 < count; i++) {
+		if (calls[i].end_ns > returned_ns)
+			returned_ns = calls[i].end_ns;
+		durations[i] = calls[i + 1].stall->start_ns > returned_ns
+				       ? calls[i + 1].stall->start_ns - returned_ns
+				       : 0;
+	}
+	ret->rests = find_median(durations, count - 1, &ret->rest_ns) && ret->rest_ns;
 }
 
 static int sum_callers(struct summing *summing)

@@ -28,6 +28,7 @@ struct explicit_caller {
 	 * "DeallocatorServiceThread.run".
 	 */
 	uint32_t caller, who;
+	uint32_t stack; /* of the first call */
 	/* Their sum is calls: a collection came within it, none came, it was not counted. */
 	uint64_t calls, collected, idle, unknown;
 	uint64_t blocked_ns, blocked_median_ns, blocked_max_ns; /* from the call to its return */
@@ -41,8 +42,13 @@ struct explicit_caller {
 	uint64_t measured, before_bytes;
 	int64_t freed_bytes;	    /* before − after; UNKNOWN: of none */
 	uint64_t first_ns, last_ns; /* begin of the first call, of the last */
-	uint64_t period_ns; /* median time from one begin to the next; 0: fewer than 3 calls */
-	bool regular;	    /* of 4 such times or more, half lie within 25 % of their median */
+	/* Median times from one begin to the next, and from a return to the next begin; 0: fewer than 3 calls. */
+	uint64_t period_ns, rest_ns;
+	/*
+	 * Of 4 such times or more, half lie within 25 % of their median. Who sleeps between calls is regular from
+	 * return to call, however long each call blocks.
+	 */
+	bool regular, rests;
 	/*
 	 * What it may have cost: pause_ns; where a training thread calls, blocked_ns if that is
 	 * more.
@@ -56,6 +62,9 @@ struct stall_sum {
 	uint64_t count, total_ns, max_ns;
 	uint64_t longest;     /* struct stall.id of that one */
 	uint64_t training_ns; /* of total_ns, in threads that make steps */
+	/* Those of which a tenth or more lies outside the process's pauses, and these parts of them. */
+	uint64_t beside, beside_ns, beside_max_ns;
+	uint64_t beside_longest; /* struct stall.id */
 };
 
 struct explicit_calls {

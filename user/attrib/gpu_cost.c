@@ -39,6 +39,7 @@ void gpu_cost_note_worker(const struct attribution *attribution, struct charging
 	noted->process = attribution->steps->tracks.items[track].process;
 	noted->tid = attribution->steps->tracks.items[track].tid;
 	noted->stops_all = true; /* the thread that launches is the one that waits */
+	noted->elsewhere = true;
 }
 
 struct order {
@@ -266,7 +267,8 @@ void gpu_cost_apply(struct attribution *attribution, const struct charging *char
 	for (uint32_t i = 0; i < attribution->tracks.count; i++) {
 		struct range range = range_of(charging, i);
 
-		if (is_told(attribution, charging, range, &attribution->tracks.items[i]))
+		if (step_track_confident(&attribution->steps->tracks.items[i]) &&
+			is_told(attribution, charging, range, &attribution->tracks.items[i]))
 			apply(attribution, charging, range, i);
 	}
 }

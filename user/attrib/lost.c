@@ -11,14 +11,21 @@
 #define LEFT_MOST   0.3	 /* of the overlap, in steps that are left out */
 #define OFF_CPU	    0.7 /* of its own pauses a thread is on the CPU for more, or it slept in them */
 #define SURE	    3.0 /* standard deviations */
-#define SHARE_POWER 8	/* short pauses are hidden by what hides a small part of long ones */
+#define BALANCE                                                                                    \
+	0.9 /* of the time that steps would have taken without pauses: a worker as busy may be what they wait for */
+#define LITTLE 0.05 /* of the overlap */
 
 static const char untold_few[] = "there are too few steps to compare";
+static const char untold_guess[] =
+	"which calls are steps is a guess; --step with the right one, or gctrace trial would tell";
 static const char untold_windows[] = "the steps are windows of time, which no pause makes longer";
 static const char untold_noise[] =
 	"the other steps vary more than the pauses took; a longer recording, the GPU's own record or gctrace trial would tell";
 static const char untold_left[] =
 	"most pauses are in the first steps or between two ways of working, where no steps are like them; a longer recording would tell";
+
+static const char untold_worker[] =
+	"a worker process was busy nearly all the time, and what it had ready may have kept steps going that would have waited for it without pauses; gctrace trial would tell";
 
 static void timeline_release(struct timeline *timeline)
 {
@@ -151,6 +158,18 @@ static int64_t whole_of(double ns)
 }
 
 /*
+ * Whether pauses may have given a worker the time that it is slower than the thread: then steps that never wait would have,
+ * without them, and less was lost than is seen.
+ */
+static bool may_hide(const struct track_cost *cost, const struct finding *finding)
+{
+	double time = (double)cost->time_ns, lost = (double)cost->cost.ns;
+
+	return !finding->waits && lost > LITTLE * (double)cost->overlap_ns &&
+	       cost->worker_busy * time >= BALANCE * (time - lost);
+}
+
+/*
  * From the pauses that were looked at to all of them. Those in steps that are left out are taken to cost the same share;
  * those too short to matter, of which @small is the sum, less, unless nothing is hidden. Both may cost all or nothing.
  */
@@ -159,13 +178,15 @@ static void set_cost(const struct finding *finding, double looked_at, double lef
 {
 	double share = fmin(fmax(finding->ns / looked_at, 0), 1), others = left + small;
 
-	cost->cost.ns = whole_of(finding->ns + share * left + pow(share, SHARE_POWER) * small);
+	cost->cost.ns = whole_of(finding->ns + share * left + share_of_short(share) * small);
 	cost->cost.low_ns = whole_of(finding->low + (finding->all ? others : 0));
 	cost->cost.high_ns = whole_of(finding->high + others);
 	cost->untold = finding->untold;
 	/* An interval wider than what was stopped says nothing of it. */
 	if (!cost->untold && (double)(cost->cost.high_ns - cost->cost.low_ns) > looked_at + others)
 		cost->untold = untold_noise;
+	if (!cost->untold && may_hide(cost, finding))
+		cost->untold = untold_worker;
 	if (!cost->untold)
 		return;
 	if (!finding->unbounded && cost->cost.high_ns > 0 &&
@@ -258,8 +279,11 @@ int lost_find(const struct step_track *track, struct track_cost *cost)
 
 	cost->base = BASE_NONE;
 	cost->source = COST_UNTOLD;
-	cost->untold = track->measured ? untold_few : untold_windows;
-	if (!r && track->steps.count >= STEPS_NEEDED && track->measured) {
+	cost->untold = !step_track_confident(track) ? untold_guess
+		       : track->measured	    ? untold_few
+						    : untold_windows;
+	if (!r && track->steps.count >= STEPS_NEEDED && track->measured &&
+		step_track_confident(track)) {
 		cost->source = COST_MEASURED;
 		cost->untold = NULL;
 		r = find(track, &timeline, cost, &comparison);

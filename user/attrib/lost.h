@@ -83,8 +83,20 @@ struct finding {
 	bool all;	    /* whatever stops the thread costs its length, short pauses as well */
 	double hidden;	    /* the share of the overlap that surely made no paused step longer */
 	const char *untold; /* NULL: told */
-	bool unbounded;	    /* if untold: the interval says nothing either */
+	bool waits; /* most far steps are such that the thread has waited again since the last pause */
+	bool unbounded; /* if untold: the interval says nothing either */
 };
+
+/* The share that pauses too short to matter cost, where @share is that of long ones: what hides a part of these hides those. */
+double share_of_short(double share);
+
+/*
+ * After a long pause short ones come later than elsewhere, where both collect the same objects: steps near it have fewer of
+ * them than far ones. Takes out of @values, which and @more together are what the long ones cost, what the short ones do: of
+ * durations what is lost to them, or, if @waits, of waits what they save. 0 or -ENOMEM.
+ */
+int leave_out_short(const struct timeline *timeline, const struct comparison *comparison,
+	bool waits, double more, double *values);
 
 /* 0 or -ENOMEM. */
 int estimate_lost(const struct timeline *timeline, const struct comparison *comparison,

@@ -202,7 +202,8 @@ int measure_lost(const struct timeline *timeline, const struct comparison *compa
 		*ret = (struct finding){
 			whole, whole - fmin(slack, SLACK_MOST * whole), whole, .all = true};
 		parts.slope = 0;
-	} else if (set_waits(comparison, &parts, ret)) {
+	} else if (leave_out_short(timeline, comparison, true, whole, parts.apart) ||
+		   set_waits(comparison, &parts, ret)) {
 		return -ENOMEM;
 	}
 	if (!ret->all && comparison->locked && judge_waits(timeline, comparison, &parts, ret))

@@ -14,8 +14,6 @@ struct slow {
 	const struct pause_class *class; /* NULL: no step yet */
 	VEC(uint64_t) steps, durations;
 	uint64_t overlap_ns;
-	struct u64map
-		paid; /* by the frame that triggered the worst pause of a step; 0: not known */
 };
 
 /* Of all of a track: classes without a rank are one, the first; the others follow as in the attribution. */
@@ -31,31 +29,14 @@ static int slow_add(struct slows *slows, const struct attribution *attribution,
 	const struct pause_class *class = attribution->classes.items[worst->class];
 	struct slow *slow = &slows->items[class->rank ? 1 + worst->class : 0];
 	uint64_t *at = vec_add(&slow->steps), *lasted = vec_add(&slow->durations);
-	uint32_t frame = attrib_trigger(attribution->stacks, worst->stack);
-	uint64_t *paid = u64map_get(&slow->paid, frame);
 
 	slow->class = class;
-	if (!at || !lasted || (!paid && u64map_put(&slow->paid, frame, cost->overlap_ns)))
+	if (!at || !lasted)
 		return -ENOMEM;
 	*at = step;
 	*lasted = duration_ns;
 	stats_add(&slow->overlap_ns, cost->overlap_ns);
-	if (paid)
-		stats_add(paid, cost->overlap_ns);
 	return 0;
-}
-
-/* One long pause does not outweigh many that another line triggered. */
-static void set_trigger(const struct slow *slow, struct slow_pattern *ret)
-{
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < slow->paid.capacity; i++)
-		if (slow->paid.used[i] && slow->paid.slots[i].value > most) {
-			most = slow->paid.slots[i].value;
-			ret->trigger = (uint32_t)slow->paid.slots[i].key;
-		}
-	ret->trigger_share = slow->overlap_ns ? (double)most / (double)slow->overlap_ns : 0;
 }
 
 static void set_distance(struct slow *slow, struct slow_pattern *ret)
@@ -87,7 +68,13 @@ static struct slow *costliest(const struct slows *slows)
 	return most;
 }
 
-enum slowed { SLOWED_BY_PAUSES, SLOWED_BY_SIBLINGS, SLOWED_BY_STALLS, SLOWED_OTHERWISE };
+enum slowed {
+	SLOWED_BY_PAUSES,
+	SLOWED_BY_SIBLINGS,
+	SLOWED_BY_STALLS,
+	SLOWED_BY_RETRIES,
+	SLOWED_OTHERWISE
+};
 
 /* What makes up half of the excess, or more: of pauses, only what made the step longer. */
 static enum slowed reason_of(const struct step_cost *cost, double excess)
@@ -98,7 +85,9 @@ static enum slowed reason_of(const struct step_cost *cost, double excess)
 		return SLOWED_BY_PAUSES;
 	if (paused + 2 * (double)cost->held_ns >= excess)
 		return SLOWED_BY_SIBLINGS;
-	return paused + 2 * (double)cost->stall_ns >= excess ? SLOWED_BY_STALLS : SLOWED_OTHERWISE;
+	if (paused + 2 * (double)cost->stall_ns >= excess)
+		return SLOWED_BY_STALLS;
+	return paused + 2 * (double)cost->retry_ns >= excess ? SLOWED_BY_RETRIES : SLOWED_OTHERWISE;
 }
 
 static int find(const struct attribution *attribution, size_t index, const uint64_t *durations,
@@ -131,6 +120,10 @@ static int find(const struct attribution *attribution, size_t index, const uint6
 			ret->stalled++;
 			ret->other++;
 			break;
+		case SLOWED_BY_RETRIES:
+			ret->retried++;
+			ret->other++;
+			break;
 		case SLOWED_OTHERWISE:
 			ret->other++;
 		}
@@ -143,7 +136,6 @@ static void slows_release(struct slows *slows)
 	for (size_t i = 0; slows->items && i < slows->count; i++) {
 		vec_free(&slows->items[i].steps);
 		vec_free(&slows->items[i].durations);
-		u64map_release(&slows->items[i].paid);
 	}
 	free(slows->items);
 }
@@ -170,7 +162,6 @@ int pattern_find(const struct attribution *attribution, size_t track, struct slo
 		median = stats_median(durations, count);
 		found.class = slow->class;
 		found.chief = slow->steps.count;
-		set_trigger(slow, &found);
 		found.ratio = median ? (double)stats_median(slow->durations.items,
 					       slow->durations.count) /
 					       (double)median

@@ -9,6 +9,8 @@
 #include "cleanup.h"
 #include "lost.h"
 
+#define SHARE_POWER   8 /* short pauses are hidden by what hides a small part of long ones */
+#define SHARE_ROUNDS  8 /* until what short pauses cost agrees with what that leaves of long ones */
 #define PERIOD_MOST   64    /* steps */
 #define PERIOD_STEPS  65536 /* at most so many are searched for one */
 #define PERIOD_SIGMAS 5.0   /* by which it exceeds chance */
@@ -273,6 +275,42 @@ double z95(const struct comparison *comparison)
 	double runs = (double)comparison->far_count / comparison->reach;
 
 	return 2.2 * sqrt(1 + 3 / fmax(runs, 1));
+}
+
+double share_of_short(double share)
+{
+	return pow(fmin(fmax(share, 0), 1), SHARE_POWER);
+}
+
+/* By how much more short pauses take of each step than of far ones, in ns. 0 or -ENOMEM. */
+static int short_residuals(const struct timeline *timeline, const struct comparison *comparison,
+	double *ret)
+{
+	_cleanup_free_ double *shorts = calloc(timeline->count + 1, sizeof(*shorts));
+
+	if (!shorts)
+		return -ENOMEM;
+	for (size_t i = 0; i < timeline->count; i++)
+		shorts[i] = comparison->paused[i] ? 0 : timeline->overlap[i];
+	return residuals_of(comparison, shorts, ret);
+}
+
+int leave_out_short(const struct timeline *timeline, const struct comparison *comparison,
+	bool waits, double more, double *values)
+{
+	_cleanup_free_ double *shorts = calloc(timeline->count + 1, sizeof(*shorts));
+	struct lags all = {0, comparison->reach};
+	double sum, fewer, share = 1;
+
+	if (!shorts || short_residuals(timeline, comparison, shorts))
+		return -ENOMEM;
+	fewer = lags_sum(comparison, shorts, all);
+	sum = more + lags_sum(comparison, values, all) + waits * fewer; /* if they cost nothing */
+	for (int i = 0; i < SHARE_ROUNDS; i++)
+		share = share_of_short((sum - share * fewer) / comparison->paused_ns);
+	for (size_t i = 0; i < timeline->count; i++)
+		values[i] += (waits - share) * shorts[i];
+	return 0;
 }
 
 /* Whether most pauses are in phases of the work's own period of which there is no far step. */
