@@ -13,6 +13,7 @@
 
 #define LEAST_SAVED 0.1	   /* of the pauses that count: less is not worth a change */
 #define LEAST_SHARE 0.0005 /* of training time */
+#define TAIL_KEPT   1.25   /* the slowest steps may get so much longer by chance */
 #define UNLIKE	    0.15 /* by as much one run differs from the next in what its collections take */
 
 void advices_release(struct advices *advices)
@@ -81,15 +82,24 @@ struct advice *advice_add(struct advising *advising, int kind, double saves, dou
 }
 
 /* "Pauses in steps fall from 6.63 s (57 % of training time) to about 2.9 s (2.1 s … 3.8 s)" */
+/* Whether what there is to save is what GPUs lost, not what pauses took. */
+static bool by_gpu(const struct advice_subject *subject)
+{
+	return subject->cost && subject->cost->by_gpu;
+}
+
 void advice_say_fall(const struct advising *advising, struct advice *advice)
 {
 	uint64_t before = advice_most(advising);
 
 	snprintf(advice->estimate, sizeof(advice->estimate),
-		"pauses%s fall from %s (%s %s) to about %s (%s to %s)",
-		advising->subject->stall_ns ? " and waits" : "", FORMAT_DURATION(before),
-		DESCRIBE_SHARE(advice_share(advising, (double)before)), advice_time(advising),
-		FORMAT_DURATION(before - advice->saves_ns),
+		"%s%s from %s (%s %s) to about %s (%s to %s)",
+		by_gpu(advising->subject) ? "what GPUs lost to pauses" : "pauses",
+		advising->subject->stall_ns ? " and waits fall"
+		: by_gpu(advising->subject) ? " falls"
+					    : " fall",
+		FORMAT_DURATION(before), DESCRIBE_SHARE(advice_share(advising, (double)before)),
+		advice_time(advising), FORMAT_DURATION(before - advice->saves_ns),
 		FORMAT_DURATION(before - advice->saves_high_ns),
 		FORMAT_DURATION(before - advice->saves_low_ns));
 }
@@ -112,8 +122,8 @@ static int advise_nothing(struct advising *advising, bool harmless, const char *
 		.grows_bytes = UNKNOWN,
 		.step_max_after_ns = subject->max_ns};
 	snprintf(advice->title, sizeof(advice->title), "%s", title);
-	snprintf(advice->estimate, sizeof(advice->estimate), "pauses take %s (%s %s): %s",
-		FORMAT_DURATION(subject->overlap_ns),
+	snprintf(advice->estimate, sizeof(advice->estimate), "pauses %s %s (%s %s): %s",
+		by_gpu(subject) ? "cost GPUs" : "take", FORMAT_DURATION(subject->overlap_ns),
 		DESCRIBE_SHARE(advice_share(advising, (double)subject->overlap_ns)),
 		advice_time(advising),
 		harmless && advice_share(advising, (double)subject->overlap_ns) >= ATTRIB_HARMLESS
@@ -202,10 +212,12 @@ static int advise(const struct attribution *attribution, const struct subject *s
 	return explain(attribution, subject, advices);
 }
 
-/* What it saves, less for what it risks. */
+/* What it saves, less for what it risks, and the less the longer it makes the slowest steps. */
 static double worth(const struct advice *advice)
 {
-	return advice->kind->worth * advice->saves_share;
+	double tail = advice->tail > TAIL_KEPT ? advice->tail : 1;
+
+	return advice->kind->worth * advice->saves_share / tail;
 }
 
 static int best_first(const void *a, const void *b)
@@ -215,6 +227,25 @@ static int best_first(const void *a, const void *b)
 	if (one != other)
 		return one < other ? 1 : -1;
 	return ((const struct advice *)a)->process < ((const struct advice *)b)->process ? -1 : 1;
+}
+
+/* What acts on one trigger comes before switches of the whole runtime that act on it, whatever these save. */
+static void narrow_first(struct advices *advices)
+{
+	struct advice *items = advices->items.items;
+
+	for (size_t i = 1; i < advices->items.count; i++) {
+		struct advice moved = items[i];
+		size_t to = 0;
+
+		while (to < i && !(items[to].kind->broad && items[to].trigger == moved.trigger &&
+					 items[to].process == moved.process))
+			to++;
+		if (to == i || moved.kind->broad || !moved.trigger)
+			continue;
+		memmove(&items[to + 1], &items[to], (i - to) * sizeof(*items));
+		items[to] = moved;
+	}
 }
 
 /* Ranks of one training get the same advice: once is enough, from the one that gains most. */
@@ -254,6 +285,7 @@ int advice_compute(const struct attribution *attribution, attrib_next_fn next, v
 	}
 	if (advices.items.count)
 		qsort(advices.items.items, advices.items.count, sizeof(struct advice), best_first);
+	narrow_first(&advices);
 	drop_repeated(&advices);
 	*ret = advices;
 	return read;

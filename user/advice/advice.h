@@ -13,6 +13,7 @@
 struct advice_kind {
 	const char *name; /* in JSON: "freeze", "threshold", …; for good */
 	double worth;	  /* what it saves counts for so much beside what it risks: 0 … 1 */
+	bool broad; /* a switch of the whole runtime: after what acts on the same trigger alone */
 };
 
 extern const struct advice_kind
@@ -27,8 +28,10 @@ struct advice {
 	 * pauses.
 	 */
 	uint64_t saves_ns, saves_low_ns, saves_high_ns;
-	double saves_share;	       /* of training time; without steps, of traced time */
-	uint64_t step_max_after_ns;    /* the longest pause left in a step; 0: none, or not known */
+	double saves_share;	    /* of training time; without steps, of traced time */
+	uint64_t step_max_after_ns; /* the longest pause left in a step; 0: none, or not known */
+	/* The steps' 99th percentile as many times as long as before, and at most; 0: not known. */
+	double tail, tail_most;
 	int64_t grows_objects;	       /* garbage that would be alive at most; UNKNOWN */
 	int64_t grows_bytes;	       /* the same in bytes where the recording has them; UNKNOWN */
 	double grows_objects_per_step; /* where nothing bounds it, as with collection disabled; else
@@ -36,8 +39,8 @@ struct advice {
 	uint64_t every;		       /* of one that collects every N steps: N; else 0 */
 	uint32_t trigger;	       /* frame of the stack table to which it refers; 0: none */
 	char title[96];		       /* "Call gc.freeze() once, after warm-up" */
-	char line[160];		       /* the exact code to add */
-	char estimate[400], risk[320]; /* a sentence each, with the figures it rests on */
+	char line[200];		       /* the exact code to add */
+	char estimate[560], risk[640]; /* a sentence each, with the figures it rests on */
 };
 
 struct advices {

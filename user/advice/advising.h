@@ -21,6 +21,9 @@ struct advice_subject {
 	uint64_t
 		stall_ns; /* that the thread which makes the steps waited for the collector beside pauses */
 	uint64_t warm_ns; /* moment from which on a change would have been in force */
+	/* Processes that it forked, at any remove: they inherit its settings. What their collectors freed, exits apart. */
+	uint32_t forked;
+	uint64_t forked_collected;
 };
 
 /* A pause of it, of which @overlap_ns counts: what lies in steps, or all where there are none. */

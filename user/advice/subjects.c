@@ -13,6 +13,7 @@ struct gathering {
 	const struct attribution *attribution;
 	struct subjects *list;
 	struct u64map by_process; /* process id → index in list */
+	struct u64map freed;	  /* process id → objects that its collectors freed */
 	uint32_t *triggers;
 	size_t index; /* of the pause in the source */
 };
@@ -55,7 +56,7 @@ static int add_tracks(struct gathering *gathering)
 		size_t warm = track->steps.count / 10;
 		struct advice_subject *about;
 
-		if (!track->steps.count)
+		if (!track->steps.count || !attrib_speaks(attribution, i))
 			continue;
 		if (add_subject(gathering, track->process, &about))
 			return -ENOMEM;
@@ -69,7 +70,7 @@ static int add_tracks(struct gathering *gathering)
 	return 0;
 }
 
-/* Without steps: the process that paused longest. */
+/* Without steps that speak for their process: the one that paused longest. */
 static int add_busiest(struct gathering *gathering)
 {
 	const struct attribution *attribution = gathering->attribution;
@@ -132,6 +133,57 @@ static uint32_t trigger_of(const struct gathering *gathering, const struct pause
 		       : 0;
 }
 
+/* What there is to save of a pause: where a GPU's records say what its process lost, that, as a queue hides the rest. */
+static uint64_t counted_ns(const struct advice_subject *subject, const struct charge *charge)
+{
+	return subject->cost && subject->cost->by_gpu ? charge->cost_ns : charge->overlap_ns;
+}
+
+static int note_freed(struct gathering *gathering, uint32_t process, const struct pause *pause)
+{
+	const uint64_t *found;
+	uint64_t freed;
+
+	if (pause->at_exit || pause->collected <= 0)
+		return 0;
+	found = u64map_get(&gathering->freed, process);
+	freed = found ? *found : 0;
+	stats_add(&freed, (uint64_t)pause->collected);
+	return u64map_put(&gathering->freed, process, freed);
+}
+
+/* The process that forked @process, as far as it was traced; NULL: none. The latest one before it, as pids are reused. */
+static const struct process *forked_by(const struct recording *recording,
+	const struct process *process)
+{
+	for (size_t i = (size_t)(process - recording->processes.items); i--;)
+		if (recording->processes.items[i].pid == process->ppid)
+			return &recording->processes.items[i];
+	return NULL;
+}
+
+/* What came of forks: each process counts for all that it descends from. */
+static void add_forked(struct gathering *gathering)
+{
+	const struct recording *recording = gathering->attribution->recording;
+
+	for (size_t i = 0; i < recording->processes.count; i++) {
+		const struct process *process = &recording->processes.items[i], *above = process;
+		const uint64_t *freed = u64map_get(&gathering->freed, process->id);
+
+		while ((above = forked_by(recording, above))) {
+			const uint64_t *found = u64map_get(&gathering->by_process, above->id);
+			struct advice_subject *about =
+				found ? &gathering->list->items.items[*found].about : NULL;
+
+			if (!about)
+				continue;
+			about->forked++;
+			stats_add(&about->forked_collected, freed ? *freed : 0);
+		}
+	}
+}
+
 static int take(struct gathering *gathering, const struct pause *pause)
 {
 	const struct attribution *attribution = gathering->attribution;
@@ -144,12 +196,14 @@ static int take(struct gathering *gathering, const struct pause *pause)
 	struct advised *advised;
 	struct subject *subject;
 
+	if (runtime && note_freed(gathering, runtime->process, pause))
+		return -ENOMEM;
 	if (!found || pause->at_exit || pause->end_ns < pause->start_ns ||
 		(adviser && adviser->counts && !adviser->counts(pause)))
 		return 0;
 	subject = &gathering->list->items.items[*found];
-	if (index < attribution->charges.count)
-		overlap_ns = attribution->charges.items[index].overlap_ns;
+	if (subject->about.track && index < attribution->charges.count)
+		overlap_ns = counted_ns(&subject->about, &attribution->charges.items[index]);
 	stats_add(&subject->about.overlap_ns, overlap_ns);
 	if (overlap_ns > subject->about.max_ns)
 		subject->about.max_ns = overlap_ns;
@@ -166,8 +220,10 @@ static int gather(struct gathering *gathering, attrib_next_fn next, void *source
 {
 	const struct attribution *attribution = gathering->attribution;
 	struct pause pause;
-	int r = attribution->tracks.count ? add_tracks(gathering) : add_busiest(gathering);
+	int r = add_tracks(gathering);
 
+	if (!r && !gathering->list->items.count)
+		r = add_busiest(gathering);
 	if (!r)
 		r = add_runtimes(gathering);
 	gathering->triggers = attrib_triggers(attribution->stacks);
@@ -176,6 +232,7 @@ static int gather(struct gathering *gathering, attrib_next_fn next, void *source
 	while ((r = next(source, &pause, err)) > 0)
 		if (take(gathering, &pause))
 			return err_set(err, ENOMEM, "out of memory while looking for advice");
+	add_forked(gathering);
 	return r;
 }
 
@@ -188,6 +245,7 @@ int subjects_gather(const struct attribution *attribution, attrib_next_fn next, 
 	*ret = (struct subjects){};
 	r = gather(&gathering, next, source, err);
 	u64map_release(&gathering.by_process);
+	u64map_release(&gathering.freed);
 	free(gathering.triggers);
 	return r;
 }

@@ -99,6 +99,8 @@ struct runtime_meaning {
 	uint8_t wait_count;
 	const char *
 		call; /* that requests a collection, as a program has it: "gc()"; of runtimes with such waits */
+	const char *
+		asks; /* the same of one without them, whose CAUSE_MANUAL such a call is; NULL: none */
 
 	uint32_t lang;			   /* enum frame_lang of its frames; 0: none of its own */
 	const struct pause_class *classes; /* of all its pauses */

@@ -15,5 +15,6 @@ enum hotspot_fact {
 	HOTSPOT_HEAP_AFTER,
 	HOTSPOT_LATE_TID,   /* the thread that reached the safepoint last; only after a long ttsp */
 	HOTSPOT_LATE_STACK, /* where it was */
+	HOTSPOT_LATE_RAN_NS, /* for how long of that it had had a processor, at least */
 	HOTSPOT_FACTS
 };

@@ -8,6 +8,7 @@
 #include "cpython_callers.h"
 #include "cpython_collector.h"
 #include "cpython_layout.h"
+#include "cpython_load.h"
 #include "cpython_memory.h"
 #include "cpython_plan.h"
 #include "cpython_session.h"
@@ -356,4 +357,5 @@ const struct runtime_ops probe_cpython = {
 	.strangers = strangers,
 	.capture = &cpython_capture,
 	.settings = &cpython_settings,
+	.load = &cpython_load,
 };

@@ -13,7 +13,7 @@ _Static_assert(EVENT_BROKEN_STACK == GC_PAUSE_BROKEN_STACK && EVENT_NO_BOOKS == 
 		       EVENT_TRUNCATED == GC_PAUSE_TRUNCATED && EVENT_NESTED == GC_PAUSE_NESTED &&
 		       EVENT_SLEPT == GC_PAUSE_SLEPT && EVENT_HEAP == GC_PAUSE_HEAP &&
 		       EVENT_RSS == GC_PAUSE_RSS && EVENT_WAITED == GC_PAUSE_WAITED &&
-		       EVENT_LEFT == GC_PAUSE_UNFINISHED,
+		       EVENT_LEFT == GC_PAUSE_UNFINISHED && EVENT_THRESHOLDS == GC_PAUSE_THRESHOLDS,
 	"flags are passed through");
 
 /* What the kernel measured must make sense; of what the target wrote, only what does is kept. */
@@ -34,6 +34,11 @@ static int decode_facts(const struct gc_pause *wire, struct cpython_event *event
 	event->pause.rss_start = wire->rss_start;
 	event->pause.rss_end = wire->rss_end;
 	event->pause.waited_ns = wire->waited_ns;
+	for (int i = 0; i < 3; i++) {
+		if (wire->thresholds[i] < 0)
+			event->pause.flags &= ~(uint32_t)GC_PAUSE_THRESHOLDS;
+		event->pause.thresholds[i] = wire->thresholds[i];
+	}
 	return 0;
 }
 

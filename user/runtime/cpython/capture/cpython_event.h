@@ -23,6 +23,7 @@ enum event_pause_flag {
 	EVENT_RSS = 64,
 	EVENT_WAITED = 128,
 	EVENT_LEFT = 256, /* by exit or exec, at time_ns; the runtime's counters are not known */
+	EVENT_THRESHOLDS = 512,
 };
 
 enum event_cause { EVENT_CAUSE_UNKNOWN, EVENT_AUTOMATIC, EVENT_MANUAL, EVENT_SHUTDOWN };
@@ -53,7 +54,8 @@ struct cpython_event {
 			uint64_t heap_objects, heap_pending; /* with EVENT_HEAP */
 			uint64_t rss_start, rss_end;	     /* with EVENT_RSS; bytes */
 			uint64_t waited_ns;		     /* with EVENT_WAITED */
-			const struct event_frame *frames;    /* innermost first */
+			int32_t thresholds[3]; /* with EVENT_THRESHOLDS; none is negative */
+			const struct event_frame *frames; /* innermost first */
 			size_t frame_count;
 		} pause;
 		struct {

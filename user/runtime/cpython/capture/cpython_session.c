@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cpython_event.h"
+#include "cpython_facts.h"
 #include "cpython_plan.h"
 #include "cpython_session.h"
 #include "mem.h"
@@ -20,10 +21,17 @@ struct interpreter {
 	int32_t number;
 };
 
+/* What was last recorded of a process's main interpreter. */
+struct thresholds {
+	uint32_t process;
+	int32_t values[3];
+};
+
 struct session {
 	struct trace *trace;
 	struct python_codes *codes;
 	VEC(struct interpreter) interpreters;
+	VEC(struct thresholds) thresholds;
 };
 
 static void session_close(void *state)
@@ -32,6 +40,7 @@ static void session_close(void *state)
 
 	python_codes_free(session->codes);
 	vec_free(&session->interpreters);
+	vec_free(&session->thresholds);
 	free(session);
 }
 
@@ -147,6 +156,11 @@ static void retire(void *state)
 		if (trace_knows(session->trace, session->interpreters.items[i].process))
 			session->interpreters.items[kept++] = session->interpreters.items[i];
 	session->interpreters.count = kept;
+	kept = 0;
+	for (size_t i = 0; i < session->thresholds.count; i++)
+		if (trace_knows(session->trace, session->thresholds.items[i].process))
+			session->thresholds.items[kept++] = session->thresholds.items[i];
+	session->thresholds.count = kept;
 }
 
 static uint32_t pause_cause(uint32_t cause)
@@ -200,6 +214,36 @@ static struct pause read_pause(struct session *session, const struct cpython_eve
 	};
 }
 
+/* Whether they are others than were last recorded of @process, which they are then. */
+static bool note_thresholds(struct session *session, uint32_t process, const int32_t values[3])
+{
+	struct thresholds *known = NULL;
+
+	for (size_t i = session->thresholds.count; i-- && !known;)
+		if (session->thresholds.items[i].process == process)
+			known = &session->thresholds.items[i];
+	if (known && !memcmp(known->values, values, sizeof(known->values)))
+		return false;
+	known = known ? known : vec_add(&session->thresholds);
+	if (!known)
+		return true; /* recorded with each pause: more rows, no harm */
+	known->process = process;
+	memcpy(known->values, values, sizeof(known->values));
+	return true;
+}
+
+static void add_facts(struct session *session, const struct cpython_event *event, uint32_t process,
+	struct pause *pause)
+{
+	bool differ = event->pause.flags & EVENT_THRESHOLDS && pause->interpreter <= 0 &&
+		      note_thresholds(session, process, event->pause.thresholds);
+
+	for (int i = 0; i < CPYTHON_FACTS; i++)
+		pause->facts[i] = differ ? event->pause.thresholds[i] : UNKNOWN;
+	if (differ)
+		pause->flags |= PAUSE_HAS_FACTS;
+}
+
 static int on_pause(struct session *session, const struct cpython_event *event)
 {
 	struct trace *trace = session->trace;
@@ -219,6 +263,7 @@ static int on_pause(struct session *session, const struct cpython_event *event)
 		runtime->missed += books_pause(trace_books(trace), process, owner,
 			(unsigned int)pause.generation,
 			&(struct books_counts){cpython_counters, event->pause.collections});
+	add_facts(session, event, process, &pause);
 	trace_put_pause(trace, &pause);
 	return 0;
 }

@@ -176,4 +176,20 @@ static void describe(const struct settings *settings, char *ret, size_t size)
 		settings->items[MIDDLE].value, settings->items[OLD].value);
 }
 
-const struct settings_ops cpython_settings = {find, change, describe};
+/*
+ * By gc_collect_generations() of 3.8 to 3.13 (Modules/gcmodule.c, Python/gc.c), as 3.14.5 and 3.15 have it again. A generation's count
+ * must exceed its threshold, the oldest one due is collected, and its collection itself is none of those that it counts: with
+ * thresholds 700, 10, 10 eleven young collections come to one of generation 1, the twelfth.
+ */
+static struct settings_pace pace(const struct settings *settings)
+{
+	return (struct settings_pace){
+		.on = settings->items[ENABLED].value && settings->items[YOUNG].value,
+		.made = settings->items[YOUNG].value + 1.0,
+		.promotes = settings->items[MIDDLE].value + 2.0,
+		.promotions = settings->items[OLD].value + 1.0,
+		.share = 0.25,
+	};
+}
+
+const struct settings_ops cpython_settings = {find, change, describe, pace};

@@ -4,6 +4,7 @@
 
 #include "budget_metric.h"
 #include "cleanup.h"
+#include "cpython_facts.h"
 #include "gc_advice.h"
 #include "meaning.h"
 
@@ -20,6 +21,15 @@ static const struct pause_class classes[GENERATIONS] = {
 		.legend = "gen 2 (full)"},
 	{&meaning_cpython, "unknown", "?", "generation unknown", "collections", GENERATION_UNKNOWN,
 		3, UNKNOWN, 0, .legend = "gen ?"},
+};
+
+static const struct pause_fact facts[CPYTHON_FACTS] = {
+	[CPYTHON_THRESHOLD_0] = {"threshold0", .name = "threshold of generation 0",
+		.unit = FACT_COUNT},
+	[CPYTHON_THRESHOLD_1] = {"threshold1", .name = "threshold of generation 1",
+		.unit = FACT_COUNT},
+	[CPYTHON_THRESHOLD_2] = {"threshold2", .name = "threshold of generation 2",
+		.unit = FACT_COUNT},
 };
 
 static void judge(const struct strtab *strings, struct pause *pause)
@@ -78,10 +88,13 @@ const struct runtime_meaning meaning_cpython = {
 	.process = "CPython",
 	.no_stack = "no Python stack: short pauses, or the interpreter was exiting",
 	.exit = &exit_words,
+	.asks = "gc.collect()",
 	.lang = LANG_PYTHON,
 	.classes = classes,
 	.class_count = GENERATIONS,
 	.generations = true,
+	.facts = facts,
+	.fact_count = CPYTHON_FACTS,
 	.judge = judge,
 	.stops_others = stops_others,
 	.origin = origin,

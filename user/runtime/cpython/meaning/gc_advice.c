@@ -1,11 +1,13 @@
 /* What CPython's collector did in; the changes that would have helped out. */
+#include <string.h>
+
 #include "cleanup.h"
 #include "gc_advice.h"
 
 const struct advice_kind gc_advice_kinds[GC_ADVICES] = {
 	[ADVICE_FREEZE] = {"freeze", 0.95},
-	[ADVICE_THRESHOLD] = {"threshold", 0.8},
-	[ADVICE_MANUAL] = {"manual", 0.85},
+	[ADVICE_THRESHOLD] = {"threshold", 0.82},
+	[ADVICE_MANUAL] = {"manual", 0.82},
 	[ADVICE_REMOVE] = {"remove", 1},
 	[ADVICE_CYCLES] = {"cycles", 0.4},
 	[ADVICE_DISABLE] = {"disable", 0.6},
@@ -36,7 +38,9 @@ static int advise(struct advising *advising)
 
 	if (!state->facts.of) /* none of its pauses */
 		return 0;
-	r = gc_model_fit(&state->facts, &state->model);
+	r = gc_model_fit(&state->facts, GC_FREEING_USUAL, &state->model);
+	r = r ? r : gc_model_fit(&state->facts, GC_FREEING_LEAST, &state->quick);
+	r = r ? r : gc_model_fit(&state->facts, GC_FREEING_MOST, &state->slow);
 	for (size_t i = 0; i < ARRAY_SIZE(advisers) && !r; i++)
 		r = advisers[i](advising);
 	return r;

@@ -18,7 +18,8 @@ extern const struct runtime_advice gc_adviser;
 
 struct gc_state {
 	struct gc_facts facts;
-	struct gc_model model; /* fitted before advice is asked for */
+	/* Fitted before advice is asked for; the other two as if objects were freed as quickly, or as slowly, as may be. */
+	struct gc_model model, quick, slow;
 };
 
 static inline const struct gc_facts *gc_facts(const struct advising *advising)
@@ -30,6 +31,21 @@ static inline const struct gc_model *gc_model(const struct advising *advising)
 {
 	return &((const struct gc_state *)advising->state)->model;
 }
+
+/* The three, the likely one first. */
+#define GC_MODELS 3
+static inline const struct gc_model *gc_model_of(const struct advising *advising, size_t i)
+{
+	const struct gc_state *state = advising->state;
+	const struct gc_model *models[GC_MODELS] = {&state->model, &state->quick, &state->slow};
+
+	return models[i];
+}
+
+/* What is true of any setting: processes that are forked later have it, too. To the end of @advice->risk. */
+void gc_say_inherited(const struct advising *advising, struct advice *advice);
+/* Whether a GPU is used, whose memory garbage may hold. */
+bool gc_holds_tensors(const struct advising *advising);
 
 /* Each adds what it finds worth advising. 0 or -ENOMEM. */
 int advise_freeze(struct advising *advising);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython_facts.h"
 #include "gc_facts.h"
 #include "stats.h"
 
@@ -17,6 +18,33 @@ static void set_version(struct gc_facts *facts, const struct runtime *runtime)
 		patch = atoi(strchr(runtime->version + 2, '.') + 1);
 	facts->minor = minor;
 	facts->incremental = minor == 14 && patch < 5;
+}
+
+static void set_thresholds(struct gc_facts *facts, const struct pause *pause)
+{
+	if (!(pause->flags & PAUSE_HAS_FACTS))
+		return;
+	for (int i = 0; i < 3; i++)
+		if (pause->facts[CPYTHON_THRESHOLD_0 + i] < 0 ||
+			pause->facts[CPYTHON_THRESHOLD_0 + i] > INT32_MAX)
+			return;
+	for (int i = 0; i < 3; i++)
+		facts->thresholds[i] = (int32_t)pause->facts[CPYTHON_THRESHOLD_0 + i];
+	facts->has_thresholds = true;
+}
+
+/* What a threshold is unless somebody set it: 2,000 or 700, 10, 10. */
+int32_t gc_usual_threshold(const struct gc_facts *facts, int generation)
+{
+	if (generation)
+		return 10;
+	return facts->minor >= 13 ? 2000 : 700;
+}
+
+int32_t gc_threshold(const struct gc_facts *facts, int generation)
+{
+	return facts->has_thresholds ? facts->thresholds[generation]
+				     : gc_usual_threshold(facts, generation);
 }
 
 static void sum_add(struct gc_sum *sum, const struct pause *pause, uint64_t overlap_ns)
@@ -37,6 +65,25 @@ static int32_t narrow(int64_t count)
 	return count < 0 ? UNKNOWN : count > INT32_MAX ? INT32_MAX : (int32_t)count;
 }
 
+/* The step of the subject in which @time_ns lies. */
+static uint32_t step_at(const struct advice_subject *subject, uint64_t time_ns)
+{
+	const struct step *steps = subject->track ? subject->track->steps.items : NULL;
+	size_t from = 0, to = steps ? subject->track->steps.count : 0;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (steps[middle].end_ns <= time_ns)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return steps && from < subject->track->steps.count && steps[from].start_ns <= time_ns
+		       ? (uint32_t)from
+		       : GC_NO_STEP;
+}
+
 static int add_event(struct gc_facts *facts, const struct advice_pause *one)
 {
 	struct gc_event *event = vec_add(&facts->events);
@@ -51,6 +98,7 @@ static int add_event(struct gc_facts *facts, const struct advice_pause *one)
 		.pending = narrow(pause->heap_pending),
 		.collected = narrow(pause->collected),
 		.trigger = one->trigger,
+		.step = step_at(one->subject, pause->start_ns),
 		.generation = (int8_t)pause->generation,
 		.manual = pause->cause == CAUSE_MANUAL,
 		.warm = pause->start_ns >= one->subject->warm_ns,
@@ -69,7 +117,9 @@ int gc_facts_add(struct gc_facts *facts, const struct advice_pause *one)
 	bool manual = pause->cause == CAUSE_MANUAL;
 
 	facts->of = one->subject;
+	stats_add(&facts->collected, (uint64_t)(pause->collected > 0 ? pause->collected : 0));
 	set_version(facts, one->runtime);
+	set_thresholds(facts, pause);
 	if (one->overlap_ns)
 		sum_add(manual ? &facts->manual
 			       : &facts->automatic[pause->generation < 0 ? 0 : pause->generation],

@@ -17,8 +17,8 @@
 #define COLDER		1.5 /* a rare collection finds its objects out of cache: the most it may cost more */
 #define MOST_STEPS	10000.0
 #define NEXT_TO_NOTHING 100.0 /* objects that a manual collection frees */
-#define FULL_AFTER	121.0 /* young collections, at least, before a full one */
 #define MUCH_GARBAGE	50.0  /* objects a step that only the collector frees */
+#define LEAST_FULL	3 /* full collections that must have found nothing before that is believed */
 
 /* 1, 2, 5, 10, 20, … : the least that is not below, or the greatest that is not above @value. */
 static double round_number(double value, bool up)
@@ -93,16 +93,23 @@ static void say_manual(struct advising *advising, struct advice *advice,
 	APPEND_TO(advice->estimate,
 		": one full collection of about %s every %llu steps, in all ranks at once",
 		FORMAT_DURATION(stats_whole(outcome->max_ns)), (unsigned long long)advice->every);
-	snprintf(advice->risk, sizeof(advice->risk),
-		"%s objects of garbage (%.0f a step) are alive at most",
-		DESCRIBE_COUNT((uint64_t)advice->grows_objects),
-		(double)advice->grows_objects / (double)advice->every);
-	if (bytes > 0)
+	if (advice->grows_objects)
+		snprintf(advice->risk, sizeof(advice->risk),
+			"%s objects of garbage (%.0f a step) are alive at most",
+			DESCRIBE_COUNT((uint64_t)advice->grows_objects),
+			(double)advice->grows_objects / (double)advice->every);
+	else
+		snprintf(advice->risk, sizeof(advice->risk),
+			"small: nothing was freed in the steps");
+	if (advice->grows_objects && bytes > 0)
 		APPEND_TO(advice->risk, ", some %s by what full collections gave back",
 			DESCRIBE_BYTES(bytes * (double)advice->grows_objects));
-	else
+	else if (advice->grows_objects)
 		APPEND_TO(advice->risk,
 			"; how many bytes that is, the recording does not say: watch memory");
+	if (advice->grows_objects && gc_holds_tensors(advising))
+		APPEND_TO(advice->risk, "; tensors among them keep their GPU memory until then");
+	gc_say_inherited(advising, advice);
 }
 
 int advise_manual(struct advising *advising)
@@ -115,15 +122,15 @@ int advise_manual(struct advising *advising)
 	int r;
 
 	if (!model->known || !model->garbage_known || !facts->of->steps ||
-		model->garbage_in_all < 1)
+		(!facts->collected && !facts->of->forked_collected))
 		return 0;
 	every = choose_every(advising);
 	if (every < 2)
 		return 0;
 	outcome = gc_model_manual(model, facts, every);
 	advice = advice_add(advising, ADVICE_MANUAL, before - outcome.ns,
-		before - fmax(COLDER, model->spread) * outcome.ns,
-		/* The last of them may come after the end. */
+		/* At worst there is one for each part of N steps, at best the last comes after the end. */
+		before - fmax(COLDER, model->spread) * outcome.max_ns * ceil(outcome.count),
 		before - outcome.ns / model->spread * (1 - fmin(1, 1 / outcome.count)), &r);
 	if (!advice)
 		return r;
@@ -145,12 +152,13 @@ int advise_disable(struct advising *advising)
 	int r;
 
 	/*
-	 * That nothing was garbage is known only once all generations have been looked at. What the
-	 * workload asks for itself it would go on to ask for.
+	 * That nothing was garbage is known only once all generations have been looked at, more than once: what is
+	 * dropped later lies in the oldest. What the workload asks for itself it would go on to ask for. Forked
+	 * processes inherit the setting.
 	 */
-	if (facts->manual.overlap_ns || !gc_model(advising)->garbage_known ||
-		gc_model(advising)->garbage_in_all >= 1 || !facts->automatic[0].count ||
-		!facts->automatic[2].count)
+	if (facts->manual.overlap_ns || !gc_model(advising)->garbage_known || facts->collected ||
+		facts->of->forked_collected || !facts->automatic[0].count ||
+		facts->automatic[2].count < LEAST_FULL)
 		return 0;
 	advice = advice_add(advising, ADVICE_DISABLE, before, 0.95 * before, before, &r);
 	if (!advice)
@@ -160,13 +168,15 @@ int advise_disable(struct advising *advising)
 		"Turn the collector off: it never freed anything");
 	snprintf(advice->line, sizeof(advice->line), "gc.disable()  # before the loop");
 	advice_say_fall(advising, advice);
-	APPEND_TO(advice->estimate, ": %s collections freed nothing at all",
+	APPEND_TO(advice->estimate, ": %s collections, of which %s full, freed nothing at all",
 		DESCRIBE_COUNT(facts->automatic[0].count + facts->automatic[1].count +
-			       facts->automatic[2].count));
+			       facts->automatic[2].count),
+		DESCRIBE_COUNT(facts->automatic[2].count));
 	snprintf(advice->risk, sizeof(advice->risk),
 		"reference cycles that other code makes later are never freed: watch memory, and "
 		"trace again "
 		"when libraries change");
+	gc_say_inherited(advising, advice);
 	return 0;
 }
 
@@ -225,7 +235,7 @@ static double automatic_instead(const struct advising *advising, const struct ma
 	const struct gc_facts *facts = gc_facts(advising);
 	double young = fmax((double)facts->automatic[0].count, (double)line->count);
 
-	return (1 + young / FULL_AFTER) * (double)line->ns / (double)line->count +
+	return (1 + young / gc_young_to_full(facts)) * (double)line->ns / (double)line->count +
 	       gc_model(advising)->near_ns * (double)line->collected;
 }
 
@@ -263,7 +273,7 @@ static int remove_line(struct advising *advising, const struct manual_line *line
 	if (!advice)
 		return r;
 	advice->trigger = line->frame;
-	advice->grows_objects = stats_count(each * FULL_AFTER);
+	advice->grows_objects = stats_count(each * gc_young_to_full(gc_facts(advising)));
 	advice->step_max_after_ns = line->max_ns;
 	say_remove(advising, line, advice);
 	return 0;
@@ -317,8 +327,9 @@ int advise_cycles(struct advising *advising)
 	snprintf(advice->title, sizeof(advice->title),
 		"Break the reference cycles that the steps leave behind");
 	snprintf(advice->line, sizeof(advice->line),
-		"gc.set_debug(gc.DEBUG_SAVEALL); gc.collect()  # once, then look at the types in "
-		"gc.garbage");
+		"import collections, gc; gc.set_debug(gc.DEBUG_SAVEALL); gc.collect(); "
+		"print(collections.Counter(map(type, gc.garbage)).most_common(9)); "
+		"gc.set_debug(0); gc.garbage.clear()");
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate,
 		": %.0f objects a step are freed by the collector alone, and no setting "
@@ -326,7 +337,10 @@ int advise_cycles(struct advising *advising)
 		per_step);
 	snprintf(advice->risk, sizeof(advice->risk),
 		"none for memory, but which code makes the cycles is "
-		"not recorded");
+		"not recorded: the line prints the commonest types of garbage, once");
+	if (gc_holds_tensors(advising))
+		APPEND_TO(advice->risk,
+			"; until they are freed, tensors in such cycles also keep their GPU memory");
 	if (advice->trigger)
 		APPEND_TO(advice->risk,
 			": most were found while %s ran, whose allocation was due, not "

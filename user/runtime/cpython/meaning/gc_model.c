@@ -12,19 +12,17 @@
 #define LEAST_SAMPLES 3
 /*
  * Freeing takes as long as looking at so many objects: near, where the caches still hold what was
- * made lately; far, after a look at a heap that they do not hold. Measured on CPython 3.11 and 3.13
- * loops, where full collections freed 0 to 500,000 objects.
+ * made lately; far, after a look at a heap that they do not hold: GC_FREEING_…, by what lies there. Measured on
+ * CPython 3.11 and 3.13 loops, where full collections freed 0 to 500,000 objects, and by tests/workloads/follow.py.
  */
 #define NEAR_OBJECTS  2.0
-#define FAR_OBJECTS   5.0
 #define OLD_OBJECTS   3.5 /* where no young collection freed anything: its garbage has grown old */
 #define FAR_HEAP      50000.0
 #define LEAST_LOOKING 0.2 /* of a full collection's time, whatever it frees */
 
-#define THRESHOLD_2	10    /* collections of generation 1 that make a full one due ... */
-#define PENDING_PART	4     /* ... if one in so many of the heap was promoted */
-#define YOUNG_TO_FULL	121.0 /* collections of generation 0 that must precede a full one */
-#define YOUNG_OBJECT_NS 30.0  /* of one of generation 0; measured, its objects in the caches */
+#define PENDING_PART                                                                               \
+	4 /* enough collections of generation 1 make a full one due if one in so many of the heap was promoted */
+#define YOUNG_OBJECT_NS 30.0 /* of one of generation 0; measured, its objects in the caches */
 #define YOUNG_FIXED_NS	1000.0
 #define FAR_BELOW	4 /* a threshold this far below the default was set by someone */
 
@@ -95,7 +93,8 @@ static size_t count_fits(const struct gc_facts *facts, bool warm_only)
 }
 
 /* So that the model's sum over the full collections is the recording's. */
-static void fit_object(const struct gc_facts *facts, bool warm_only, struct gc_model *model)
+static void fit_object(const struct gc_facts *facts, bool warm_only, double freeing,
+	struct gc_model *model)
 {
 	double ns = 0, objects = 0, garbage = 0, heap = 0, count = 0, far;
 
@@ -112,7 +111,7 @@ static void fit_object(const struct gc_facts *facts, bool warm_only, struct gc_m
 	}
 	model->heap = heap / count;
 	model->full_ns = ns / count;
-	far = model->heap > FAR_HEAP ? FAR_OBJECTS : NEAR_OBJECTS;
+	far = model->heap > FAR_HEAP ? freeing : fmin(freeing, NEAR_OBJECTS);
 	model->object_ns = ns / (objects + far * garbage);
 	model->far_ns = far * model->object_ns;
 	if (!(model->near_ns > 0))
@@ -174,8 +173,8 @@ static void fit_promotion(const struct gc_facts *facts, struct gc_model *model)
 }
 
 /*
- * No fact of the recording is the threshold itself; but a young collection far shorter than so many
- * objects take was due far earlier.
+ * Older recordings lack the threshold; but a young collection far shorter than so many objects take was due far
+ * earlier.
  */
 static void fit_threshold(const struct gc_facts *facts, struct gc_model *model)
 {
@@ -183,8 +182,9 @@ static void fit_threshold(const struct gc_facts *facts, struct gc_model *model)
 	double suggested = young->count ? (double)young->ns / (double)young->count / YOUNG_OBJECT_NS
 					: INFINITY;
 
-	model->threshold = facts->minor >= 13 ? 2000 : 700;
-	if (suggested * FAR_BELOW >= model->threshold || young->count < 100)
+	model->threshold = fmax(1, gc_threshold(facts, 0));
+	if (facts->has_thresholds || suggested * FAR_BELOW >= model->threshold ||
+		young->count < 100)
 		return;
 	model->threshold = suggested > 10 ? floor(suggested / 10) * 10 : 10;
 	model->threshold_guessed = true;
@@ -197,7 +197,7 @@ static void add_yield(const struct gc_sum *sum, struct gc_model *model)
 		model->garbage_known = false;
 }
 
-int gc_model_fit(const struct gc_facts *facts, struct gc_model *ret)
+int gc_model_fit(const struct gc_facts *facts, double freeing, struct gc_model *ret)
 {
 	struct gc_model model = {.garbage_known = true, .spread = 1};
 	bool warm_only = count_fits(facts, true) >= LEAST_SAMPLES;
@@ -206,7 +206,7 @@ int gc_model_fit(const struct gc_facts *facts, struct gc_model *ret)
 		return -ENOMEM;
 	model.known = count_fits(facts, false) > 0;
 	if (model.known) {
-		fit_object(facts, warm_only, &model);
+		fit_object(facts, warm_only, freeing, &model);
 		if (fit_spread(facts, warm_only, &model))
 			return -ENOMEM;
 		fit_promotion(facts, &model);
@@ -226,7 +226,8 @@ int gc_model_fit(const struct gc_facts *facts, struct gc_model *ret)
 /* The state of the imagined collector. */
 struct imagined {
 	double heap, pending; /* as it counts them */
-	unsigned gen1;	      /* collections since the last full one */
+	int32_t gen1;	      /* collections since the last full one */
+	int32_t threshold;    /* of these, for a full one */
 	double frozen;	      /* objects that survived before the freeze; < 0: not yet */
 	double garbage_ns;    /* to free one */
 	double replaced;      /* of them, replaced by new ones since */
@@ -236,8 +237,9 @@ struct imagined {
 };
 
 static void imagine_full(const struct gc_model *model, struct imagined *state, double alive,
-	double garbage, double weight, struct gc_outcome *outcome)
+	double garbage, const struct gc_event *event, struct gc_outcome *outcome)
 {
+	double weight = (double)event->weight;
 	double ns = model->object_ns * (alive + garbage) + state->garbage_ns * garbage;
 
 	if (ns < model->gen1_ns)
@@ -246,6 +248,8 @@ static void imagine_full(const struct gc_model *model, struct imagined *state, d
 	outcome->count += weight > 0;
 	if (ns * weight > outcome->max_ns)
 		outcome->max_ns = ns * weight;
+	if (outcome->by_step && event->step != GC_NO_STEP)
+		outcome->by_step[event->step] += ns * weight;
 	state->pending = 0;
 	state->gen1 = 0;
 }
@@ -298,8 +302,7 @@ static void imagine_event(const struct gc_model *model, struct imagined *state, 
 	const struct gc_event *event, const struct gc_event *next, struct gc_outcome *outcome)
 {
 	if (event->generation == 2 && event->manual) {
-		imagine_full(model, state, alive, collected_of(event), (double)event->weight,
-			outcome);
+		imagine_full(model, state, alive, collected_of(event), event, outcome);
 		state->heap = alive;
 		return;
 	}
@@ -307,18 +310,17 @@ static void imagine_event(const struct gc_model *model, struct imagined *state, 
 		return;
 	state->pending += gain(model, event, next);
 	state->gen1++;
-	if (state->gen1 <= THRESHOLD_2 || state->pending < state->heap / PENDING_PART)
+	if (state->gen1 <= state->threshold || state->pending < state->heap / PENDING_PART)
 		return;
-	imagine_full(model, state, alive, model->garbage_share * state->pending,
-		(double)event->weight, outcome);
+	imagine_full(model, state, alive, model->garbage_share * state->pending, event, outcome);
 	state->heap = alive;
 }
 
-struct gc_outcome gc_model_freeze(const struct gc_model *model, const struct gc_facts *facts,
-	double replaced, double garbage_ns)
+void gc_model_freeze(const struct gc_model *model, const struct gc_facts *facts, double replaced,
+	double garbage_ns, struct gc_outcome *outcome)
 {
-	struct imagined state = {.frozen = -1, .garbage_ns = garbage_ns};
-	struct gc_outcome outcome = {};
+	struct imagined state = {
+		.frozen = -1, .garbage_ns = garbage_ns, .threshold = gc_threshold(facts, 2)};
 
 	for (size_t i = 0; i < facts->events.count; i++) {
 		const struct gc_event *event = &facts->events.items[i];
@@ -331,14 +333,13 @@ struct gc_outcome gc_model_freeze(const struct gc_model *model, const struct gc_
 		if (state.frozen < 0) /* freezing does not change what it counts as its heap */
 			state.frozen = state.heap = here;
 		imagine_event(model, &state, fmax(here - state.frozen, 0) + state.replaced, event,
-			next, &outcome);
+			next, outcome);
 		if (event->generation == 2 && next && next->heap >= 0)
 			state.replaced = fmin((double)event->heap,
 				state.replaced + replaced * fmax(0, (double)event->heap +
 									    (double)event->pending -
 									    looked_at(facts, i)));
 	}
-	return outcome;
 }
 
 struct gc_outcome gc_model_manual(const struct gc_model *model, const struct gc_facts *facts,
@@ -384,7 +385,7 @@ double gc_model_kept(const struct gc_model *model, const struct gc_facts *facts,
 		       factor;
 	double full = (double)facts->automatic[2].count;
 
-	return full > 0 ? fmin(promoted, young / YOUNG_TO_FULL / full) : promoted;
+	return full > 0 ? fmin(promoted, young / gc_young_to_full(facts) / full) : promoted;
 }
 
 double gc_model_young_saved(const struct gc_model *model, const struct gc_facts *facts,

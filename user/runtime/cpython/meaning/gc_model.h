@@ -30,8 +30,15 @@ struct gc_model {
 	bool threshold_guessed; /* it is not the default */
 };
 
-/* 0 or -ENOMEM. */
-int gc_model_fit(const struct gc_facts *facts, struct gc_model *ret);
+/*
+ * Durations of full collections alone do not say how much of them went into looking and how much into freeing, if each
+ * found about as much of both. So there are three fits: @freeing is as how many looks it takes to free an object of a
+ * large heap, GC_FREEING_… . 0 or -ENOMEM.
+ */
+#define GC_FREEING_LEAST 0.7
+#define GC_FREEING_USUAL 2.5
+#define GC_FREEING_MOST	 5.0
+int gc_model_fit(const struct gc_facts *facts, double freeing, struct gc_model *ret);
 
 /*
  * What the full collection at index @at left: the next event says. Without one: all that was there
@@ -44,15 +51,16 @@ struct gc_outcome {
 	double ns;     /* of all of them that count */
 	double max_ns; /* of one */
 	double count;
+	double *by_step; /* NULL, or of each step of the subject what they cost it: added to; not owned */
 };
 
 /*
- * With gc.freeze() after warm-up, of the objects that died by reference count the share @replaced
+ * Into @outcome, whose .by_step may be set: with gc.freeze() after warm-up, of the objects that died by reference count the share @replaced
  * having been frozen ones, so that what replaced them is looked at; freeing one taking @garbage_ns.
  * Covers the events after warm-up.
  */
-struct gc_outcome gc_model_freeze(const struct gc_model *model, const struct gc_facts *facts,
-	double replaced, double garbage_ns);
+void gc_model_freeze(const struct gc_model *model, const struct gc_facts *facts, double replaced,
+	double garbage_ns, struct gc_outcome *outcome);
 
 /* One full collection every @every steps, nothing else. */
 struct gc_outcome gc_model_manual(const struct gc_model *model, const struct gc_facts *facts,

@@ -437,6 +437,7 @@ const struct runtime_ops probe_hotspot = {
 	.strangers = hotspot_strangers,
 	.beside_it = hotspot_finds_image,
 	.capture = &hotspot_capture,
+	.no_load = "the JDK's own tool can, by jcmd PID JVMTI.agent_load and the shim's path",
 	.no_settings =
 		"a JVM takes its collector's options when it starts: record a run with and one without the "
 		"other options, and compare them with gctrace diff",

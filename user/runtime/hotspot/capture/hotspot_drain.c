@@ -221,6 +221,7 @@ static void take_late(struct jvms *jvms, struct jvm_instance *instance, struct p
 	if (instance->late.begin_ns && instance->late.begin_ns == event->safepoint.begin_ns) {
 		pause->facts[HOTSPOT_LATE_TID] = instance->late.tid;
 		pause->facts[HOTSPOT_LATE_STACK] = instance->late.stack;
+		pause->facts[HOTSPOT_LATE_RAN_NS] = instance->late.ran_ns;
 	} else if (event->safepoint.late_tid) {
 		pause->facts[HOTSPOT_LATE_TID] = event->safepoint.late_tid;
 	}
@@ -246,6 +247,7 @@ static struct pause begin_pause(const struct hotspot_times *times)
 	pause.facts[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN;
 	pause.facts[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN;
 	pause.facts[HOTSPOT_LATE_TID] = UNKNOWN;
+	pause.facts[HOTSPOT_LATE_RAN_NS] = UNKNOWN;
 	return pause;
 }
 
@@ -369,6 +371,7 @@ static int on_late(struct jvms *jvms, const struct hotspot_event *event)
 		return -EBADMSG;
 	instance->late.begin_ns = event->late.begin_ns;
 	instance->late.tid = event->late.tid;
+	instance->late.ran_ns = event->late.ran_ns;
 	instance->late.stack =
 		name_stack(jvms, instance, &event->late.stack, unloaded_now(instance));
 	return 0;

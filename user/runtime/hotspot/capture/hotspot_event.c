@@ -6,6 +6,7 @@
 #include "event.h"
 #include "hotspot_event.h"
 #include "hotspot_wire.h"
+#include "pause.h"
 
 _Static_assert(sizeof(struct event_java_frame) == sizeof(struct gc_java_frame) &&
 		       offsetof(struct event_java_frame, check) ==
@@ -110,12 +111,15 @@ static int decode_late(const void *bytes, size_t size, struct hotspot_event *eve
 
 	if (size < GC_LATE_SIZE(0) || wire->begin_ns > wire->arrived_ns ||
 		wire->arrived_ns > wire->header.time_ns ||
+		(wire->ran_ns != GC_RAN_UNKNOWN &&
+			wire->ran_ns > wire->arrived_ns - wire->begin_ns) ||
 		decode_stack(wire->frames, wire->frame_count, wire->stack_flags,
 			size - GC_LATE_SIZE(0), &event->late.stack))
 		return -EBADMSG;
 	event->type = EVENT_LATE;
 	event->late.begin_ns = wire->begin_ns;
 	event->late.arrived_ns = wire->arrived_ns;
+	event->late.ran_ns = wire->ran_ns == GC_RAN_UNKNOWN ? UNKNOWN : (int64_t)wire->ran_ns;
 	event->late.tid = wire->late_tid;
 	return 0;
 }

@@ -77,6 +77,7 @@ struct hotspot_event {
 		} safepoint;
 		struct {
 			uint64_t begin_ns, arrived_ns;
+			int64_t ran_ns; /* on a CPU between the two, at least; or UNKNOWN */
 			uint32_t tid;
 			struct event_java_stack stack;
 		} late;

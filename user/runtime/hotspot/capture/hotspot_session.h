@@ -27,6 +27,7 @@ struct jvm_instance {
 	uint64_t record_ns;	    /* of its last safepoint: the end; 0: none came */
 	struct {
 		uint64_t begin_ns; /* of the safepoint that had to wait; 0: none */
+		int64_t ran_ns;
 		uint32_t tid, stack;
 	} late;
 	struct jvm_stop stop;

@@ -126,6 +126,7 @@ static const struct pause_fact facts[HOTSPOT_FACTS] = {
 	[HOTSPOT_HEAP_AFTER] = {FACT_HEAP_AFTER, "live_bytes", "heap after", FACT_BYTES, false},
 	[HOTSPOT_LATE_TID] = {FACT_LATE, NULL, "late", FACT_THREAD, false},
 	[HOTSPOT_LATE_STACK] = {FACT_LATE_STACK, NULL, "where it was", FACT_STACK, false},
+	[HOTSPOT_LATE_RAN_NS] = {"late_ran_ns", NULL, "it had run", FACT_NS, false},
 };
 
 static const char *const waits[] = {

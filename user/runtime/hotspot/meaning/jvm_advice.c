@@ -10,8 +10,9 @@
 const struct advice_kind jvm_advice_kinds[JVM_ADVICES] = {
 	[ADVICE_YOUNG] = {"young", 0.8},
 	[ADVICE_EXPLICIT_WINDOW] = {"gc-window", 0.7},
-	[ADVICE_EXPLICIT_OFF] = {"explicit-off", 0.8},
-	[ADVICE_EXPLICIT_CONCURRENT] = {"explicit-concurrent", 0.75},
+	[ADVICE_EXPLICIT_TOGGLE] = {"gc-toggle", 0.8},
+	[ADVICE_EXPLICIT_OFF] = {"explicit-off", 0.8, .broad = true},
+	[ADVICE_EXPLICIT_CONCURRENT] = {"explicit-concurrent", 0.75, .broad = true},
 	[ADVICE_WORKSPACES] = {"workspaces", 0.7},
 	[ADVICE_MEMORY_LIMIT] = {"memory-limit", 0.6},
 	[ADVICE_TTSP] = {"ttsp", 0.8},
@@ -23,12 +24,15 @@ const struct advice_kind jvm_advice_kinds[JVM_ADVICES] = {
 static void say_parts(const struct advising *advising, struct advice *advice)
 {
 	const struct jvm_facts *jvm = jvm_facts(advising);
-	double ttsp = 0, others = 0;
+	double ttsp = 0, others = 0, queued = 0;
 
 	for (size_t i = 0; i < jvm->events.count; i++) {
 		const struct jvm_event *event = &jvm->events.items[i];
 
 		ttsp += event->ttsp_ns > 0 ? (double)event->weight * (double)event->ttsp_ns : 0;
+		if (event->late_ran_ns >= 0)
+			queued += (double)event->weight *
+				  (double)(event->ttsp_ns - event->late_ran_ns);
 		others += event->class == HOTSPOT_OTHER ? jvm_event_overlap(event) : 0;
 	}
 	if (others * 2 > (double)jvm->overlap_ns)
@@ -40,6 +44,10 @@ static void say_parts(const struct advising *advising, struct advice *advice)
 			"threads than "
 			"processors",
 			FORMAT_DURATION(stats_whole(ttsp)));
+	if (queued * 2 > ttsp && ttsp * 2 > (double)jvm->overlap_ns)
+		APPEND_TO(advice->estimate,
+			" (for %s of that the last one had none, and came as soon as it had)",
+			FORMAT_DURATION(stats_whole(queued)));
 }
 
 /* A JVM of which it is not known what most of its pauses did. */

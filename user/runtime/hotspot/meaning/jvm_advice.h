@@ -8,7 +8,8 @@
 enum jvm_advice {
 	ADVICE_YOUNG = 1,	/* a larger young generation */
 	ADVICE_EXPLICIT_WINDOW, /* DL4J's periodic System.gc(): a longer period */
-	ADVICE_EXPLICIT_OFF,	/* System.gc() frees next to nothing, or only blocks: ignore it */
+	ADVICE_EXPLICIT_TOGGLE, /* the same: none */
+	ADVICE_EXPLICIT_OFF, /* System.gc() costs more than it frees, or only blocks: ignore it */
 	ADVICE_EXPLICIT_CONCURRENT, /* G1: let System.gc() start a concurrent cycle */
 	ADVICE_WORKSPACES,	    /* DL4J: arrays in workspaces, so that JavaCPP need not call the
 				       collector */

@@ -155,6 +155,7 @@ int jvm_facts_add(struct jvm_facts *facts, const struct advice_pause *one)
 		.heap_before = pause->facts[HOTSPOT_HEAP_BEFORE],
 		.heap_after = pause->facts[HOTSPOT_HEAP_AFTER],
 		.ttsp_ns = pause->facts[HOTSPOT_TTSP_NS],
+		.late_ran_ns = pause->facts[HOTSPOT_LATE_RAN_NS],
 		.late = late_frame(attribution->stacks, (uint32_t)pause->facts[HOTSPOT_LATE_STACK]),
 		.class = (uint8_t)hotspot_class(pause),
 		.uncounted = known && pause_collects(pause) && !(pause->flags & PAUSE_CONCURRENT) &&

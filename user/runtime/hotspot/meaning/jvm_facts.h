@@ -18,10 +18,11 @@ enum jvm_why {
 struct jvm_event {
 	uint64_t duration_ns;
 	int64_t heap_before, heap_after, ttsp_ns; /* UNKNOWN if not known */
-	uint32_t late;	    /* frame: where the thread was that came last; 0: not known */
-	float weight;	    /* the part of it that counts: in steps, or all where there are none */
-	uint8_t class, why; /* enum hotspot_class, enum jvm_why */
-	bool uncounted;	    /* no counter of the JVM shows what was collected, if anything */
+	int64_t late_ran_ns; /* of ttsp_ns the thread that came last had its processor; UNKNOWN */
+	uint32_t late;	     /* frame: where the thread was that came last; 0: not known */
+	float weight;	     /* the part of it that counts: in steps, or all where there are none */
+	uint8_t class, why;  /* enum hotspot_class, enum jvm_why */
+	bool uncounted;	     /* no counter of the JVM shows what was collected, if anything */
 };
 
 static inline double jvm_event_overlap(const struct jvm_event *event)

@@ -25,11 +25,15 @@
 #define DL4J_SHARE  0.9
 
 #define SURVIVORS     1.25 /* eden and two survivor spaces, of eden */
-#define YOUNG_OF_HEAP 0.6
+#define OLD_SPARE     1.5 /* of the most that a collection left: room for what is old, at least … */
+#define LEAST_OLD     (32 * MIB)
+#define ROUNDED	      (16 * MIB) /* by as much jvm_size() rounds up, or by this share: */
+#define ROUNDED_SHARE 0.1
 
 /* The young collections for want of room, and how their length goes with what was allocated. */
 struct young {
 	double count, overlap_ns, duration_ns, allocated; /* the last two: means */
+	double most_left;				  /* bytes, by any collection */
 	double share, low, high; /* of the length, that goes with what was allocated */
 	bool fitted;
 };
@@ -89,6 +93,7 @@ static bool young_read(const struct advising *advising, struct young *ret)
 
 		if (event->class == HOTSPOT_OTHER)
 			continue;
+		ret->most_left = fmax(ret->most_left, (double)event->heap_after);
 		if (young) {
 			ret->count++;
 			ret->overlap_ns += jvm_event_overlap(event);
@@ -120,14 +125,23 @@ static bool generational(const struct jvm_facts *jvm)
 	       !strcmp(jvm->collector, "G1");
 }
 
-static void young_line(const struct jvm_facts *jvm, double eden, double more, struct advice *advice)
+/*
+ * A young generation of @size, in a heap that leaves the old one what it has, or what it needs: more full collections
+ * would cost more than fewer young ones save. Returns how large the heap must be.
+ */
+static double young_line(const struct jvm_facts *jvm, const struct young *young, double size,
+	struct advice *advice)
 {
-	double size = SURVIVORS * eden;
+	double needs = fmax(LEAST_OLD, OLD_SPARE * young->most_left);
+	double has = (double)jvm->heap_max - SURVIVORS * young->allocated;
 
 	snprintf(advice->line, sizeof(advice->line), "-X%s%s",
 		strcmp(jvm->collector, "G1") ? "mn" : "X:NewSize=", JVM_SIZE(size));
-	if (jvm->heap_max && size > YOUNG_OF_HEAP * (double)jvm->heap_max)
-		APPEND_TO(advice->line, " -Xmx%s", JVM_SIZE((double)jvm->heap_max + more));
+	size += fmax(ROUNDED, ROUNDED_SHARE * size); /* jvm_size() rounds up */
+	if (!jvm->heap_max || size + needs <= (double)jvm->heap_max)
+		return size + needs;
+	APPEND_TO(advice->line, " -Xmx%s", JVM_SIZE(size + fmax(needs, has)));
+	return size + fmax(needs, has);
 }
 
 /*
@@ -139,7 +153,7 @@ int advise_young(struct advising *advising)
 	const struct jvm_facts *jvm = jvm_facts(advising);
 	struct advice *advice;
 	struct young young;
-	double factor, saved;
+	double factor, saved, heap;
 	int r;
 
 	if (!generational(jvm) || !young_read(advising, &young))
@@ -152,7 +166,7 @@ int advise_young(struct advising *advising)
 		return r;
 	advice->grows_bytes = stats_count((factor - 1) * young.allocated);
 	snprintf(advice->title, sizeof(advice->title), "Give eden %.0f × the room", factor);
-	young_line(jvm, factor * young.allocated, (factor - 1) * young.allocated, advice);
+	heap = young_line(jvm, &young, SURVIVORS * factor * young.allocated, advice);
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate, ": %.0f young collections of %s, one each %s allocated; ",
 		young.count, FORMAT_DURATION(stats_whole(young.duration_ns)),
@@ -167,9 +181,8 @@ int advise_young(struct advising *advising)
 			100 * young.share);
 	snprintf(advice->risk, sizeof(advice->risk),
 		"each young collection that is left is longer, and the heap needs about %s more: "
-		"-Xmx "
-		"must leave room for it%s",
-		DESCRIBE_BYTES((factor - 1) * young.allocated),
+		"below an -Xmx of %s full collections would become more%s",
+		DESCRIBE_BYTES((factor - 1) * young.allocated), JVM_SIZE(heap),
 		strcmp(jvm->collector, "G1") ? "" : "; G1 may miss its goal for pauses");
 	return 0;
 }

@@ -17,14 +17,24 @@
 #define USUAL_NS    200000.0 /* what is left of it with a poll in every loop */
 #define LEAST_KNOWN 0.8	     /* of the stopped time, whose time to safepoint is known */
 
-/* What all safepoints waited for the last thread. */
+/* What all safepoints waited for the last thread: sums of overlaps. */
 struct reaching {
-	double stopped_ns, known_ns, ttsp_ns; /* of overlaps */
+	double stopped_ns, known_ns, ttsp_ns;
 	double above_median_ns, above_usual_ns;
+	/* Of long ones, where it is known how long the last thread ran of it, and where it is not. */
+	double told_ns, untold_ns;
+	/* Of those in which it ran for long, all; half way to what it ran; and what that is, beyond the median. */
+	double loops_ns, loops_above_usual_ns, likely_ns, ran_above_median_ns;
 	uint64_t median_ns;
 	uint32_t late;	/* frame that was late for most of it; 0: not known */
 	double late_ns; /* of it */
 };
+
+/* For how long the last thread went on without a poll, as far as it is known. */
+static double late_for(const struct jvm_event *event)
+{
+	return (double)(event->late_ran_ns < 0 ? event->ttsp_ns : event->late_ran_ns);
+}
 
 /* Adds up by frame. 0 or -ENOMEM. */
 static int find_late(const struct jvm_facts *jvm, struct reaching *ret)
@@ -37,11 +47,11 @@ static int find_late(const struct jvm_facts *jvm, struct reaching *ret)
 		const uint64_t *found;
 		uint64_t sum;
 
-		if (!event->late || event->ttsp_ns < LATE_NS)
+		if (!event->late || event->ttsp_ns < LATE_NS || late_for(event) < LATE_NS)
 			continue;
 		found = u64map_get(&sums, event->late);
 		sum = found ? *found : 0;
-		stats_add(&sum, (uint64_t)event->ttsp_ns);
+		stats_add(&sum, (uint64_t)late_for(event));
 		if ((double)sum > ret->late_ns) {
 			ret->late_ns = (double)sum;
 			ret->late = event->late;
@@ -50,6 +60,30 @@ static int find_late(const struct jvm_facts *jvm, struct reaching *ret)
 	}
 	u64map_release(&sums);
 	return r;
+}
+
+/*
+ * A thread that had to wait for a processor comes as soon as it has one: no poll would bring it sooner. One that runs on
+ * without a poll, and loses its processor meanwhile, waits for it several times instead of once at most.
+ */
+static void add_late(const struct jvm_event *event, double usual_ns, struct reaching *ret)
+{
+	double ttsp_ns = (double)event->ttsp_ns, ran_ns = (double)event->late_ran_ns;
+	double weight = (double)event->weight;
+
+	if (event->ttsp_ns < LATE_NS)
+		return;
+	if (event->late_ran_ns < 0) {
+		ret->untold_ns += weight * ttsp_ns;
+		return;
+	}
+	ret->told_ns += weight * ttsp_ns;
+	if (ran_ns < LATE_NS)
+		return;
+	ret->loops_ns += weight * ttsp_ns;
+	ret->loops_above_usual_ns += weight * fmax(0, ttsp_ns - usual_ns);
+	ret->likely_ns += weight * fmax(0, (ran_ns + ttsp_ns) / 2 - usual_ns);
+	ret->ran_above_median_ns += weight * fmax(0, ran_ns - (double)ret->median_ns);
 }
 
 static int reaching_read(const struct jvm_facts *jvm, struct reaching *ret)
@@ -72,23 +106,31 @@ static int reaching_read(const struct jvm_facts *jvm, struct reaching *ret)
 	ret->median_ns = stats_median(times, count);
 	for (size_t i = 0; i < jvm->events.count; i++) {
 		const struct jvm_event *event = &jvm->events.items[i];
+		double usual_ns = fmin(USUAL_NS, (double)ret->median_ns);
 		double ns = (double)event->ttsp_ns;
 
 		if (ns < 0)
 			continue;
+		add_late(event, usual_ns, ret);
 		ret->ttsp_ns += (double)event->weight * ns;
 		ret->above_median_ns +=
 			(double)event->weight * fmax(0, ns - (double)ret->median_ns);
-		ret->above_usual_ns += (double)event->weight *
-				       fmax(0, ns - fmin(USUAL_NS, (double)ret->median_ns));
+		ret->above_usual_ns += (double)event->weight * fmax(0, ns - usual_ns);
 	}
 	return find_late(jvm, ret);
+}
+
+/* Whether what made threads late is known of most of it. */
+static bool is_told(const struct reaching *reaching)
+{
+	return reaching->told_ns > reaching->untold_ns;
 }
 
 static void say_ttsp(const struct advising *advising, const struct reaching *reaching,
 	struct advice *advice)
 {
 	const struct jvm_facts *jvm = jvm_facts(advising);
+	bool told = is_told(reaching);
 
 	snprintf(advice->title, sizeof(advice->title), "Let counted loops stop at safepoints");
 	snprintf(advice->line, sizeof(advice->line), "-XX:+UseCountedLoopSafepoints%s",
@@ -98,21 +140,28 @@ static void say_ttsp(const struct advising *advising, const struct reaching *rea
 		": %s of it is the time until all threads had stopped, median %s",
 		FORMAT_DURATION(stats_whole(reaching->ttsp_ns)),
 		FORMAT_DURATION(reaching->median_ns));
+	if (told)
+		APPEND_TO(advice->estimate, ", %s of it for one that ran on for 1 ms or more",
+			FORMAT_DURATION(stats_whole(reaching->loops_ns)));
 	if (reaching->late)
-		APPEND_TO(advice->estimate, "; the last thread came out of %s",
+		APPEND_TO(advice->estimate, "; %s came out of %s",
+			told ? "most often it" : "the last thread",
 			DESCRIBE_FRAME(advising->attribution->stacks, reaching->late));
-	else
-		APPEND_TO(advice->estimate, "; which thread came last is not known, so a guess");
+	else if (!told)
+		APPEND_TO(advice->estimate, "; which thread came last is not known");
+	if (!told)
+		APPEND_TO(advice->estimate, "; whether it ran meanwhile is not known: a guess");
 	snprintf(advice->risk, sizeof(advice->risk),
 		"counted loops run a little slower for the polls; -XX:+UseG1GC has them by "
 		"default%s",
-		reaching->late ? "" : "; useless if threads are late because processors are short");
+		told ? "" : "; useless if threads are late because processors are short");
 }
 
 int advise_ttsp(struct advising *advising)
 {
 	struct reaching reaching;
 	struct advice *advice;
+	double saves, low = 0, high;
 	int r;
 
 	if (!*jvm_facts(advising)->collector || jvm_facts(advising)->polls_in_loops)
@@ -122,9 +171,14 @@ int advise_ttsp(struct advising *advising)
 	if (reaching.known_ns < LEAST_KNOWN * reaching.stopped_ns ||
 		reaching.ttsp_ns < LEAST_TTSP * reaching.stopped_ns)
 		return 0;
-	advice = advice_add(advising, ADVICE_TTSP,
-		reaching.late ? reaching.above_usual_ns : reaching.above_usual_ns / 2,
-		reaching.late ? reaching.above_median_ns : 0, reaching.above_usual_ns, &r);
+	saves = reaching.above_usual_ns / 2;
+	high = reaching.above_usual_ns;
+	if (is_told(&reaching)) {
+		saves = reaching.likely_ns;
+		low = reaching.ran_above_median_ns;
+		high = reaching.loops_above_usual_ns + reaching.untold_ns;
+	}
+	advice = advice_add(advising, ADVICE_TTSP, saves, low, high, &r);
 	if (!advice)
 		return r;
 	advice->trigger = reaching.late;

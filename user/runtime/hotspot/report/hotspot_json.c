@@ -27,5 +27,6 @@ void hotspot_json(FILE *out, const struct recording *recording, const struct sta
 	line_known(out, "late_tid", late_tid);
 	line_text(out, "late_thread", words_thread(recording, pause->runtime, late_tid));
 	json_stack(out, "late_stack", stacks, (uint32_t)facts[HOTSPOT_LATE_STACK], room);
+	line_known(out, "late_ran_ns", facts[HOTSPOT_LATE_RAN_NS]);
 	line_bool(out, "exact", !(pause->flags & PAUSE_INEXACT));
 }

@@ -111,6 +111,7 @@ const struct runtime_meaning meaning_julia = {
 	.pauses = "pauses",
 	.verb = "paused",
 	.process = "a Julia",
+	.asks = "GC.gc()",
 	.lang = LANG_JULIA,
 	.classes = classes,
 	.class_count = CLASSES,
