@@ -29,6 +29,9 @@ static int on_event(struct trace *trace, const struct event *event)
 	case EVENT_GPU:
 		gpu_watch_event(&trace->gpu, (pid_t)event->head.pid, event);
 		break;
+	case EVENT_DRIVER:
+		driver_watch_event(&trace->driver, event);
+		break;
 	}
 	return 0;
 }

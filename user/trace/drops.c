@@ -44,8 +44,9 @@ void trace_count_drops(struct trace *trace)
 		"what GPUs did then is not known: give a larger --buffer");
 	feed_drop(&trace->feed, "cupti-records", trace->gpu.dropped,
 		"CUPTI had no buffer for them: what GPUs did then is not known");
-	feed_drop(&trace->feed, "unprobed-gpu", trace->gpu.unprobed,
-		"a CUPTI shim could not be probed: what GPUs do is not known; gctrace doctor says why");
+	feed_drop(&trace->feed, "unprobed-gpu", trace->gpu.unprobed + trace->driver.unprobed,
+		"a CUPTI shim, or CUDA's driver, could not be probed: what GPUs do is not known; "
+		"gctrace doctor says why");
 	captures_drops(&trace->captures);
 	feed_drop(&trace->feed, "skipped-program", trace->gaps.skipped,
 		"a fork or exec, of whatever process, was not told: a child's first pauses may be missing");
@@ -53,8 +54,8 @@ void trace_count_drops(struct trace *trace)
 		"a program collected before it was probed: name it: gctrace run -- python3 train.py");
 	feed_drop(&trace->feed, "unseen-program", trace->looks.unseen,
 		"a program ended before it was looked at: name it: gctrace run -- python3 train.py");
-	feed_drop(&trace->feed, "bad-record", trace->bad_records + trace->gpu.bad,
-		"please report this");
+	feed_drop(&trace->feed, "bad-record",
+		trace->bad_records + trace->gpu.bad + trace->driver.bad, "please report this");
 	feed_drop(&trace->feed, "unfinished-pause", trace->ledger.unfinished,
 		"the end of a pause was lost: its length is not known");
 }

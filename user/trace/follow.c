@@ -24,7 +24,9 @@ void trace_process_exit(struct trace *trace, pid_t pid, uint64_t time_ns)
 	u64map_remove(&trace->looks.blind, (uint64_t)pid);
 	images_disown(&trace->images, pid);
 	steps_over(&trace->steps, pid);
+	request_watch_over(&trace->requests, pid);
 	gpu_watch_over(&trace->gpu, pid, true);
+	driver_watch_over(&trace->driver, pid);
 	captures_over(&trace->captures, pid, time_ns);
 	in_vain_settle(&trace->in_vain, pid);
 	processes_bury(&trace->processes, pid);
@@ -88,7 +90,9 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64
 	runtimes_leave(&trace->runtimes, id);
 	images_forget(&trace->images, pid);
 	steps_over(&trace->steps, pid);
+	request_watch_over(&trace->requests, pid);
 	gpu_watch_over(&trace->gpu, pid, false);
+	driver_watch_over(&trace->driver, pid);
 	trace_forget_looks(trace, pid);
 	u64map_remove(&trace->looks.blind, (uint64_t)pid);
 	if (trace_look_again(trace, pid) == -ESRCH && !targets_have(&trace->targets, pid))

@@ -123,6 +123,7 @@ static bool take_busy(struct gpu_watch *watch, struct gpu_process *process,
 		.previous_ns = record->previous_ns,
 		.gaps_ns = record->gaps_ns,
 		.starved_ns = record->starved_ns,
+		.unsure_ns = record->unsure_ns,
 		.tid = gpu_tid(watch, process, record->tid),
 	};
 
@@ -145,8 +146,10 @@ static bool take_call(struct gpu_watch *watch, struct gpu_process *process,
 
 	fact.call.kind = kind;
 	fact.call.tid = gpu_tid(watch, process, record->tid);
-	fact.call.wait = (struct gpu_wait){
-		record->start_ns, record->end_ns, record->done_ns, record->device};
+	fact.call.wait = (struct gpu_wait){record->start_ns, record->end_ns, record->done_ns,
+		record->device, record->flags & GC_GPU_QUEUE, record->flags & GC_GPU_COPY};
+	fact.call.frees = record->flags & GC_GPU_FREES;
+	fact.call.failed = record->flags & GC_GPU_FAILED;
 	if (fact.call.tid && record->end_ns > process->attached_ns)
 		tell(watch, &fact);
 	return true;

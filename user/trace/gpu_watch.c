@@ -30,6 +30,11 @@ static bool is_probed(const struct gpu_process *process, const struct proc_map *
 	return false;
 }
 
+bool gpu_watch_has(const struct gpu_watch *watch, pid_t pid)
+{
+	return find(watch, pid);
+}
+
 /* What is known of the file open as @fd; NULL: memory is out. */
 static const struct gpu_file *examine(struct gpu_watch *watch, int fd, const struct proc_map *map)
 {

@@ -75,6 +75,8 @@ void gpu_watch_close(struct gpu_watch *watch);
 /* Probes the shims among @maps, of @pid. */
 void gpu_watch_look(struct gpu_watch *watch, pid_t pid, uint32_t process,
 	const struct proc_maps *maps);
+/* Whether @pid's shim is probed. */
+bool gpu_watch_has(const struct gpu_watch *watch, pid_t pid);
 void gpu_watch_event(struct gpu_watch *watch, pid_t pid, const struct event *event);
 /* Lets go of the program that @pid was. @ended: and of the process. */
 void gpu_watch_over(struct gpu_watch *watch, pid_t pid, bool ended);

@@ -236,6 +236,10 @@ int trace_look(struct trace *trace, pid_t pid, bool add, struct err *err)
 	/* After the collectors' probes: what a step is can wait, a collection cannot. */
 	if (r != -ESRCH) {
 		gpu_watch_look(&trace->gpu, pid, process, &maps);
+		if (gpu_watch_has(&trace->gpu, pid))
+			driver_watch_over(&trace->driver, pid);
+		else
+			driver_watch_look(&trace->driver, pid, process, &maps);
 		steps_look(&trace->steps, pid, &maps);
 		trace_find_steps(trace, pid);
 	}

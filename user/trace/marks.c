@@ -37,6 +37,8 @@ int steps_on_label(struct step_watch *steps, const struct event *event)
 /* How the signal's marks are told apart. */
 static unsigned int key_kind(const struct step_signal *watch)
 {
+	if (watch->by_number)
+		return GC_KEY_NUMBER;
 	return watch->places.count ? GC_STEP_KEY(watch->places.items[0].cookie) : GC_KEY_NONE;
 }
 
@@ -75,6 +77,19 @@ static char *make_label(const struct step_watch *steps, const struct step_signal
 	return text;
 }
 
+static bool has_number(const struct step_signal *watch, const struct event *event)
+{
+	switch (key_kind(watch)) {
+	case GC_KEY_NUMBER:
+	case GC_KEY_DIMS:
+	case GC_KEY_DIMS_AT:
+		return true;
+	case GC_KEY_CLASS:
+		return event->mark.number; /* 0: it could not be read */
+	}
+	return false;
+}
+
 static uint64_t series_key(uint32_t process, uint32_t tid, uint32_t signal, uint64_t key)
 {
 	return u64_mix(u64_mix((uint64_t)process << 32 | tid) + signal) ^ key;
@@ -94,8 +109,7 @@ static struct series *add_series(struct step_watch *steps, uint32_t process,
 	series->process = process;
 	series->tid = event->head.tid;
 	series->number = UNKNOWN;
-	if (!others && (key_kind(watch) == GC_KEY_NUMBER || key_kind(watch) == GC_KEY_DIMS ||
-			       key_kind(watch) == GC_KEY_DIMS_AT))
+	if (!others && has_number(watch, event))
 		series->number = (int64_t)(event->mark.number & INT64_MAX);
 	if (!others)
 		series->label = make_label(steps, watch, event);

@@ -38,7 +38,8 @@ static int load_programs(struct programs *programs, const struct capture_program
 		.children = options->children,
 		.steps = options->steps || options->step_wish,
 		.step_watches = captures_asked(options->step_wish),
-		.gpu = options->gpu,
+		.gpu = trace_gpu_shims(options->gpu),
+		.gpu_driver = trace_gpu_driver(options->gpu),
 	};
 
 	return programs_load(programs, &settings, err);
@@ -87,9 +88,15 @@ static void connect_parts(struct trace *trace)
 	trace->ledger.runtimes = &trace->runtimes;
 	trace->steps.feed = feed;
 	trace->steps.programs = &trace->programs;
+	trace->requests.steps = &trace->steps;
+	trace->requests.processes = &trace->processes;
 	trace->gpu.feed = feed;
 	trace->gpu.programs = &trace->programs;
-	trace->gpu.on = trace->options.gpu;
+	trace->gpu.on = trace_gpu_shims(trace->options.gpu);
+	trace->driver.feed = feed;
+	trace->driver.programs = &trace->programs;
+	trace->driver.launches = trace->options.gpu == TRACE_GPU_INFER;
+	trace->driver.on = trace_gpu_driver(trace->options.gpu);
 }
 
 static int start(struct trace *trace, struct err *err)
@@ -154,8 +161,10 @@ void trace_free(struct trace *trace)
 	images_close(&trace->images);
 	in_vain_release(&trace->in_vain);
 	linkers_close(&trace->linkers);
+	request_watch_close(&trace->requests);
 	steps_close(&trace->steps);
 	gpu_watch_close(&trace->gpu);
+	driver_watch_close(&trace->driver);
 	wake_close(&trace->wake);
 	ring_close(&trace->ring);
 	if (trace->shared)
@@ -182,7 +191,8 @@ int trace_probe_kernel(const char **ret_way, struct err *err)
 		.buffer_bytes = 4096,
 		.steps = true,
 		.step_watches = true,
-		.gpu = true};
+		.gpu = true,
+		.gpu_driver = true};
 	struct programs programs = {};
 	int r = lists ? programs_load(&programs, &settings, err)
 		      : err_set(err, ENOMEM, "out of memory");

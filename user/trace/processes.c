@@ -2,10 +2,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cleanup.h"
 #include "clock.h"
 #include "processes.h"
+
+#define CPU_ROUND_NS 200000000ull /* the last look at one that ends was no earlier */
 
 uint32_t processes_find(const struct processes *processes, pid_t pid)
 {
@@ -112,6 +115,39 @@ void processes_rename(struct processes *processes, struct process *process, cons
 void processes_bury(struct processes *processes, pid_t pid)
 {
 	u64map_remove(&processes->live, (uint64_t)pid);
+}
+
+/* @process may have ended: then what was last known stays. */
+static void look_at_cpu(struct process *process, uint64_t now)
+{
+	struct process_cpu *cpu = &process->cpu;
+	struct timespec used;
+	clockid_t clock;
+	uint64_t total;
+
+	if (clock_getcpuclockid(process->pid, &clock) || clock_gettime(clock, &used))
+		return;
+	total = (uint64_t)used.tv_sec * 1000000000ull + (uint64_t)used.tv_nsec;
+	if (!cpu->from_ns) {
+		cpu->from_ns = now;
+		cpu->before_ns = total;
+	} else if (total >= cpu->before_ns) { /* else another has got its pid */
+		cpu->until_ns = now;
+		cpu->used_ns = total - cpu->before_ns;
+	}
+}
+
+void processes_turn(struct processes *processes)
+{
+	struct recording *recording = &processes->feed->recording;
+	uint64_t now = now_ns();
+
+	if (now - processes->looked_ns < CPU_ROUND_NS)
+		return;
+	processes->looked_ns = now;
+	for (size_t i = 0; i < recording->processes.count; i++)
+		if (!recording->processes.items[i].exit_ns)
+			look_at_cpu(&recording->processes.items[i], now);
 }
 
 void processes_release(struct processes *processes)

@@ -11,6 +11,7 @@ struct processes {
 	const struct targets *targets;
 	struct u64map live; /* pid → struct process.id */
 	uint32_t ids;	    /* given out so far */
+	uint64_t looked_ns; /* when their CPU time was last read */
 };
 
 /* Ids are struct process.id, 0 is none. That of @pid while it lives; get: a new one if it is not known. */
@@ -28,4 +29,6 @@ struct process *processes_fork(struct processes *processes, uint32_t from, pid_t
 void processes_rename(struct processes *processes, struct process *process, const char *comm);
 /* @pid has ended: its row stays until it is retired. */
 void processes_bury(struct processes *processes, pid_t pid);
+/* Looks how much CPU time those that live have used so far, if that is due. */
+void processes_turn(struct processes *processes);
 void processes_release(struct processes *processes);

@@ -31,6 +31,7 @@ struct step_signal {
 		spare_of; /* index + 1 of a signal that says more, which suffices for short steps */
 	uint64_t rate_ns, rate_hits, other_hits;  /* what was counted when the last second began */
 	uint64_t told_hits, level_hits, level_ns; /* of what the sink and the leaky bucket know */
+	bool by_number; /* its probes are not among these places: request_watch.h */
 	size_t series;
 };
 

@@ -145,9 +145,12 @@ static int take_turn(struct trace *trace, int r)
 	runtimes_inherited_turn(&trace->runtimes, now_ns() - INHERITED_NS);
 	images_check_turn(&trace->images);
 	captures_turn(&trace->captures);
+	processes_turn(&trace->processes);
 	trace_find_steps(trace, 0);
 	steps_turn(&trace->steps);
+	request_watch_turn(&trace->requests);
 	gpu_watch_turn(&trace->gpu);
+	driver_watch_turn(&trace->driver);
 	trace_count_drops(trace);
 	look_at_clocks(trace);
 	trace_retire_turn(trace);
@@ -170,8 +173,21 @@ int trace_check_step(const struct trace *trace, struct err *err)
 	return steps_check_wish(&trace->steps, err);
 }
 
+static int check_driver(const struct driver_watch *driver, struct err *err)
+{
+	if (driver->attached)
+		return 0;
+	if (driver->unprobed)
+		return err_set(err, ENOENT, "%s", driver->why.text);
+	return err_set(err, ENOENT,
+		"the process has not loaded libcuda.so, CUDA's driver library, in which launches are seen: if it will "
+		"later, add --wait");
+}
+
 int trace_check_gpu(const struct trace *trace, struct err *err)
 {
+	if (trace->driver.on)
+		return check_driver(&trace->driver, err);
 	if (trace->gpu.attached)
 		return 0;
 	if (trace->gpu.unprobed)
@@ -244,6 +260,7 @@ int trace_finish(struct trace *trace)
 	ledger_close(&trace->ledger);
 	steps_finish(&trace->steps);
 	gpu_watch_finish(&trace->gpu);
+	driver_watch_finish(&trace->driver);
 	trace_count_drops(trace);
 	trace->feed.recording.end_ns = now_ns();
 	trace->feed.recording.complete =

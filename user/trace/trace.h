@@ -16,6 +16,25 @@
 
 struct trace;
 
+/* What is probed to learn what GPUs do. */
+enum trace_gpu {
+	TRACE_GPU_OFF,
+	TRACE_GPU_AUTO, /* the CUPTI shims; of processes without one, the driver's waits and allocations */
+	TRACE_GPU_INFER,   /* CUDA's driver: launches, waits and allocations */
+	TRACE_GPU_MEASURE, /* the CUPTI shims of processes that have one */
+};
+
+/* Whether shims are probed; whether the driver is, of processes without one. */
+static inline bool trace_gpu_shims(enum trace_gpu gpu)
+{
+	return gpu == TRACE_GPU_MEASURE || gpu == TRACE_GPU_AUTO;
+}
+
+static inline bool trace_gpu_driver(enum trace_gpu gpu)
+{
+	return gpu == TRACE_GPU_INFER || gpu == TRACE_GPU_AUTO;
+}
+
 struct trace_options {
 	bool children;	       /* follow what the targets fork */
 	uint64_t min_stack_ns; /* shorter pauses carry no stack */
@@ -27,7 +46,7 @@ struct trace_options {
 	uint64_t marks_most;	/* calls that may mark steps, kept in a session */
 	const char *step_asked; /* --step as typed, for the recording; or NULL */
 	uint64_t late_ns;	/* a longer time to safepoint names the late thread */
-	bool gpu;		/* probe the CUPTI shims of processes that have one */
+	enum trace_gpu gpu;
 	bool variants; /* frames tell apart what a function was compiled to for different arguments */
 };
 

@@ -5,12 +5,14 @@
 #pragma once
 
 #include "captures.h"
+#include "driver_watch.h"
 #include "gpu_watch.h"
 #include "images.h"
 #include "in_vain.h"
 #include "ledger.h"
 #include "linkers.h"
 #include "processes.h"
+#include "request_watch.h"
 #include "ring.h"
 #include "runtimes.h"
 #include "steps.h"
@@ -59,6 +61,8 @@ struct trace {
 	struct ledger ledger;
 	struct step_watch steps;
 	struct gpu_watch gpu;
+	struct request_watch requests;
+	struct driver_watch driver;
 	struct looks looks;
 	struct gaps gaps;
 	uint64_t bad_records;

@@ -66,7 +66,8 @@ static void attach(struct step_watch *steps, size_t from)
 			continue;
 		detach_one(place);
 		waits->failed = true;
-		log_debug("%s cannot be probed: %s", place->site.name, strerror(-r));
+		log_debug("a function that waits, at %#llx of its file, cannot be probed: %s",
+			(unsigned long long)place->site.offset, strerror(-r));
 	}
 	__atomic_add_fetch(&steps->page->waits.epoch, 1, __ATOMIC_RELEASE);
 }
