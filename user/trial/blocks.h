@@ -10,6 +10,7 @@
 
 #include "effect.h"
 #include "err.h"
+#include "fulls.h"
 #include "stats.h"
 #include "step.h"
 
@@ -32,13 +33,24 @@ struct blocks_plan {
 	size_t pairs;
 };
 
+/* What blocks have to be long against; 0: not known. */
+struct blocks_against {
+	uint64_t step_ns;
+	uint64_t period_ns; /* of pauses that matter */
+	/* Of collections that promote to the oldest generation, if that matters: the first shows what the block before put off. */
+	uint64_t promoting_ns;
+	uint64_t tried_ns; /* of the same with what is tried, if that matters */
+};
+
 /*
- * Plans them for steps of @step_ns and pauses that matter every @period_ns (0: not known), if the user
- * wants @pairs (0: does not say) within @duration_ns (0: likewise). 0, or -ENOTSUP with a sentence: the time is too
- * short for an answer.
+ * Plans them, if the user wants @pairs (0: does not say) within @duration_ns (0: likewise). 0, or -ENOTSUP: the time is too
+ * short for an answer; *@ret then has the shortest blocks that would do.
  */
-int blocks_plan(uint64_t step_ns, uint64_t period_ns, size_t pairs, uint64_t duration_ns,
-	struct blocks_plan *ret, struct err *err);
+int blocks_plan(const struct blocks_against *against, size_t pairs, uint64_t duration_ns,
+	struct blocks_plan *ret);
+
+/* How long all of them take. */
+uint64_t blocks_total_ns(const struct blocks_plan *plan);
 
 /* What was drawn for a pair. */
 struct blocks_draw {
@@ -58,7 +70,12 @@ struct blocks_result {
 	size_t steps;	    /* in the blocks of those that count */
 	struct effect step; /* ns a step; difference as a share */
 	struct effect rss;  /* growth in bytes a step */
-	bool has_rss;	    /* every block's is known */
+	struct {
+		bool came;	    /* at least one */
+		double per_step[2]; /* as it is, tried: of those that are charged */
+		double ns[2];	    /* a step, on average: what is charged */
+	} full;
+	bool has_rss; /* every block's is known */
 };
 
 /*
@@ -66,8 +83,10 @@ struct blocks_result {
  * @settle_ns, plus what the first @settle_ns of the next block take beyond that block's mean: work that was put off,
  * such as a collection, is charged to the block that put it off. A step that lies in two blocks belongs to each as far
  * as it lies there. (To count it in one of them would be wrong: that a block ends within a step is likelier the longer
- * the step is.) Growth is that of the part that has settled. @ret->pairs may be 0; its effects say how many pairs they
- * rest on. 0 or -ENOMEM.
+ * the step is.) Automatic full collections are left out as they came, but for what one took beyond the usual; what its
+ * setting leads to by itself is added, by @fulls. Growth is that of the part that has settled. @ret->pairs may be 0; its
+ * effects say how many pairs they rest on. 0 or -ENOMEM.
  */
 int blocks_judge(const struct block *blocks, size_t count, const struct step *steps,
-	size_t step_count, uint64_t settle_ns, struct blocks_result *ret);
+	size_t step_count, uint64_t settle_ns, const struct fulls *fulls,
+	struct blocks_result *ret);
