@@ -16,15 +16,15 @@ static bool is_known(const struct attribution *attribution, struct budget_measur
 	const struct gpu_timeline *gpu = attribution->gpu;
 	struct device_share share;
 
+	if (gpu && gpu->inferred) {
+		MISSING(ret,
+			"a GPU's own records: what is inferred from calls of CUDA's driver is not judged");
+		return false;
+	}
 	if (!gpu || !gpu->devices.count) {
 		MISSING(ret,
 			"the records of a GPU: record with --gpu measure, or name a profiler's file "
 			"with --gpu FILE");
-		return false;
-	}
-	if (gpu->inferred) {
-		MISSING(ret,
-			"a GPU's own records: what is inferred from launches and waits is not judged");
 		return false;
 	}
 	for (size_t i = 0; i < gpu->devices.count; i++) {

@@ -27,24 +27,34 @@ static const char *show(const struct comparison *item, double value, char *text,
 }
 
 #define CHANGE_COLUMNS 10
+#define NAME_COLUMNS   56 /* at most */
+#define JUDGED_COLUMNS 12
+
+/* Columns at these places are named or made as wide as the rows need. */
+enum { COLUMN_LABEL = 2, COLUMN_INTERVAL = 9 };
 
 static const struct model_column comparison_columns[] = {
-	{"name", NULL, UNIT_TEXT, .width = -24},
+	{"name", NULL, UNIT_TEXT},
+	{"of", NULL, UNIT_TEXT},
+	[COLUMN_LABEL] = {"label", NULL, UNIT_TEXT, .width = -24},
 	{"unit", NULL, UNIT_TEXT},
 	{"before", "Before", UNIT_REAL, .width = 13},
 	{"after", "After", UNIT_REAL, .width = 13},
 	{"change", "Change", UNIT_REAL, .width = CHANGE_COLUMNS + 1},
 	{"low", NULL, UNIT_REAL},
 	{"high", NULL, UNIT_REAL},
-	{"interval", "95 % interval", UNIT_TEXT},
+	[COLUMN_INTERVAL] = {"interval", "95 % interval", UNIT_TEXT, .width = -20},
+	{"judged", "Judged", UNIT_TEXT, .width = -JUDGED_COLUMNS},
+	{"detectable", NULL, UNIT_REAL},
+	{"breach", NULL, UNIT_BOOL},
 };
 
 static const struct model_layout comparison_layout = {
 	.key = "comparison",
 	.columns = comparison_columns,
 	.column_count = ARRAY_SIZE(comparison_columns),
-	.text = "name before after change interval",
-	.json = "name unit before after change low high",
+	.text = "label before after change interval judged",
+	.json = "name of unit before after change low high judged detectable breach",
 	.page = "",
 	.records = true,
 	.margin = true,
@@ -62,42 +72,91 @@ static struct model_cell figure(struct model *model, const struct comparison *it
 	return isfinite(value) ? cell : model_not_in(IN_JSON, cell);
 }
 
+static const char *label_of(const struct comparison *item)
+{
+	return *item->of ? item->of : item->name;
+}
+
+/* A percentage says nothing of what was not there before. */
+static struct model_cell change_of(struct model *model, const struct comparison *item)
+{
+	struct model_cell change = model_real(item->known ? item->change : NAN);
+
+	change.text =
+		item->known && !isfinite(item->change)
+			? "new"
+			: model_shown(model, model_format(model, "%+.1f %%", 100 * item->change),
+				  SIZE_MAX, CHANGE_COLUMNS);
+	if (item->known)
+		change.state = CELL_KNOWN;
+	return isfinite(item->change) ? change : model_not_in(IN_JSON, change);
+}
+
 static void add_comparison(struct model_table *table, const struct comparison *item)
 {
 	struct model *model = table->model;
 	bool interval = item->known && item->has_interval;
-	struct model_cell change = model_real(item->known ? item->change : NAN);
+	const char *judged = compare_change_name(item->judged);
 
-	change.text = model_shown(model, model_format(model, "%+.1f %%", 100 * item->change),
-		SIZE_MAX, CHANGE_COLUMNS);
-	MODEL_ROW(table, model_text(item->name), model_text(item->unit),
-		figure(model, item, item->before), figure(model, item, item->after), change,
-		model_real(interval ? item->low : NAN), model_real(interval ? item->high : NAN),
+	MODEL_ROW(table, model_text(item->name), model_text(*item->of ? item->of : NULL),
+		model_text(label_of(item)), model_text(item->unit),
+		figure(model, item, item->before), figure(model, item, item->after),
+		change_of(model, item), model_real(interval ? item->low : NAN),
+		model_real(interval ? item->high : NAN),
 		interval ? model_text(model_format(model, "%+.1f … %+.1f %%", 100 * item->low,
 				   100 * item->high))
-			 : model_blank());
-}
-
-static void build(struct model *model, const struct comparisons *comparisons)
-{
-	struct model_table *table = model_add(model, &comparison_layout);
-
-	for (size_t i = 0; i < comparisons->items.count; i++)
-		add_comparison(table, &comparisons->items.items[i]);
+			 : model_blank(),
+		judged ? model_text(judged) : model_not_in(IN_JSON, model_blank()),
+		model_real(item->detectable > 0 ? item->detectable : NAN),
+		model_number(item->breach));
 }
 
 /* Why a mean or a share differs from that of report and check. */
-static void put_warm_up(FILE *out, const struct comparisons *comparisons)
+static void note_warm_up(struct model_table *table, const struct comparisons *comparisons)
 {
 	if (comparisons->warm_up[0] || comparisons->warm_up[1])
-		fprintf(out,
-			"\nWithout the warm-up, which report, check and cost.share count: step.mean, stopped.share and "
-			"pause.per_step leave out the first steps, %zu before and %zu after.\n",
+		model_note(table, IN_TEXT | IN_PAGE,
+			"Without the warm-up, which report, check and cost.share count: step.*, stopped.share and "
+			"pause.per_step leave out the first steps, %zu before and %zu after.",
 			comparisons->warm_up[0], comparisons->warm_up[1]);
 }
 
-void compare_report_text(FILE *to, const struct comparisons *comparisons, const char *before,
-	const char *after)
+struct model_table *compare_model(struct model *model, const struct comparisons *comparisons)
+{
+	struct model_column columns[ARRAY_SIZE(comparison_columns)];
+	struct model_table *table;
+	size_t widest = 0;
+
+	for (size_t i = 0; i < comparisons->items.count; i++) {
+		const char *label = label_of(&comparisons->items.items[i]);
+		char text[4 * NAME_COLUMNS + 1];
+		size_t width = utf8_show(text, sizeof(text), label, strlen(label), NAME_COLUMNS);
+
+		widest = width > widest ? width : widest;
+	}
+	memcpy(columns, comparison_columns, sizeof(columns));
+	columns[COLUMN_LABEL].width = (int8_t) - (widest < NAME_COLUMNS ? widest : NAME_COLUMNS);
+	columns[COLUMN_INTERVAL].title =
+		model_format(model, "%.0f %% interval", 100 * comparisons->confidence);
+	table = model_add_with(model, &comparison_layout, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < comparisons->items.count; i++)
+		add_comparison(table, &comparisons->items.items[i]);
+	model_note(table, IN_TEXT | IN_PAGE, "%s", comparisons->chance);
+	note_warm_up(table, comparisons);
+	return table;
+}
+
+static void put_files(FILE *out, const char *side, const char *const *files, size_t count)
+{
+	fprintf(out, "%s", side);
+	for (size_t i = 0; i < count; i++) {
+		fputc(' ', out);
+		utf8_print(out, files[i]);
+	}
+	fputc('\n', out);
+}
+
+void compare_report_text(FILE *to, const struct comparisons *comparisons, const char *const *files)
 {
 	_cleanup_(model_release) struct model model = {0};
 	FILE *out = terminal_open(to);
@@ -105,30 +164,52 @@ void compare_report_text(FILE *to, const struct comparisons *comparisons, const 
 	terminal_style(out, TERMINAL_STRONG);
 	utf8_print(out, comparisons->verdict);
 	terminal_style(out, TERMINAL_PLAIN);
-	fputs("\n\nbefore: ", out);
-	utf8_print(out, before);
-	fputs("\nafter:  ", out);
-	utf8_print(out, after);
-	fputs("\n\n", out);
-	build(&model, comparisons);
+	fputc('\n', out);
+	if (*comparisons->calls) {
+		utf8_print(out, comparisons->calls);
+		fputc('\n', out);
+	}
+	fputc('\n', out);
+	put_files(out, "before:", files, comparisons->runs[0]);
+	put_files(out, "after: ", files + comparisons->runs[0], comparisons->runs[1]);
+	fputc('\n', out);
+	compare_model(&model, comparisons);
 	text_bodies(out, NULL, &model);
-	put_warm_up(out, comparisons);
 	terminal_close(out, to);
 }
 
-void compare_report_json(FILE *out, const struct comparisons *comparisons, const char *before,
-	const char *after)
+static void put_names(FILE *out, const char *key, const char *const *files, size_t count)
+{
+	line_key(out, key);
+	fputc('[', out);
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			fputc(',', out);
+		line_string(out, files[i], strlen(files[i]));
+	}
+	fputc(']', out);
+}
+
+void compare_report_json(FILE *out, const struct comparisons *comparisons, const char *const *files)
 {
 	_cleanup_(model_release) struct model model = {0};
+	const size_t before = comparisons->runs[0];
 
-	build(&model, comparisons);
+	compare_model(&model, comparisons);
 	json_records(out, NULL, &model);
 	line_begin(out, "diff");
-	line_text(out, "before", before);
-	line_text(out, "after", after);
+	line_text(out, "before", files[0]);
+	line_text(out, "after", files[before]);
+	put_names(out, "files_before", files, before);
+	put_names(out, "files_after", files + before, comparisons->runs[1]);
 	line_bool(out, "comparable", comparisons->comparable);
 	line_unsigned(out, "warm_up_before", comparisons->warm_up[0]);
 	line_unsigned(out, "warm_up_after", comparisons->warm_up[1]);
+	line_real(out, "confidence", comparisons->confidence);
+	line_text(out, "answer", compare_answer_name(comparisons->answer));
+	line_bool(out, "breach", comparisons->breach);
 	line_text(out, "verdict", comparisons->verdict);
+	line_text(out, "calls", comparisons->calls);
+	line_text(out, "chance", comparisons->chance);
 	line_end(out);
 }

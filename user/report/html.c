@@ -20,12 +20,19 @@ static void page_release(struct html_page *page)
 	flame_text_release(&page->text);
 }
 
+/* Whether the page shows the steps of track @index: not those that are a guess, whose process then has none. */
+static bool is_shown(const struct html_page *page, uint32_t index)
+{
+	return index < html_tracks(page) &&
+	       step_track_confident(&page->input->attribution->steps->tracks.items[index]);
+}
+
 static int index_tracks(struct html_page *page)
 {
 	for (size_t i = html_tracks(page); i--;) {
 		uint32_t process = page->input->attribution->steps->tracks.items[i].process;
 
-		if (u64map_put(&page->tracks, process, i))
+		if (is_shown(page, (uint32_t)i) && u64map_put(&page->tracks, process, i))
 			return -ENOMEM;
 	}
 	return 0;
@@ -63,11 +70,12 @@ static int keep_pause(struct html_page *page, const struct pause *pause, uint32_
 	if (attribution && order < attribution->charges.count) {
 		const struct charge *charge = &attribution->charges.items[order];
 
-		kept.cost_ns = charge->cost_ns;
 		kept.worker = charge->worker;
-		kept.step = charge->step;
-		if (charge->track < html_tracks(page))
+		if (is_shown(page, charge->track)) {
+			kept.cost_ns = charge->cost_ns;
 			kept.track = charge->track;
+			kept.step = charge->step;
+		}
 	}
 	return html_keep_add(&page->keep, &kept, pause->facts);
 }
@@ -98,6 +106,19 @@ static int64_t index_of(uint32_t index)
 	return index == ATTRIB_NONE ? UNKNOWN : (int64_t)index;
 }
 
+/* Whether it is known what the pause cost: one that is in no step cost none. */
+static bool is_charged(const struct html_page *page, uint32_t order)
+{
+	const struct attribution *attribution = page->input->attribution;
+	uint32_t track = ATTRIB_NONE;
+
+	if (!html_tracks(page))
+		return false;
+	if (order < attribution->charges.count)
+		track = attribution->charges.items[order].track;
+	return track == ATTRIB_NONE || attrib_told(&attribution->tracks.items[track]);
+}
+
 static int take_longest(struct html_page *page, const struct html_long *longest)
 {
 	const struct html_pause *kept = &longest->pause;
@@ -121,10 +142,7 @@ static int take_longest(struct html_page *page, const struct html_long *longest)
 			.class = kept->class},
 		.order = kept->order,
 		.cost_ns = kept->cost_ns,
-		.charged =
-			html_tracks(page) &&
-			(kept->track == ATTRIB_NONE ||
-				attrib_told(&page->input->attribution->tracks.items[kept->track])),
+		.charged = is_charged(page, kept->order),
 		.worker = kept->worker,
 		.track = index_of(kept->track),
 		.step = index_of(kept->step),

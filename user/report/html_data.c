@@ -225,6 +225,7 @@ static void put_signal(struct html_page *page, const struct step_track *track)
 	html_real(out, "variation", track->variation);
 	html_real(out, "confidence", track->confidence);
 	html_bool(out, "measured", track->measured);
+	html_bool(out, "guess", !step_track_confident(track));
 }
 
 /* Sentences about its steps, their durations, the worst of them. */
@@ -266,6 +267,12 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 	put_signal(page, track);
 	put_source(page, &attribution->tracks.items[index]);
 	put_costs(out, &attribution->tracks.items[index]);
+	if (!step_track_confident(
+		    track)) { /* its pauses are with those of processes without steps */
+		r = put_track_tables(page, index);
+		putc_unlocked('}', out);
+		return r;
+	}
 	put_gpu_steps(page, index);
 	html_key(out, false, "distribution");
 	html_distribution_write(out, attribution, index);
@@ -279,6 +286,8 @@ static int put_track(struct html_page *page, uint32_t index, uint32_t per_bin)
 		r = html_kept_write(page, index);
 	if (!r)
 		r = html_gpu_write(page, index);
+	if (!r)
+		r = html_gpu_memory_write(page, index, per_bin);
 	putc_unlocked('}', out);
 	return r;
 }
@@ -313,6 +322,25 @@ static int put_tracks(struct html_page *page)
 	return r;
 }
 
+/* Pauses of processes that run no steps, or none that are known with confidence, nor feed one that does. */
+static void put_elsewhere(struct html_page *page)
+{
+	const struct attribution *attribution = page->input->attribution;
+	uint64_t pauses = attribution ? attribution->elsewhere : 0;
+	uint64_t pause_ns = attribution ? attribution->elsewhere_ns : 0;
+
+	for (size_t i = 0; i < html_tracks(page); i++) {
+		const struct track_cost *cost = &attribution->tracks.items[i];
+
+		if (step_track_confident(&attribution->steps->tracks.items[i]))
+			continue;
+		pauses += cost->pauses + cost->worker_pauses;
+		pause_ns += cost->pause_ns + cost->worker_ns;
+	}
+	fprintf(page->out, "{\"elsewhere\":%" PRIu64, pauses);
+	html_uint(page->out, "elsewhere_ns", pause_ns);
+}
+
 int html_data_write(struct html_page *page, struct err *err)
 {
 	const struct attribution *attribution = page->input->attribution;
@@ -326,12 +354,11 @@ int html_data_write(struct html_page *page, struct err *err)
 	if (!r)
 		r = put_triggers(page);
 	html_key(out, false, "other");
-	fprintf(out, "{\"elsewhere\":%" PRIu64, attribution ? attribution->elsewhere : 0);
+	put_elsewhere(page);
 	if (!r)
 		r = html_kept_write(page, ATTRIB_NONE);
 	if (!r)
 		r = html_gpu_write(page, ATTRIB_NONE);
-	html_uint(out, "elsewhere_ns", attribution ? attribution->elsewhere_ns : 0);
 	fputs("},\"left_out\":{\"stacks\":", out);
 	fprintf(out, "%" PRIu64, page->stacks.refused);
 	html_uint(out, "pauses", page->keep.dropped);

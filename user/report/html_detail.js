@@ -85,7 +85,7 @@ function pauseColumns(track) {
 			text: row => row.cause + (row.slept ? ", slept" : "") +
 			(row.worker ? ", in a worker" : "")},
 		...isTold(track) ? [{title: "Lost",
-		help: "Its part of what the loop lost to pauses",
+		help: "Its part of what the loop lost to pauses", known: track.source,
 			value: row => row.cost, text: row => duration(row.cost)}] : [],
 		...page.data.reach ? [reachColumn()] : [],
 		...page.data.by_class ? [] : [{title: "Collected", help: "Objects freed", narrow: true,
@@ -208,7 +208,8 @@ class StepDetail {
 			plural(s.pauses[bin], "pause") + (!isTold(s.track) ?
 			"; how much was lost cannot be told." :
 			"; without, " + (size === 1 ? "it" : "they") +
-			" would have taken about " + duration(1000 * Math.max(0, s.sum[bin] - s.cost[bin])) + ".");
+			" would have taken about " + duration(1000 * Math.max(0, s.sum[bin] - s.cost[bin])) +
+			" (" + s.track.source + ").");
 	}
 
 	/* The step as a bar, its pauses where they were. */
@@ -228,7 +229,7 @@ class StepDetail {
 
 	addTable(rows) {
 		new Table(this.root, [...pauseColumns(this.steps.track), triggerColumn()], rows,
-			{caption: "Its pauses",
+			{caption: "Its pauses", known: "measured",
 			unfold: (row, into) => makeStack(row.stack, into), unfolded: true,
 			shown: 8});
 	}

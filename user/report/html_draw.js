@@ -4,7 +4,8 @@
  */
 
 /* px, from top to bottom */
-const PANEL = {top: 8, steps: 188, gap: 6, lane: 10, rss: 62};
+const PANEL = {top: 8, steps: 188, gap: 6, lane: 10, curve: 62};
+const CURVE_HEIGHT = PANEL.gap + 10 + PANEL.curve;
 
 /* Round values for about @wanted ticks in [low, high]. */
 function niceTicks(low, high, wanted) {
@@ -85,9 +86,8 @@ class StepPicture {
 		this.columns = line.columns();
 		this.lane = PANEL.top + PANEL.steps + PANEL.gap;
 		this.gpus = this.lane + PANEL.lane + (line.gpus.length ? GPU_LANE.gap : 0);
-		this.rss = this.lane + PANEL.lane + gpuHeight(line.gpus);
-		this.bottom = this.rss +
-			(line.hasRss ? PANEL.gap + 10 + PANEL.rss : 0);
+		this.curves = this.lane + PANEL.lane + gpuHeight(line.gpus);
+		this.bottom = this.curves + line.curves.length * CURVE_HEIGHT;
 		/* Bars are drawn one by one while they are wider than two device pixels. */
 		this.single = (this.last - this.first + 1) * 2 <= this.columns.count;
 	}
@@ -105,8 +105,8 @@ class StepPicture {
 		this.drawLane();
 		drawGpus(this.line, this.line.gpus, this.line.axis === "step" ? this.line.gpusByStep :
 			this.line.gpusByTime, this.gpus);
-		if (this.line.hasRss)
-			this.drawRss();
+		this.line.curves.forEach((curve, i) =>
+			this.drawCurve(curve, this.curves + i * CURVE_HEIGHT + PANEL.gap + 10));
 		this.drawAxis();
 	}
 
@@ -268,14 +268,13 @@ class StepPicture {
 	}
 
 	/* The most in each column, between the least and the most in view. */
-	drawRss() {
-		const {c, area, line, columns} = this, s = this.steps;
-		const top = this.rss + PANEL.gap + 10;
+	drawCurve(curve, top) {
+		const {line, columns} = this;
 		const most = new Float64Array(columns.count).fill(NaN);
 		let low = Infinity, high = -Infinity;
 		const scale = columns.count / (line.high - line.low);
 		for (let bin = this.first; bin <= this.last; bin++) {
-			const value = s.rss[bin], [from, to] = line.place(bin);
+			const value = curve.values[bin], [from, to] = line.place(bin);
 			if (Number.isNaN(value))
 				continue;
 			low = Math.min(low, value);
@@ -289,23 +288,24 @@ class StepPicture {
 		}
 		if (!(high >= low))
 			return;
-		if (high - low < high * 0.02) { /* a ripple is not to look like a mountain */
+		const ripple = Math.max(Math.abs(low), Math.abs(high), 1) * 0.02;
+		if (high - low < ripple) { /* which is not to look like a mountain */
 			const middle = (high + low) / 2;
-			[low, high] = [middle - high * 0.01, middle + high * 0.01];
+			[low, high] = [middle - ripple / 2, middle + ripple / 2];
 		}
-		const y = value => top + PANEL.rss * (1 - (value - low) / (high - low));
-		this.strokeRss(most, y, top);
+		const y = value => top + PANEL.curve * (1 - (value - low) / (high - low));
+		this.strokeCurve(most, y, top, curve.colour);
 		this.label(bytes(high), top + 4);
-		this.label("RSS", top + PANEL.rss / 2);
-		this.label(bytes(low), top + PANEL.rss - 4);
+		this.label(curve.name, top + PANEL.curve / 2);
+		this.label(bytes(low), top + PANEL.curve - 4);
 	}
 
-	strokeRss(most, y, top) {
+	strokeCurve(most, y, top, colour) {
 		const {c, area, columns} = this, width = 1 / columns.ratio;
 		c.fillStyle = theme.colours.grid;
-		c.fillRect(area.left, top + PANEL.rss, area.width, 1);
+		c.fillRect(area.left, top + PANEL.curve, area.width, 1);
 		c.fillRect(area.left, top, area.width, 1);
-		c.fillStyle = c.strokeStyle = theme.colours.rss;
+		c.fillStyle = c.strokeStyle = theme.colours[colour];
 		c.lineWidth = 1.5;
 		c.beginPath();
 		let drawing = false;
@@ -322,7 +322,7 @@ class StepPicture {
 			drawing = true;
 			c.globalAlpha = 0.14;
 			c.fillRect(area.left + x * width, y(most[x]), width,
-				top + PANEL.rss - y(most[x]));
+				top + PANEL.curve - y(most[x]));
 			c.globalAlpha = 1;
 		}
 		c.stroke();

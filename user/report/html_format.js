@@ -31,6 +31,8 @@ function plural(n, one, many) {
 }
 
 function bytes(n) {
+	if (n < 0)
+		return "−" + bytes(-n);
 	const units = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
 	for (const [factor, unit] of units)
 		if (n >= factor)
@@ -101,6 +103,11 @@ function makeChoice(label, choices, chosen, parent, onChoose) {
 	};
 	show(chosen);
 	return {group, choose};
+}
+
+/* How figures are known, beside them: "measured", "estimated", "cannot be told" and the like. */
+function makeSource(known, parent) {
+	return make("i", "source", known, parent);
 }
 
 /* The chip that stands for a class wherever one is named; @name: what it is called otherwise. */

@@ -1,4 +1,4 @@
-/* Idle intervals of GPUs, and times of which nothing is known → packed columns, as many as a page has room for. */
+/* Idle intervals of GPUs, times of which nothing is known, memory at steps' ends → packed columns, as many as a page has room for. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,4 +173,61 @@ int html_gpu_write(struct html_page *page, uint32_t track)
 	if (lanes)
 		putc_unlocked(']', page->out);
 	return r;
+}
+
+/* In KiB, rounded down. */
+static int64_t kib_of(const struct step_cost *cost)
+{
+	return cost->gpu_bytes >> 10;
+}
+
+/* Whether all of it is in the figures, not only what came since their records began. */
+static bool is_total(const struct gpu_timeline *gpu, uint32_t process)
+{
+	bool total = false;
+
+	for (size_t i = 0; i < gpu->devices.count; i++) {
+		const struct gpu_device *device = &gpu->devices.items[i];
+
+		if (device->process != process || !device->memory.count)
+			continue;
+		if (!device->memory_total)
+			return false;
+		total = true;
+	}
+	return total;
+}
+
+int html_gpu_memory_write(struct html_page *page, uint32_t track, uint32_t per_bin)
+{
+	const struct attribution *attribution = page->input->attribution;
+	const struct track_cost *cost = &attribution->tracks.items[track];
+	size_t count = cost->steps.count, bins = (count + per_bin - 1) / per_bin;
+	_cleanup_free_ uint64_t *values =
+		calloc(bins + 1, sizeof(*values)); /* more by one; 0: not known */
+	int64_t least = INT64_MAX;
+
+	if (!values)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (cost->steps.items[i].gpu_bytes_known && kib_of(&cost->steps.items[i]) < least)
+			least = kib_of(&cost->steps.items[i]);
+	if (least == INT64_MAX)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t *value = &values[i / per_bin], kib;
+
+		if (!cost->steps.items[i].gpu_bytes_known)
+			continue;
+		kib = (uint64_t)(kib_of(&cost->steps.items[i]) - least);
+		if (kib + 1 > *value)
+			*value = kib + 1;
+	}
+	html_key(page->out, false, "gpu_memory");
+	fprintf(page->out, "{\"least_kib\":%lld", (long long)least);
+	html_bool(page->out, "total",
+		is_total(attribution->gpu, attribution->steps->tracks.items[track].process));
+	html_column(page->out, false, "kib", HTML_KNOWN, values, bins);
+	putc_unlocked('}', page->out);
+	return 0;
 }

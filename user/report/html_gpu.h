@@ -8,3 +8,9 @@
  * them. Nothing where there are none. 0 or -ENOMEM.
  */
 int html_gpu_write(struct html_page *page, uint32_t track);
+
+/*
+ * ,"gpu_memory":{…}: what the process of @track had allocated at the end of its steps, of every @per_bin of them the most.
+ * Nothing where that is not known of any. 0 or -ENOMEM.
+ */
+int html_gpu_memory_write(struct html_page *page, uint32_t track, uint32_t per_bin);

@@ -19,6 +19,15 @@ function readGpus(gpus) {
 	});
 }
 
+/* Of each bin of @track's steps, bytes; NaN: not known. */
+function readGpuMemory(track, bins) {
+	const memory = track.gpu_memory, values = new Float64Array(bins).fill(NaN);
+	if (!memory)
+		return values;
+	return readColumn(memory.kib, values)
+		.map(kib => kib < 0 ? NaN : (kib + memory.least_kib) * 1024);
+}
+
 function gpuHeight(lanes) {
 	return lanes.length * (GPU_LANE.height + GPU_LANE.gap);
 }
@@ -109,8 +118,11 @@ function gpuFacts(lanes, from, to) {
 	});
 }
 
-/* @entry(className, text) adds one. */
-function gpuLegend(lanes, entry) {
+/* @memory: of a track, if it is known. @entry(className, text) adds one. */
+function gpuLegend(lanes, memory, entry) {
+	if (memory)
+		entry("gpu-memory", "GPU memory at the end of a step" +
+			(memory.total ? "" : ", from when its records begin"));
 	if (!lanes.length)
 		return;
 	const source = " (" + lanes[0].source + ")";
@@ -126,12 +138,12 @@ function gpuLegend(lanes, entry) {
 			duration(left.reduce((sum, lane) => sum + lane.left_out_ns, 0)) + " in all");
 }
 
-/* @add(name, figure, note): a tile for what a track's GPU did in its steps, where that is known. */
+/* @add(name, figure, note, known): a tile for what a track's GPU did in its steps, where that is known. */
 function gpuTile(steps, add) {
 	if (steps)
 		add(steps.name + " idle in steps", share(steps.idle_ns, steps.time_ns),
 			duration(steps.idle_ns) + " of " + duration(steps.time_ns) + ", " +
 			duration(steps.pause_ns) + " because of pauses" +
-			(steps.unknown ? ", not known of " + plural(steps.unknown, "step") : "") + "; " +
+			(steps.unknown ? ", not known of " + plural(steps.unknown, "step") : ""),
 			steps.source);
 }

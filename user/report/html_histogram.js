@@ -3,6 +3,35 @@
  * axes logarithmic.
  */
 
+/* px: a mark, the middle of its words below it, the least between two words, a row of all that */
+const MARKS = {high: 12, text: 28, apart: 10, row: 40};
+
+/*
+ * Where words of @widths begin in [low, high] that are to have @middles, which rise: none lies on another. Those that are
+ * too close stand side by side about the middle of their places.
+ */
+function spread(middles, widths, low, high, apart) {
+	const groups = [], lefts = [];
+	middles.forEach((middle, i) => {
+		let from = i, wide = widths[i], sum = middle, left;
+		const place = () => left = Math.max(low, Math.min(high - wide, sum / (i + 1 - from) - wide / 2));
+		for (place(); groups.length && groups.at(-1).left + groups.at(-1).wide + apart > left; place()) {
+			const before = groups.pop();
+			from = before.from;
+			sum += before.sum;
+			wide += before.wide + apart;
+		}
+		groups.push({from, wide, sum, left});
+	});
+	groups.forEach(({from, left}, g) => {
+		for (let i = from; i < (g + 1 < groups.length ? groups[g + 1].from : widths.length); i++) {
+			lefts.push(left);
+			left += widths[i] + apart;
+		}
+	});
+	return lefts;
+}
+
 class Histogram {
 	constructor(parent, track) {
 		this.track = track;
@@ -87,16 +116,18 @@ class Histogram {
 
 	draw() {
 		const width = this.plot.clientWidth, top = 10, height = 150;
+		const whole = top + height + 26 + MARKS.row * (isTold(this.track) ? 2 : 1);
 		if (!width)
 			return;
 		this.left = width < 520 ? 52 : 70;
 		this.width = width - this.left - 10;
-		const c = this.c = View.fit(this.canvas, width, top + height + 66);
+		const c = this.c = View.fit(this.canvas, width, whole);
 		const most = Math.max(2, ...this.d.with, ...this.d.without);
 		/* One step stands clear of the floor. */
 		const part = n => n ? (Math.log(n) + 0.5) / (Math.log(most) + 0.6) : 0;
 		const y = n => top + height * (1 - part(n));
-		c.clearRect(0, 0, width, top + height + 66);
+		c.clearRect(0, 0, width, whole);
+		this.hair.style.bottom = whole - top - height + "px";
 		this.drawCounts(y, most);
 		this.drawSteps(this.d.with, y, top + height, theme.colours.gen2, 0.55);
 		if (isTold(this.track))
@@ -105,7 +136,7 @@ class Histogram {
 		this.drawDurations(top + height);
 		this.drawMarks("with", this.track.with, top + height + 26, theme.colours.gen2);
 		if (isTold(this.track))
-			this.drawMarks("without", this.track.without, top + height + 46,
+			this.drawMarks("without", this.track.without, top + height + 26 + MARKS.row,
 				theme.colours["ink-2"]);
 		this.showClass(this.at);
 	}
@@ -160,33 +191,37 @@ class Histogram {
 		}
 	}
 
-	/*
-	 * p50, p95, p99 and the worst, each at its place; words give way to each other, marks do
-	 * not.
-	 */
+	/* p50, p95, p99 and the worst, each a mark at its place; below it what it is, led to where there is room. */
 	drawMarks(name, steps, y, colour) {
-		const c = this.c;
+		const c = this.c, right = this.left + this.width;
+		const marks = [["p50", steps.p50_ns], ["p95", steps.p95_ns], ["p99", steps.p99_ns],
+			["worst", steps.max_ns]];
+		const wide = texts => texts.map(text => c.measureText(text).width);
+		let texts = marks.map(([text, ns]) => text + " " + duration(ns)), widths = wide(texts);
+		if (widths.reduce((sum, width) => sum + width + MARKS.apart, 0) > this.width) {
+			texts = marks.map(([text]) => text);
+			widths = wide(texts);
+		}
+		const lefts = spread(marks.map(([, ns]) => this.px(ns)), widths, this.left, right, MARKS.apart);
 		c.textBaseline = "middle";
 		c.textAlign = "right";
 		c.fillStyle = theme.colours["ink-2"];
-		c.fillText(name, this.left - 6, y + 6);
+		c.fillText(name, this.left - 6, y + MARKS.high / 2);
 		c.fillStyle = theme.colours.grid;
-		c.fillRect(this.left, y + 6, this.width, 1);
-		let taken = -Infinity;
-		for (const [text, ns] of [["p50", steps.p50_ns], ["p95", steps.p95_ns],
-			["p99", steps.p99_ns], ["worst", steps.max_ns]]) {
-			const x = this.px(ns), wide = c.measureText(text).width;
+		c.fillRect(this.left, y + MARKS.high / 2, this.width, 1);
+		c.textAlign = "left";
+		c.strokeStyle = colour;
+		c.lineWidth = 1;
+		texts.forEach((text, i) => {
+			const x = this.px(marks[i][1]);
 			c.fillStyle = colour;
-			c.fillRect(Math.round(x) - 1, y, 2, 12);
-			const left = x + 4 + wide > this.left + this.width ? x - 4 - wide : x + 4;
-			if (left < taken + 4)
-				continue;
-			taken = left + wide;
-			c.fillStyle = theme.colours.surface;
-			c.fillRect(left - 1, y, wide + 2, 12);
+			c.fillRect(Math.round(x) - 1, y, 2, MARKS.high);
+			c.beginPath();
+			c.moveTo(x, y + MARKS.high);
+			c.lineTo(lefts[i] + widths[i] / 2, y + MARKS.text - 7);
+			c.stroke();
 			c.fillStyle = theme.colours["ink-2"];
-			c.textAlign = "left";
-			c.fillText(text, left, y + 6);
-		}
+			c.fillText(text, lefts[i], y + MARKS.text);
+		});
 	}
 }

@@ -6,51 +6,22 @@
 #include <time.h>
 
 #include "cleanup.h"
-#include "flame_assets.h"
-#include "flame_svg.h"
 #include "html.h"
 #include "html_assets.h"
+#include "html_markup.h"
 #include "model_tables.h"
 #include "parse.h"
 #include "verdict.h"
 
-/* Fewer than in a picture of its own: the page holds much else. */
-static const struct flame_limits flame_limits = {.calls = 1500, .share = 2000, .depth = 256};
-
 /* @len bytes from anywhere, as character data. */
 static void put_bytes(struct html_page *page, const char *bytes, size_t len)
 {
-	flame_text_clear(&page->text);
-	flame_text_clean(&page->text, bytes, len, 0);
-	flame_text_xml(page->out, &page->text, 0);
+	html_markup_text(page->out, &page->text, bytes, len);
 }
 
 static void put_field(struct html_page *page, const char *field, size_t size)
 {
 	put_bytes(page, field, strnlen(field, size));
-}
-
-static void put_head(struct html_page *page)
-{
-	const char *title = page->input->title ? page->input->title : "";
-	FILE *out = page->out;
-
-	/* Only scripts and styles named here may be used; nothing may be fetched or sent. */
-	fprintf(out,
-		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		"script-src '%s' '%s'; style-src '%s' '%s'; base-uri 'none'; form-action "
-		"'none'\">\n",
-		html_script_hash, flame_script_hash, html_style_hash, flame_style_hash);
-	fputs("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-	      "<meta name=\"color-scheme\" content=\"light dark\">\n"
-	      "<meta name=\"referrer\" content=\"no-referrer\">\n<title>GC report",
-		out);
-	if (*title) {
-		fputs(" · ", out);
-		put_field(page, title, HTML_WHOLE);
-	}
-	fprintf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", html_style);
 }
 
 /* When it was recorded, in the one zone that every reader can convert. */
@@ -96,7 +67,7 @@ static void put_part(struct html_page *page, const char *before, const char *tex
 	if (!text || !*text)
 		return;
 	fputs(before, page->out);
-	put_field(page, text, HTML_WHOLE);
+	put_bytes(page, text, strlen(text));
 	fputs(after, page->out);
 }
 
@@ -114,9 +85,12 @@ static void put_advice(struct html_page *page, const struct model_table *table, 
 	put_cell(page, table, row, "<h3>", "title", "</h3>\n");
 	if (several)
 		put_cell(page, table, row, "<p class=\"whose\">", "whose", "</p>\n");
-	put_cell(page, table, row, "<p class=\"saves\"><b>", "less", "</b> ");
-	put_cell(page, table, row, "", "saves", " <span>");
-	put_cell(page, table, row, "", "interval", "</span></p>\n");
+	if (model_named(table, row, "saves")->text) {
+		put_cell(page, table, row, "<p class=\"saves\"><b>", "less", "</b> ");
+		put_cell(page, table, row, "", "saves", " <span>");
+		put_cell(page, table, row, "", "interval", " ");
+		fputs("<i class=\"source\">estimated</i></span></p>\n", page->out);
+	}
 	put_cell(page, table, row, "<pre><code>", "line", "</code></pre>\n");
 	put_cell(page, table, row, "<p>", "estimate", "</p>\n");
 	put_cell(page, table, row, "<p class=\"risk\"><b>Risk</b> ", "risk", "</p>\n");
@@ -148,14 +122,19 @@ static int put_incomplete(struct html_page *page)
 
 static int put_answer(struct html_page *page)
 {
-	char text[VERDICT_PARAGRAPH_BYTES];
+	struct verdict verdict;
 	int r;
 
-	fputs("<section class=\"answer\" aria-label=\"Verdict\">\n<p class=\"verdict\">",
+	verdict_make(page->input, &page->summary, &verdict);
+	fputs("<section class=\"answer\" aria-label=\"Verdict\">\n<div class=\"verdict\">\n",
 		page->out);
-	verdict_paragraph(page->input, &page->summary, text, sizeof(text));
-	put_bytes(page, text, strlen(text));
-	fputs("</p>\n", page->out);
+	if (verdict.count)
+		put_part(page, "<p>", verdict.lines[0].text, "</p>\n");
+	for (size_t i = 1; i < verdict.count; i++) {
+		fprintf(page->out, "%s<dt>%s</dt>", i == 1 ? "<dl>\n" : "", verdict.lines[i].label);
+		put_part(page, "<dd>", verdict.lines[i].text, "</dd>\n");
+	}
+	fputs(verdict.count > 1 ? "</dl>\n</div>\n" : "</div>\n", page->out);
 	r = put_incomplete(page);
 	fputs("</section>\n", page->out);
 	return r;
@@ -186,50 +165,13 @@ static int put_advices(struct html_page *page)
 	return 0;
 }
 
-/* @text as the value of an attribute between single quotes. */
-static void put_attribute(FILE *out, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '&')
-			fputs("&amp;", out);
-		else if (text[i] == '\'')
-			fputs("&#39;", out);
-		else
-			putc_unlocked(text[i], out);
-	}
-}
-
-/* The picture is a document of its own in a frame, so that its ids and its style do not clash with the page's. */
 static void put_flame(struct html_page *page)
 {
-	struct report_input input = *page->input;
-	_cleanup_free_ char *svg = NULL;
-	size_t size = 0;
-	FILE *memory = open_memstream(&svg, &size);
-	struct err err = {};
-	int r = memory ? 0 : -ENOMEM;
-
-	input.title = NULL;
-	if (memory) {
-		r = flame_svg_write(&input, &flame_limits, memory, &err);
-		if (fclose(memory) && !r)
-			r = -ENOMEM;
-	}
 	fputs("<section id=\"flame\" aria-labelledby=\"flame-title\">\n"
 	      "<h2 id=\"flame-title\">Where the pauses come from</h2>\n",
 		page->out);
-	if (r) {
-		put_part(page, "<p class=\"note\">There is no flame graph: ",
-			*err.text ? err.text : strerror(-r), "</p>\n</section>\n");
-		return;
-	}
-	fputs("<iframe id=\"flame-graph\" title=\"Flame graph of pause time\" "
-	      "srcdoc='<!DOCTYPE html><title>Flame graph</title>"
-	      "<meta name=\"color-scheme\" content=\"light dark\">"
-	      "<body topmargin=0 leftmargin=0 marginwidth=0 marginheight=0>",
-		page->out);
-	put_attribute(page->out, svg, size);
-	fputs("'></iframe>\n</section>\n", page->out);
+	html_markup_flame(page->out, &page->text, page->input, "flame-graph");
+	fputs("</section>\n", page->out);
 }
 
 int html_page_write(struct html_page *page, struct err *err)
@@ -237,7 +179,7 @@ int html_page_write(struct html_page *page, struct err *err)
 	FILE *out = page->out;
 	int r;
 
-	put_head(page);
+	html_markup_head(out, &page->text, "GC report", page->input->title);
 	put_banner_top(page);
 	fputs("<main id=\"main\">\n", out);
 	r = put_answer(page);

@@ -38,7 +38,31 @@ static void put_text(struct html_page *page, const char *name, const char *text)
 		html_text(page->out, name, text, strlen(text), HTML_WHOLE, &page->text);
 }
 
-static void put_column(struct html_page *page, const struct model_column *column, bool first)
+/* Whether a column holds what was measured somehow: a number alone may be a step's or a process's. */
+static bool is_figure(const struct model_column *column)
+{
+	return column->unit == UNIT_NS || column->unit == UNIT_BYTES ||
+	       column->unit == UNIT_SHARE || column->unit == UNIT_CHANGE ||
+	       column->unit == UNIT_TIMES;
+}
+
+/* How the table's figures are known, unless a column of it says that row by row. */
+static void put_known(struct html_page *page, const struct model_table *table)
+{
+	bool figures = false;
+
+	for (size_t i = 0; i < table->column_count; i++) {
+		figures |= is_figure(&table->columns[i]);
+		if (!strcmp(table->columns[i].key, "source"))
+			return;
+	}
+	if (figures)
+		put_text(page, "known",
+			table->known[KNOWN_ALL] ? table->known[KNOWN_ALL] : "measured");
+}
+
+static void put_column(struct html_page *page, const struct model_table *table,
+	const struct model_column *column, bool first)
 {
 	const char *none = column->none_in_page ? column->none_in_page : column->none;
 
@@ -52,6 +76,8 @@ static void put_column(struct html_page *page, const struct model_column *column
 	put_text(page, "tip", column->tip);
 	put_text(page, "by", column->by);
 	put_text(page, "badge", column->badge);
+	if (column->known)
+		put_text(page, "known", table->known[column->known]);
 	if (column->code)
 		html_bool(page->out, "code", true);
 	if (column->wide)
@@ -179,6 +205,7 @@ int html_table_write(struct html_page *page, const struct model_table *table)
 	fprintf(out, "{\"key\":\"%s\"", layout->key);
 	put_text(page, "caption", table->caption);
 	put_text(page, "sort", table->sort);
+	put_known(page, table);
 	if (layout->ascending)
 		html_bool(out, "ascending", true);
 	if (layout->page_rows)
@@ -188,7 +215,7 @@ int html_table_write(struct html_page *page, const struct model_table *table)
 	html_key(out, false, "columns");
 	putc_unlocked('[', out);
 	for (size_t i = 0; i < count; i++)
-		put_column(page, &table->columns[columns[i]], !i);
+		put_column(page, table, &table->columns[columns[i]], !i);
 	putc_unlocked(']', out);
 	put_notes(page, table);
 	r = put_rows(page, table, columns, count);

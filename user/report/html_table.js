@@ -2,7 +2,7 @@
 
 /*
  * @columns: [{title, value(row) → number or string or null, text(row), cell(row, td), left, narrow,
- * help}, …]: value sorts; cell fills the cell, else text. @options: caption, sort (column),
+ * help, known}, …]: value sorts; cell fills the cell, else text. @options: caption, known, sort (column),
  * ascending, shown (rows at first), unfold(row, into), unfolded (the first row is).
  */
 class Table {
@@ -17,9 +17,13 @@ class Table {
 		this.root = make("div", "table", null, parent);
 		const scroll = make("div", "scroll", null, this.root);
 		const table = make("table", "", null, scroll);
-		make("caption", "", options.caption, table);
+		const caption = make("caption", "", null, table);
+		make("span", "", options.caption, caption);
+		if (options.known)
+			makeSource(options.known, caption);
 		this.makeHead(make("thead", "", null, table));
 		this.body = make("tbody", "", null, table);
+		this.rest = make("p", "note rest", null, this.root);
 		this.more = makeButton("", "more", this.root, () => {
 			this.all = !this.all;
 			this.fill();
@@ -37,6 +41,8 @@ class Table {
 			const button = makeButton(column.title, "sort", th, () => this.sortBy(i));
 			if (column.help)
 				button.title = column.help;
+			if (column.known && column.known !== this.options.known)
+				makeSource(column.known, th);
 			return th;
 		});
 	}
@@ -71,6 +77,8 @@ class Table {
 			"none" :
 			this.ascending ? "ascending" : "descending"));
 		this.more.hidden = rows.length <= most;
+		this.rest.hidden = this.all || rows.length <= most;
+		this.rest.textContent = "… and " + count(rows.length - most) + " more.";
 		this.more.textContent = this.all ? "Show " + most : "Show all " +
 			count(rows.length);
 	}
@@ -164,8 +172,8 @@ function stepCell(row, key, td, lines) {
 
 /* A model's column → one of Table's. */
 function columnOf(column, line) {
-	const {key, by, unit, title, help, wide, spare, trigger} = column;
-	const common = {title, help, wide, narrow: spare};
+	const {key, by, unit, title, help, known, wide, spare, trigger} = column;
+	const common = {title, help, known, wide, narrow: spare};
 	const byUnit = {
 		text: () => ({left: true, value: row => row[by || key],
 			cell: (row, td) => textCell(column, row, td)}),
@@ -211,7 +219,7 @@ function addTable(parent, table, line) {
 	const sort = columns.findIndex(column => column.key === table.sort);
 	if (table.rows.length)
 		new Table(parent, columns.map(column => columnOf(column, line)), table.rows, {
-			caption: table.caption, sort: Math.max(0, sort), ascending: table.ascending,
+			caption: table.caption, known: table.known, sort: Math.max(0, sort), ascending: table.ascending,
 			shown: table.shown,
 			unfold: stack && ((row, into) => unfoldRow(row, folded, stack, into))});
 	if (table.left_out)

@@ -18,7 +18,7 @@ const theme = {
 		const style = getComputedStyle(document.documentElement);
 		for (const name of ["surface", "ink", "ink-2", "grid", "bar", "bar-pale", "line",
 			"accent",
-			"gen0", "gen1", "gen2", "gen3", "rss", "gpu", "gpu-idle", "gpu-pause",
+			"gen0", "gen1", "gen2", "gen3", "rss", "gpu", "gpu-memory", "gpu-idle", "gpu-pause",
 			"cursor"])
 			this.colours[name] = style.getPropertyValue("--" + name).trim();
 		this.paintFlame();
@@ -26,12 +26,11 @@ const theme = {
 			listener();
 	},
 
-	/* The flame graph is a document of its own: the toggle reaches it by its media rule. */
+	/* A flame graph is a document of its own: the toggle reaches it by its media rule. */
 	paintFlame() {
-		const frame = document.getElementById("flame-graph");
-		const inside = frame && frame.contentDocument;
-		const chosen = document.documentElement.dataset.theme;
-		for (const sheet of inside ? inside.styleSheets : [])
+		const chosen = paper.on ? "light" : document.documentElement.dataset.theme;
+		const frames = Array.from(document.querySelectorAll("iframe"), frame => frame.contentDocument);
+		for (const sheet of frames.flatMap(inside => inside ? Array.from(inside.styleSheets) : []))
 			for (const rule of sheet.cssRules)
 				if (rule.media && !rule.media.mediaText.includes("print"))
 					rule.media.mediaText = !chosen ?
@@ -48,24 +47,6 @@ const theme = {
 		this.refresh();
 	},
 
-	/* Paper is light. */
-	print() {
-		if (this.printing)
-			return;
-		this.printing = true;
-		const before = document.documentElement.dataset.theme;
-		document.documentElement.dataset.theme = "light";
-		this.refresh();
-		window.addEventListener("afterprint", () => {
-			this.printing = false;
-			if (before)
-				document.documentElement.dataset.theme = before;
-			else
-				delete document.documentElement.dataset.theme;
-			this.refresh();
-		}, {once: true});
-	},
-
 	start(parent) {
 		const button = makeButton("", "tool", parent, () => this.choose(!this.dark));
 		const name = function () {
@@ -75,7 +56,6 @@ const theme = {
 		};
 		this.listeners.push(name);
 		this.media.addEventListener("change", () => this.refresh());
-		window.addEventListener("beforeprint", () => this.print());
 		this.refresh();
 	},
 };

@@ -1,6 +1,6 @@
 /*
  * The steps of one process along an axis: durations with the pauses in them, each pause at its
- * place, resident memory. Drawn by html_draw.js.
+ * place, memory of GPUs and of the process. Drawn by html_draw.js.
  */
 
 class TimeLine extends View {
@@ -15,7 +15,11 @@ class TimeLine extends View {
 			"step for its pauses.";
 		this.axis = "step";
 		this.span = Math.max(steps.end[steps.bins - 1] || 1, 1);
-		this.hasRss = steps.rss.some(value => !Number.isNaN(value));
+		this.gpuMemory = readGpuMemory(steps.track, steps.bins);
+		this.curves = [
+			{name: "GPU mem.", values: this.gpuMemory, colour: "gpu-memory"},
+			{name: "RSS", values: steps.rss, colour: "rss"},
+		].filter(curve => curve.values.some(value => !Number.isNaN(value)));
 		this.scale = this.tallest() > 12 * steps.track.with.p50_ns / 1000 ? "log" :
 			"linear";
 		this.byTime = [pauses.start, pauses.end];
@@ -79,7 +83,7 @@ class TimeLine extends View {
 	}
 
 	height() {
-		return 246 + gpuHeight(this.gpus) + (this.hasRss ? 78 : 0);
+		return 246 + gpuHeight(this.gpus) + this.curves.length * CURVE_HEIGHT;
 	}
 
 	ends() {
@@ -182,10 +186,13 @@ class TimeLine extends View {
 			facts.push(["pauses", count(s.pauses[bin]) + ", " +
 				duration(1000 * s.overlap[bin]),
 				s.oldest(bin)],
-			["lost", isTold(s.track) ? duration(1000 * s.cost[bin]) : "cannot be told"]);
+			["lost", isTold(s.track) ? duration(1000 * s.cost[bin]) + " (" + s.track.source + ")" :
+				"cannot be told"]);
 		else
 			facts.push(["pauses", "none"]);
 		facts.push(...gpuFacts(this.gpus, s.start[bin], s.end[bin]));
+		if (!Number.isNaN(this.gpuMemory[bin]))
+			facts.push(["GPU memory", bytes(this.gpuMemory[bin])]);
 		if (!Number.isNaN(s.rss[bin]))
 			facts.push(["RSS", bytes(s.rss[bin])]);
 		facts.push(["at", moment(s.start[bin])]);

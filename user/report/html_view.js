@@ -53,7 +53,7 @@ class View {
 	}
 
 	static fit(canvas, width, height) {
-		const ratio = window.devicePixelRatio || 1, context = canvas.getContext("2d");
+		const ratio = paper.dots, context = canvas.getContext("2d");
 		canvas.width = Math.max(1, Math.round(width * ratio));
 		canvas.height = Math.max(1, Math.round(height * ratio));
 		canvas.style.height = height + "px";
@@ -331,7 +331,7 @@ class View {
 
 	/* The first device column of the area and how many there are: subclasses draw one by one. */
 	columns() {
-		const ratio = window.devicePixelRatio || 1;
+		const ratio = paper.dots;
 		return {ratio, count: Math.max(1, Math.floor(this.area.width * ratio))};
 	}
 }

@@ -112,15 +112,43 @@ void json_gpu_release(struct json_gpu *gpu)
 	vec_free(&gpu->ids);
 }
 
+/* A size of which -1 is a value. */
+static void put_bytes(FILE *out, const char *key, bool known, int64_t bytes)
+{
+	if (known)
+		line_int(out, key, bytes);
+	else
+		line_null(out, key);
+}
+
+void json_gpu_step(FILE *out, const struct attribution *attribution, const struct step_cost *cost)
+{
+	if (!attribution->gpu)
+		return;
+	line_known(out, "gpu_idle_pause_ns",
+		cost->gpu_known ? (int64_t)cost->gpu_pause_ns : UNKNOWN);
+	if (attribution->has_gpu_memory)
+		put_bytes(out, "gpu_memory_bytes", cost->gpu_bytes_known, cost->gpu_bytes);
+	if (attribution->has_gpu_allocations)
+		line_unsigned(out, "gpu_allocator_ns", cost->retry_ns);
+}
+
 void json_gpu_pause(FILE *out, const struct attribution *attribution, uint64_t index)
 {
 	const struct gpu_cost *cost = devices_pause(attribution, index);
+	const struct gpu_memory_change *change = devices_pause_memory(attribution, index);
 
 	line_known(out, "gpu_idle_ns", devices_pause_idle(attribution, index));
 	line_known(out, "gpu_hidden_ns", cost ? (int64_t)cost->hidden_ns : UNKNOWN);
 	line_known(out, "gpu_exposed_ns", cost ? (int64_t)cost->exposed_ns : UNKNOWN);
-	line_known(out, "gpu_recovery_ns", cost ? (int64_t)cost->recovery_ns : UNKNOWN);
+	line_known(out, "gpu_recovery_ns",
+		cost && !attribution->gpu->inferred ? (int64_t)cost->recovery_ns : UNKNOWN);
 	line_known(out, "gpu_lost_ns", cost ? (int64_t)cost->lost_ns : UNKNOWN);
 	line_known(out, "gpu_lost_low_ns", cost ? (int64_t)cost->lost_low_ns : UNKNOWN);
 	line_known(out, "gpu_lost_high_ns", cost ? (int64_t)cost->lost_high_ns : UNKNOWN);
+	if (attribution->gpu->inferred)
+		line_bool(out, "gpu_inferred", true);
+	if (attribution->has_gpu_memory)
+		put_bytes(out, "gpu_memory_change_bytes", change != NULL,
+			change ? change->bytes : 0);
 }

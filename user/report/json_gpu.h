@@ -25,5 +25,6 @@ int json_gpu_until(struct json_gpu *gpu, FILE *out, const struct report_input *i
 	uint64_t time_ns);
 void json_gpu_release(struct json_gpu *gpu);
 
-/* What pause @index cost its GPUs: members of its record. */
+/* What GPUs did in a step, beside gpu_idle_ns; what pause @index cost them: members of its record. */
+void json_gpu_step(FILE *out, const struct attribution *attribution, const struct step_cost *cost);
 void json_gpu_pause(FILE *out, const struct attribution *attribution, uint64_t index);

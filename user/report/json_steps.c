@@ -54,9 +54,7 @@ static void put_step(FILE *out, const struct report_input *input, size_t at, siz
 		line_unsigned(out, "stall_ns", cost->stall_ns);
 	if (costs->siblings.count)
 		line_unsigned(out, "held_ns", cost->held_ns);
-	if (input->attribution->gpu)
-		line_known(out, "gpu_idle_pause_ns",
-			cost->gpu_known ? (int64_t)cost->gpu_pause_ns : UNKNOWN);
+	json_gpu_step(out, input->attribution, cost);
 	line_end(out);
 }
 
@@ -200,6 +198,10 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 		line_unsigned(out, "stalls", cost->stalls);
 		line_unsigned(out, "stall_ns", cost->stall_ns);
 		line_unsigned(out, "stall_alone_ns", cost->stall_alone_ns);
+	}
+	if (input->attribution->has_gpu_allocations) {
+		line_unsigned(out, "slow_allocator", cost->slow.retried);
+		line_unsigned(out, "gpu_allocator_ns", cost->retry_ns);
 	}
 	line_text(out, "cost_source", describe_source(attrib_source(cost)));
 	if (cost->by_gpu)

@@ -60,6 +60,8 @@ struct model_column {
 	const char *none;	  /* stands for what is not known; NULL: "-" */
 	const char *none_in_page; /* of a frame, if the page says it in other words */
 	bool code;		  /* page: in the font of code */
+	/* Page: how its figures are known, an index into ->known of the table; KNOWN_ALL: as the table's. */
+	enum { KNOWN_ALL, KNOWN_LOST, KNOWN_GPU, KNOWN_KINDS } known;
 	/* Page: keys of columns that have no title and are not shown themselves, or NULL. */
 	const char *tip;   /* its text comes up when the pointer rests on this one */
 	const char *by;	   /* this one is sorted by its values */
@@ -127,6 +129,8 @@ struct model_table {
 	bool totalled;
 	struct model_cell total[MODEL_COLUMNS]; /* text: a last row */
 	VEC(struct model_note) notes;		/* below the table */
+	/* Page: "measured", "estimated", …: how figures are known. NULL: it does not say, but of KNOWN_ALL "measured". */
+	const char *known[KNOWN_KINDS];
 };
 
 /* A zeroed one is empty and ready. ->failed: memory ran out, and what was added since is missing. */

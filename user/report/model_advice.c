@@ -19,8 +19,8 @@ static const struct model_column advice_columns[] = {
 	{"grows_bytes", NULL, UNIT_BYTES},
 	{"grows_objects_per_step", NULL, UNIT_REAL},
 	{"every", NULL, UNIT_COUNT},
-	{"estimate", NULL, UNIT_TEXT, .heading = "saves: ", .below = true, .gap = 5, .most = 400},
-	{"risk", NULL, UNIT_TEXT, .heading = "risk:  ", .below = true, .gap = 5, .most = 400},
+	{"estimate", NULL, UNIT_TEXT, .heading = "saves: ", .below = true, .gap = 5, .most = 640},
+	{"risk", NULL, UNIT_TEXT, .heading = "risk:  ", .below = true, .gap = 5, .most = 640},
 	{"calm", NULL, UNIT_BOOL},
 	{"whose", NULL, UNIT_TEXT},
 	{"less", NULL, UNIT_TEXT},
@@ -41,12 +41,10 @@ static const struct model_layout advice_layout = {
 	.text_rows = UINT16_MAX,
 };
 
-/* Steps that are charged, or none: what its share is of. */
+/* Whether its share is one of steps, or of the time it was traced. */
 static bool has_steps(const struct report_input *input, uint32_t process)
 {
-	const struct steps *steps = input->attribution ? input->attribution->steps : NULL;
-
-	return steps && steps_track(steps, process);
+	return input->attribution && attrib_speaker(input->attribution, process) != ATTRIB_NONE;
 }
 
 static void add_advice(struct model_table *table, const struct report_input *input,
@@ -63,7 +61,7 @@ static void add_advice(struct model_table *table, const struct report_input *inp
 			has_steps(input, advice->process) ? "of training time"
 							  : "of the traced time",
 			FORMAT_DURATION(advice->saves_ns));
-		interval = model_format(model, "(95 %% interval %s to %s)",
+		interval = model_format(model, "(range: %s to %s)",
 			FORMAT_DURATION(advice->saves_low_ns),
 			FORMAT_DURATION(advice->saves_high_ns));
 	}
@@ -86,8 +84,7 @@ static void add_advice(struct model_table *table, const struct report_input *inp
 static void note_lost(struct model_table *table, const struct report_input *input,
 	const struct advice *advice)
 {
-	const struct step_track *track = steps_track(input->attribution->steps, advice->process);
-	size_t index = (size_t)(track - input->attribution->steps->tracks.items);
+	uint32_t index = attrib_speaker(input->attribution, advice->process);
 	const struct track_cost *cost = &input->attribution->tracks.items[index];
 	uint64_t lost_ns = describe_lost_ns(cost->cost.ns);
 

@@ -36,6 +36,8 @@ static const struct model_column gpu_columns[] = {
 		.help = "Of its busy time: gaps shorter than 50 µs, in which it did not work either"},
 	{"starved_ns", "Of which starved", UNIT_NS, .spare = true, .if_known = true,
 		.help = "Gaps that ended with something launched late"},
+	{"memory_most_bytes", "Memory", UNIT_BYTES, .heading = "MEMORY", .if_known = true,
+		.help = "The most that was allocated on it"},
 	{"unknown_ns", "Not known", UNIT_NS, .heading = "NOT KNOWN", .if_known = true,
 		.help = "Records of it are missing: it may have been busy or idle"},
 	{"dropped", "Records lost", UNIT_COUNT, .heading = "LOST", .if_known = true},
@@ -50,11 +52,11 @@ static const struct model_layout gpu_layout = {
 	.columns = gpu_columns,
 	.column_count = ARRAY_SIZE(gpu_columns),
 	.text = "gpu process seen_ns idle_ns share idle_pause_ns pause_share idle_host_ns "
-		"idle_other_ns gaps_ns unknown_ns dropped source",
+		"idle_other_ns gaps_ns memory_most_bytes unknown_ns dropped source",
 	.json = "pid device name source records seen_ns busy_ns idle_ns idle_pause_ns idle_host_ns "
 		"idle_other_ns gaps_ns starved_ns unknown_ns dropped clock_error_ns",
 	.page = "gpu process name source seen_ns idle_ns share idle_pause_ns pause_share idle_host_ns "
-		"idle_other_ns busy_ns gaps_ns starved_ns unknown_ns dropped",
+		"idle_other_ns busy_ns gaps_ns starved_ns memory_most_bytes unknown_ns dropped",
 	.sort = "idle_ns",
 };
 
@@ -70,6 +72,13 @@ static struct model_cell unless_none(uint64_t value)
 static struct model_cell if_seen(const struct gpu_figures *figures, struct model_cell cell)
 {
 	return figures->seen_ns ? cell : model_known(UNKNOWN);
+}
+
+static struct model_cell memory_of(const struct gpu_device *device)
+{
+	int64_t most;
+
+	return model_known(gpu_memory_most(device, &most) ? most : UNKNOWN);
 }
 
 static void add_device(struct model_table *table, const struct attribution *attribution,
@@ -96,7 +105,7 @@ static void add_device(struct model_table *table, const struct attribution *attr
 		if_seen(f, model_number(f->cause_ns[GPU_CAUSE_HOST])),
 		if_seen(f, model_number(f->cause_ns[GPU_CAUSE_OTHER])),
 		if_seen(f, unless_none(f->gaps_ns)), if_seen(f, unless_none(f->starved_ns)),
-		unless_none(f->unknown_ns), unless_none(device->dropped),
+		memory_of(device), unless_none(f->unknown_ns), unless_none(device->dropped),
 		model_bytes(gpu->source, strnlen(gpu->source, sizeof(gpu->source))),
 		model_number(gpu->clock_error_ns));
 }
@@ -107,7 +116,7 @@ void model_gpu(struct model *model, const struct report_input *input)
 	const struct gpu_timeline *gpu = attribution ? attribution->gpu : NULL;
 	struct model_table *table;
 
-	if (!gpu)
+	if (!gpu || (gpu->inferred && !gpu->devices.count))
 		return;
 	table = model_add(model, &gpu_layout);
 	for (size_t i = 0; i < gpu->devices.count; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "describe.h"
 #include "devices.h"
 #include "model_longest.h"
 #include "parse.h"
@@ -44,9 +45,9 @@ static const struct model_column fixed_columns[FIXED] = {
 	[CELL] = {"cell", NULL, UNIT_TEXT, .heading = "CLASS", .width = -5},
 	[CAUSE] = {"cause", NULL, UNIT_TEXT, .heading = "CAUSE", .width = -9},
 	[WHY] = {"why", "Reason", UNIT_TEXT, .spare = true},
-	[COST] = {"cost_ns", "Lost", UNIT_NS, .if_known = true,
+	[COST] = {"cost_ns", "Lost", UNIT_NS, .if_known = true, .known = KNOWN_LOST,
 		.help = "Its part of what the loop lost to pauses"},
-	[GPU_IDLE] = {"gpu_idle_ns", "GPU idle", UNIT_NS, .if_known = true,
+	[GPU_IDLE] = {"gpu_idle_ns", "GPU idle", UNIT_NS, .if_known = true, .known = KNOWN_GPU,
 		.help = "How long a GPU stood idle because of it"},
 	[REACH] = {"reach_ns", "Reach", UNIT_NS, .spare = true, .if_known = true,
 		.help = "Time to safepoint: until all threads stood still"},
@@ -326,6 +327,14 @@ static const char *lost_of(struct model *model, const struct gpu_cost *cost)
 		FORMAT_DURATION(cost->lost_high_ns));
 }
 
+/* "; 1.2G of its memory returned", or "". */
+static const char *returned_of(struct model *model, const struct gpu_memory_change *change)
+{
+	return change && change->bytes < 0 ? model_format(model, "; %s of its memory returned",
+						     WORDS_BYTES(-change->bytes))
+					   : "";
+}
+
 /* "hidden 12.00 ms, exposed 28.00 ms, recovery 3.000 ms; 31.00 ms lost (measured)" of a process that has GPUs. */
 static struct model_cell gpu_of(const struct building *b, const struct longest_pause *longest)
 {
@@ -338,10 +347,16 @@ static struct model_cell gpu_of(const struct building *b, const struct longest_p
 	cost = devices_pause(attribution, longest->order);
 	if (!cost)
 		return model_text("not known");
-	return model_text(model_format(b->model, "hidden %s, exposed %s, recovery %s; %s lost (%s)",
+	if (attribution->gpu->inferred)
+		return model_text(model_format(b->model, "hidden %s, exposed %s; inferred from %s",
+			FORMAT_DURATION(cost->hidden_ns), lost_of(b->model, cost),
+			attribution->gpu->source));
+	return model_text(model_format(b->model,
+		"hidden %s, exposed %s, recovery %s; %s lost (%s)%s",
 		FORMAT_DURATION(cost->hidden_ns), FORMAT_DURATION(cost->exposed_ns),
 		FORMAT_DURATION(cost->recovery_ns), lost_of(b->model, cost),
-		devices_source(attribution->gpu)));
+		devices_source(attribution->gpu),
+		returned_of(b->model, devices_pause_memory(attribution, longest->order))));
 }
 
 static struct model_cell gpu_idle_of(const struct building *b, const struct longest_pause *longest)
@@ -390,7 +405,9 @@ static void add_row(const struct building *b, const struct longest_pause *longes
 /* Of a runtime with generations, what it collects by is a number, and it counts objects. */
 static void add_table(struct building *b)
 {
+	const struct attribution *attribution = b->input->attribution;
 	const struct runtime_meaning *meaning = b->meaning;
+	const char *zone = WORDS_ZONE(b->input->recording);
 	struct model_column columns[MODEL_COLUMNS];
 	size_t count = FIXED;
 
@@ -416,12 +433,15 @@ static void add_table(struct building *b)
 		: words_reach(meaning) ? &by_reach
 				       : &by_class,
 		columns, count + LAST);
-	if (!meaning)
-		b->table->title = "Longest pauses (stacks innermost first)";
-	else
-		b->table->title = model_format(b->model, "Longest %s%s%s (stacks innermost first)",
-			meaning->pauses, words_reach(meaning) ? "" : " of ",
-			words_reach(meaning) ? "" : meaning->label);
+	if (attribution)
+		b->table->known[KNOWN_LOST] = describe_known_all(attribution);
+	if (attribution && attribution->gpu)
+		b->table->known[KNOWN_GPU] = devices_source(attribution->gpu);
+	b->table->title = model_format(b->model, "Longest %s%s%s (stacks innermost first%s%s)",
+		meaning ? meaning->pauses : "pauses",
+		!meaning || words_reach(meaning) ? "" : " of ",
+		!meaning || words_reach(meaning) ? "" : meaning->label,
+		*zone ? "; times of day: " : "", zone);
 }
 
 static void add_group(struct building *b, const struct longest_pause *pauses, size_t count)

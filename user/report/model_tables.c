@@ -8,6 +8,8 @@ int model_build(struct model *model, const struct report_input *input, struct su
 {
 	model->traced_ns = verdict_traced_ns(input->recording, summary);
 	model_gpu(model, input);
+	model_launches(model, input);
+	model_requests(model, input);
 	model_pauses(model, input, summary);
 	model_kinds(model, input, summary);
 	model_waits(model, input);

@@ -34,8 +34,11 @@ void model_pauses(struct model *model, const struct report_input *input,
 	const struct summary *summary);
 void model_kinds(struct model *model, const struct report_input *input, struct summary *summary);
 void model_waits(struct model *model, const struct report_input *input);
-/* None without a timeline of GPUs. */
+/* None without requests. */
+void model_requests(struct model *model, const struct report_input *input);
+/* None without a timeline of GPUs; the second without one that is inferred. */
 void model_gpu(struct model *model, const struct report_input *input);
+void model_launches(struct model *model, const struct report_input *input);
 
 /* Tables that a runtime's own may stand between. The parts of pauses that took @total_ns; @caption: of the page. */
 void model_facts(struct model *model, const struct summary_facts *facts, uint64_t total_ns,

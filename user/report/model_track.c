@@ -1,4 +1,6 @@
 /* The steps of a process and what pauses cost them in; sentences about them, and tables of their durations, out. */
+#include <string.h>
+
 #include "cleanup.h"
 #include "describe.h"
 #include "devices.h"
@@ -39,10 +41,17 @@ static void note_signal(struct model_table *table, const struct step_track *trac
 			model_note(table, IN_PAGE, "%s", track->note);
 		return;
 	}
-	model_note(table, IN_TEXT,
-		"signal %s%s; period %s, variation %.1f %%, confidence %.2f; measured",
-		model_shown(model, track->signal, sizeof(track->signal), SIGNAL_SHOWN), often,
-		FORMAT_DURATION(track->period_ns), 100 * track->variation, track->confidence);
+	if (!step_track_confident(track))
+		model_note(table, IN_TEXT,
+			"signal %s; %s from one to the next (median), confidence %.2f",
+			model_shown(model, track->signal, sizeof(track->signal), SIGNAL_SHOWN),
+			FORMAT_DURATION(track->period_ns), track->confidence);
+	else
+		model_note(table, IN_TEXT,
+			"signal %s%s; period %s, variation %.1f %%, confidence %.2f; measured",
+			model_shown(model, track->signal, sizeof(track->signal), SIGNAL_SHOWN),
+			often, FORMAT_DURATION(track->period_ns), 100 * track->variation,
+			track->confidence);
 	for (size_t i = 0; i < track->changes.count && i < CHANGES; i++) {
 		const struct step_change *change = &track->changes.items[i];
 
@@ -53,11 +62,11 @@ static void note_signal(struct model_table *table, const struct step_track *trac
 	}
 	if (*track->note)
 		model_note(table, IN_TEXT | IN_PAGE, "%s", track->note);
-	if (track->confidence < STEP_CONFIDENT)
+	if (!step_track_confident(track))
 		note_for_all(table, NOTE_WARNS,
 			model_format(model,
-				"below confidence %.1f these steps are a guess: gctrace doctor --steps "
-				"shows the candidates",
+				"below confidence %.1f they are a guess, of which nothing is said: gctrace "
+				"doctor --steps shows the candidates, and --step chooses one",
 				STEP_CONFIDENT));
 }
 
@@ -143,6 +152,19 @@ static void note_elsewhere(struct model_table *table, const struct track_cost *c
 				FORMAT_DURATION(cost->stall_alone_ns)));
 }
 
+/* Steps that an allocator of GPU memory held up, beside the pauses. */
+static void note_allocator(struct model_table *table, const struct track_cost *cost)
+{
+	if (cost->retry_ns)
+		note_for_all(table, 0,
+			model_format(table->model,
+				"memory of a GPU was freed to get more: %s in steps, beside pauses; "
+				"%llu slow step%s %s an allocator stall",
+				FORMAT_DURATION(cost->retry_ns),
+				(unsigned long long)cost->slow.retried, plural(cost->slow.retried),
+				cost->slow.retried == 1 ? "is" : "are"));
+}
+
 /* What its GPU did in the steps. Nothing where it has none. */
 static void note_gpu(struct model_table *table, const struct report_input *input, size_t index)
 {
@@ -201,14 +223,18 @@ static void add_about(struct model *model, const struct report_input *input,
 {
 	struct model_table *table = model_add(model, &about_layout);
 
-	table->title = model_format(model, "Steps of %s: %zu",
+	table->title = model_format(model, "%s of %s: %zu",
+		step_track_confident(track) ? "Steps" : "What may be steps",
 		VERDICT_NAME(recording_process(input->recording, track->process)),
 		(size_t)track->steps.count);
 	note_signal(table, track);
+	if (!step_track_confident(track))
+		return;
 	note_seen(table, input, track);
 	note_cost(table, cost);
 	note_elsewhere(table, cost);
 	note_gpu(table, input, (size_t)(track - input->attribution->steps->tracks.items));
+	note_allocator(table, cost);
 	note_memory(table, track);
 }
 
@@ -243,8 +269,8 @@ static const struct model_column figure_columns[] = {
 	{"order", NULL, UNIT_ID},
 	{"figure", "Step time", UNIT_TEXT, .by = "order"},
 	{"with", "With", UNIT_NS},
-	{"without", "Without", UNIT_NS, .if_known = true},
-	{"saved", "Saved", UNIT_SHARE, .if_known = true},
+	{"without", "Without", UNIT_NS, .if_known = true, .known = KNOWN_LOST},
+	{"saved", "Saved", UNIT_SHARE, .if_known = true, .known = KNOWN_LOST},
 };
 
 static const struct model_layout figures_layout = {
@@ -258,6 +284,25 @@ static const struct model_layout figures_layout = {
 	.sort = "figure",
 	.ascending = true,
 };
+
+/* The mean without pauses has the interval of what all steps lost; no other of these figures has one. */
+static void note_interval(struct model_table *table, const struct step_track *track,
+	const struct track_cost *cost)
+{
+	size_t count = track->steps.count;
+	uint64_t ends[2] = {
+		describe_lost_ns(cost->cost.high_ns), describe_lost_ns(cost->cost.low_ns)};
+	uint64_t mean_ns = cost->with.mean_ns;
+
+	if (!attrib_told(cost) || !count)
+		return;
+	for (size_t i = 0; i < 2; i++)
+		ends[i] = mean_ns - (ends[i] / count < mean_ns ? ends[i] / count : mean_ns);
+	if (strcmp(FORMAT_DURATION(ends[0]), FORMAT_DURATION(ends[1])))
+		model_note(table, IN_PAGE,
+			"The mean without pauses: 95 %% interval %s … %s. The others have none.",
+			FORMAT_DURATION(ends[0]), FORMAT_DURATION(ends[1]));
+}
 
 /* @told: whether it is known what it would have been without pauses. */
 static void add_figure(struct model_table *table, bool told, const char *name, uint64_t with,
@@ -279,15 +324,19 @@ void model_track(struct model *model, const struct report_input *input, size_t i
 	struct model_table *table;
 
 	add_about(model, input, track, cost);
+	if (!step_track_confident(track))
+		return;
 	table = model_add(model, &distribution_layout);
 	add_distribution(table, "with pauses", with);
 	if (told)
 		add_distribution(table, "without what they cost", without);
 	table = model_add(model, &figures_layout);
+	table->known[KNOWN_LOST] = describe_known(cost);
 	add_figure(table, told, "Mean", with->mean_ns, without->mean_ns);
 	add_figure(table, told, "Median", with->p50_ns, without->p50_ns);
 	add_figure(table, told, "p95", with->p95_ns, without->p95_ns);
 	add_figure(table, told, "p99", with->p99_ns, without->p99_ns);
 	add_figure(table, told, "Worst", with->max_ns, without->max_ns);
+	note_interval(table, track, cost);
 	model_worst_steps(model, input, index);
 }

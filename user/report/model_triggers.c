@@ -3,12 +3,13 @@
 
 #include "attrib.h"
 #include "cleanup.h"
+#include "describe.h"
 #include "model_tables.h"
 #include "runtime_words.h"
 
 static const struct model_column cost_columns[] = {
-	{"cost_ns", "Lost", UNIT_NS, .width = 10, .if_known = true},
-	{"share", "of training", UNIT_SHARE, .if_known = true},
+	{"cost_ns", "Lost", UNIT_NS, .width = 10, .if_known = true, .known = KNOWN_LOST},
+	{"share", "of training", UNIT_SHARE, .if_known = true, .known = KNOWN_LOST},
 	{"pause_ns", "Paused", UNIT_NS},
 	{"pauses", "Pauses", UNIT_COUNT, .width = 10, .spare = true},
 	{"collected", "Collected", UNIT_COUNT, .width = 11, .spare = true, .if_known = true,
@@ -77,6 +78,7 @@ void model_costs(struct model *model, const struct report_input *input)
 		cost |= trigger->cost_ns && !trigger->untold;
 		told |= !trigger->untold;
 	}
+	table->known[KNOWN_LOST] = attribution ? describe_known_all(attribution) : NULL;
 	table->caption =
 		model_format(model, "%s by the line that %s", told ? "Lost" : "Paused", begun);
 	table->title =

@@ -31,6 +31,7 @@ static const struct model_column caller_columns[] = {
 	{"overlap_ns", NULL, UNIT_NS},
 	{"freed_bytes", NULL, UNIT_BYTES},
 	{"period_ns", "Period", UNIT_NS},
+	{"rest_ns", NULL, UNIT_NS},
 	{"regular", NULL, UNIT_BOOL},
 	{"whose", "Thread", UNIT_TEXT},
 	{"process", NULL, UNIT_TEXT, .gap = 1},
@@ -44,7 +45,7 @@ static const struct model_layout callers_layout = {
 	.text = "calls blocked_ns blocked_median_ns blocked_max_ns pause_ns thread process outcome caller who",
 	.json = "pid tid thread training caller who calls collected idle unknown blocked_ns "
 		"blocked_median_ns blocked_max_ns pauses pause_ns max_ns overlap_ns freed_bytes period_ns "
-		"regular",
+		"rest_ns regular",
 	.page = "caller who whose calls collected blocked_ns pause_ns period_ns",
 	.json_last = true,
 	.text_rows = 8,
@@ -53,17 +54,28 @@ static const struct model_layout callers_layout = {
 	.sort = "blocked_ns",
 };
 
+/* "every 500.0 ms", "500.0 ms after it returned": when it calls again. "" if too seldom to say. */
+static const char *rhythm(struct model *model, const struct explicit_caller *caller,
+	const char *irregular)
+{
+	if (!caller->period_ns)
+		return "";
+	if (caller->rests && !caller->regular)
+		return model_format(model, "%s after it returned",
+			FORMAT_DURATION(caller->rest_ns));
+	return model_format(model, "%s %s", caller->regular ? "every" : irregular,
+		FORMAT_DURATION(caller->period_ns));
+}
+
 /* "spark (4711), a training thread, every 500.0 ms": what stands behind the thread's name. */
 static const char *process_text(struct model *model, const struct recording *recording,
 	const struct explicit_caller *caller)
 {
+	const char *again = rhythm(model, caller, "irregularly, median distance");
+
 	return model_format(model, "%s%s%s%s",
 		VERDICT_NAME(recording_process(recording, caller->process)),
-		caller->training ? ", a training thread" : "",
-		!caller->period_ns ? ""
-		: caller->regular  ? ", every "
-				   : ", irregularly, median distance ",
-		caller->period_ns ? FORMAT_DURATION(caller->period_ns) : "");
+		caller->training ? ", a training thread" : "", *again ? ", " : "", again);
 }
 
 /* What came of the calls: "a collection came of 12, none of 3; 12 pauses, …". */
@@ -93,9 +105,7 @@ static struct model_cell period_of(struct model *model, const struct explicit_ca
 	struct model_cell period = model_unless_zero(caller->period_ns);
 
 	if (caller->period_ns)
-		period.text =
-			model_format(model, "%s%s", caller->regular ? "every " : "about every ",
-				FORMAT_DURATION(caller->period_ns));
+		period.text = rhythm(model, caller, "about every");
 	return period;
 }
 
@@ -124,7 +134,8 @@ static void add_caller(struct model_table *table, const struct report_input *inp
 		model_number(caller->pause_ns), model_number(caller->pause_max_ns),
 		model_number(caller->overlap_ns), model_known(caller->freed_bytes),
 		period_of(model, caller),
-		model_known(caller->period_ns ? caller->regular : UNKNOWN),
+		model_known(caller->period_ns ? (int64_t)caller->rest_ns : UNKNOWN),
+		model_known(caller->period_ns ? caller->regular || caller->rests : UNKNOWN),
 		model_text(caller->training ? model_format(model, "%s, trains", named)
 					    : caller->thread),
 		model_text(process_text(model, input->recording, caller)),
@@ -162,9 +173,9 @@ static const struct model_column stall_columns[] = {
 static const struct model_layout stalls_layout = {
 	.key = "stalls",
 	.title =
-		"Stalls: one thread waited for the collector (not stop-the-world, not in the totals above)",
+		"Stalls: one thread waited for the collector (added to no total above; pauses within are in those)",
 	.caption =
-		"Stalls: one thread waited for the collector; not stop-the-world, in no total above",
+		"Stalls: one thread waited for the collector; added to no total above, which have the pauses within",
 	.columns = stall_columns,
 	.column_count = ARRAY_SIZE(stall_columns),
 	.json = "kind count stall_ns max_ns",

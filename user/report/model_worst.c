@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "describe.h"
+#include "devices.h"
 #include "meaning.h"
 #include "model_track.h"
 #include "runtime_words.h"
@@ -11,15 +13,20 @@
 
 static const struct model_column worst_columns[] = {
 	{"step", "Step", UNIT_STEP, .width = 8},
+	{"when", NULL, UNIT_TEXT, .heading = "AT", .width = -12, .if_known = true},
 	{"start_ns", "At", UNIT_MOMENT, .spare = true},
 	{"duration_ns", "Duration", UNIT_NS},
 	{"times", "× median", UNIT_TIMES, .heading = "MEDIAN", .width = 9, .spare = true},
 	{"pauses", "Pauses", UNIT_COUNT, .spare = true},
 	{"pause_ns", "Stopped", UNIT_NS, .help = "Pause time within the step"},
-	{"cost_ns", "Lost", UNIT_NS,
+	{"cost_ns", "Lost", UNIT_NS, .known = KNOWN_LOST,
 		.help = "Its part of what the loop lost to pauses, where that can be told"},
-	{"gpu_idle_ns", "GPU idle", UNIT_NS, .if_known = true,
+	{"gpu_idle_ns", "GPU idle", UNIT_NS, .if_known = true, .known = KNOWN_GPU,
 		.help = "How long a GPU stood idle within the step"},
+	{"gpu_allocator_ns", "Allocator", UNIT_NS, .if_known = true,
+		.help = "How long memory of GPUs was freed to get more within the step"},
+	{"gpu_memory", "GPU memory", UNIT_BYTES, .spare = true, .if_known = true,
+		.help = "Allocated at the end of the step"},
 	{"oldest", NULL, UNIT_TEXT, .width = 5},
 	{"class", "Oldest", UNIT_CLASS, .spare = true},
 	{"frame", "Triggered in", UNIT_FRAME, .width = -36, .wide = true},
@@ -31,9 +38,10 @@ static const struct model_layout worst_layout = {
 	.caption = "Worst steps",
 	.columns = worst_columns,
 	.column_count = ARRAY_SIZE(worst_columns),
-	.text = "step duration_ns times pauses pause_ns cost_ns gpu_idle_ns oldest frame",
+	.text = "step when duration_ns times pauses pause_ns cost_ns gpu_idle_ns gpu_allocator_ns oldest frame",
 	.json = "",
-	.page = "step duration_ns times pause_ns cost_ns gpu_idle_ns pauses class start_ns frame",
+	.page = "step duration_ns times pause_ns cost_ns gpu_idle_ns gpu_allocator_ns gpu_memory pauses class start_ns "
+		"frame",
 	.text_rows = 8,
 	.first_rows = true,
 	.page_rows = 10,
@@ -104,7 +112,18 @@ static const char *excuse_of(const struct step_cost *cost, uint64_t duration_ns)
 {
 	if (cost->overlap_ns * 10 >= duration_ns)
 		return NULL;
-	return cost->held_ns * 10 < duration_ns ? "not GC" : "GC of a sibling";
+	if (cost->held_ns * 10 >= duration_ns)
+		return "GC of a sibling";
+	return cost->retry_ns * 10 >= duration_ns ? "not GC: allocator of GPU memory" : "not GC";
+}
+
+/* The time of day, as a log of the training has it. */
+static struct model_cell when_of(struct model *model, const struct recording *recording,
+	const struct step *step)
+{
+	if (recording_wall_ns(recording, step->start_ns) < 0)
+		return model_text(NULL);
+	return model_text(model_format(model, "%s", WORDS_TIME(recording, step->start_ns)));
 }
 
 static void add_step(struct model_table *table, const struct report_input *input,
@@ -120,7 +139,7 @@ static void add_step(struct model_table *table, const struct report_input *input
 		cost = costs->steps.items[index];
 	if (cost.worst < attribution->charges.count)
 		stack = attribution->charges.items[cost.worst].stack;
-	MODEL_ROW(table, model_number(index),
+	MODEL_ROW(table, model_number(index), when_of(table->model, input->recording, step),
 		model_number(step->start_ns > input->recording->start_ns
 				     ? step->start_ns - input->recording->start_ns
 				     : 0),
@@ -128,6 +147,8 @@ static void add_step(struct model_table *table, const struct report_input *input
 		model_number(cost.pauses), model_number(cost.overlap_ns),
 		attrib_told(costs) ? model_number(cost.cost_ns) : model_known(UNKNOWN),
 		cost.gpu_known ? model_number(cost.gpu_idle_ns) : model_known(UNKNOWN),
+		cost.retry_ns ? model_number(cost.retry_ns) : model_known(UNKNOWN),
+		model_known(cost.gpu_bytes_known ? cost.gpu_bytes : UNKNOWN),
 		model_text(cost.class ? cost.class->cell : NULL), class_of(attribution, &cost),
 		model_frame(attrib_trigger(input->stacks, stack), excuse_of(&cost, duration_ns)));
 }
@@ -167,7 +188,14 @@ void model_worst_steps(struct model *model, const struct report_input *input, si
 		add_table(model, meaning_of_process(input->recording, track->process));
 	struct top longest = {}, costliest = {};
 	struct top_item all[2 * WORST];
+	const struct gpu_timeline *gpu = input->attribution->gpu;
+	const char *zone = WORDS_ZONE(input->recording);
 	size_t count = 0;
+
+	table->known[KNOWN_LOST] = describe_known(costs);
+	table->known[KNOWN_GPU] = gpu ? devices_source(gpu) : NULL;
+	if (*zone)
+		table->title = model_format(model, "  Worst steps (times of day: %s)", zone);
 
 	for (size_t i = 0; i < track->steps.count; i++) {
 		top_add(&longest, step_duration(&track->steps.items[i]), i);

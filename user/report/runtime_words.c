@@ -148,3 +148,14 @@ const char *words_time(const struct recording *recording, uint64_t ns, char *tex
 		snprintf(text, size, "%s.%03d", clock, (int)(wall_ns / 1000000 % 1000));
 	return text;
 }
+
+const char *words_zone(const struct recording *recording, char *text, size_t size)
+{
+	int64_t wall_ns = recording_wall_ns(recording, recording->start_ns);
+	time_t seconds = (time_t)(wall_ns / 1000000000);
+	struct tm parts;
+
+	if (wall_ns < 0 || !localtime_r(&seconds, &parts) || !strftime(text, size, "%Z", &parts))
+		*text = '\0';
+	return text;
+}

@@ -47,5 +47,9 @@ const char *words_left_out(const struct recording *recording, uint64_t count, ch
 const char *words_time(const struct recording *recording, uint64_t ns, char *text, size_t size);
 #define WORDS_TIME(recording, ns) words_time((recording), (ns), (char[32]){0}, 32)
 
+/* The zone of these times, "UTC", "CET"; "" if the recording does not say. */
+const char *words_zone(const struct recording *recording, char *text, size_t size);
+#define WORDS_ZONE(recording) words_zone((recording), (char[16]){0}, 16)
+
 /* The name of thread @tid of the process of runtime @runtime; NULL: not known. Not safe to show as it is. */
 const char *words_thread(const struct recording *recording, uint32_t runtime, int64_t tid);

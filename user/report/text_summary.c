@@ -21,27 +21,24 @@ static void put_histogram(FILE *out, const struct summary *summary)
 {
 	static const char bar[] = "########################################";
 	uint64_t most = 1;
-	int first = 0, last = SUMMARY_BUCKETS - 1;
 
-	while (first < last && !summary->histogram[first])
-		first++;
-	while (last > first && !summary->histogram[last])
-		last--;
-	for (int i = first; i <= last; i++)
+	for (int i = 0; i < SUMMARY_BUCKETS; i++)
 		if (summary->histogram[i] > most)
 			most = summary->histogram[i];
 	fprintf(out, "\nDuration                    PAUSES\n");
-	for (int i = first; i <= last; i++) {
+	for (int i = 0; i < SUMMARY_BUCKETS; i++) {
 		uint64_t count = summary->histogram[i];
 		int columns = (int)((double)count / (double)most * BAR_COLUMNS + 0.5);
 
+		if (!count)
+			continue;
 		fputs("  ", out);
 		cell_duration(out, i ? 1ull << i : 0, 8);
 		fputs(" … ", out);
 		cell_text(out, i < 63 ? FORMAT_DURATION(2ull << i) : "", -8);
 		cell_count(out, count, 13);
-		fprintf(out, " |%.*s%*s|\n", count && !columns ? 1 : columns, bar,
-			BAR_COLUMNS - (count && !columns ? 1 : columns), "");
+		fprintf(out, " |%.*s%*s|\n", columns ? columns : 1, bar,
+			BAR_COLUMNS - (columns ? columns : 1), "");
 	}
 }
 
@@ -107,16 +104,42 @@ static void put_lines(FILE *out, const struct stack_table *stacks, const struct 
 	text_tables(out, stacks, &model);
 }
 
+/* The first line is the answer; the others say what it is about. */
+static void put_verdict(FILE *out, const struct report_input *input, const struct summary *summary)
+{
+	struct verdict verdict;
+
+	verdict_make(input, summary, &verdict);
+	for (size_t i = 0; i < verdict.count; i++) {
+		if (i)
+			fprintf(out, "  %-7s", verdict.lines[i].label);
+		else
+			terminal_style(out, TERMINAL_STRONG);
+		utf8_print(out, verdict.lines[i].text);
+		fputc('\n', out);
+		if (!i)
+			terminal_style(out, TERMINAL_PLAIN);
+	}
+}
+
+/* Whether there are steps of which anything is said. */
+static bool has_steps(const struct report_input *input)
+{
+	const struct attribution *attribution = input->attribution;
+
+	for (size_t i = 0; attribution && i < attribution->tracks.count; i++)
+		if (step_track_confident(&attribution->steps->tracks.items[i]))
+			return true;
+	return false;
+}
+
 void text_summary(FILE *out, const struct report_input *input, const struct summary *summary,
 	const struct model *model)
 {
 	const struct recording *recording = input->recording;
-	bool stepped = input->attribution && input->attribution->tracks.count;
-	char paragraph[VERDICT_PARAGRAPH_BYTES];
+	bool stepped = has_steps(input);
 
-	terminal_style(out, TERMINAL_STRONG);
-	utf8_print(out, verdict_paragraph(input, summary, paragraph, sizeof(paragraph)));
-	fputc('\n', out);
+	put_verdict(out, input, summary);
 	terminal_style(out, TERMINAL_ALARM);
 	put_missing(out, recording, summary);
 	terminal_style(out, TERMINAL_PLAIN);

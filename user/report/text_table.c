@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "attrib.h"
 #include "parse.h"
 #include "runtime_words.h"
 #include "terminal.h"
@@ -179,6 +180,25 @@ static void put_cell(const struct view *view, const struct model_column *column,
 	put_bytes(view, column, text, len, width_of(column), last);
 }
 
+/* All frames the first time; of a stack that an earlier row has, the line that stands for it. */
+static void put_stack(const struct view *view, const struct model_cell *cells, size_t column)
+{
+	const struct model_cell *before = view->table->cells.items;
+	uint32_t node = (uint32_t)cells[column].value;
+	bool again = false;
+
+	for (; before < cells && !again; before += view->table->column_count)
+		again = before[column].state == CELL_KNOWN && before[column].value == node &&
+			view->stacks->nodes[node].parent;
+	if (!again) {
+		text_stack(view->out, view->stacks, node);
+		return;
+	}
+	fputs("      ", view->out);
+	text_frame(view->out, view->stacks, attrib_trigger(view->stacks, node), 0);
+	fputs("  (stack as above)\n", view->out);
+}
+
 /* The columns that have a line of their own, where they are known. */
 static void put_below(const struct view *view, const struct model_cell *cells)
 {
@@ -189,7 +209,7 @@ static void put_below(const struct view *view, const struct model_cell *cells)
 		if (!column->below || cell->state != CELL_KNOWN || cell->unknown_in & IN_TEXT)
 			continue;
 		if (column->unit == UNIT_STACK) {
-			text_stack(view->out, view->stacks, (uint32_t)cell->value);
+			put_stack(view, cells, view->columns[i]);
 			continue;
 		}
 		fprintf(view->out, "%*s%s", column->gap ? column->gap : 6, "",

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "parse.h"
+#include "request_cost.h"
 #include "runtime_words.h"
 #include "stall_sums.h"
 #include "utf8.h"
@@ -190,22 +191,64 @@ static const char *verb_of(const struct recording *recording)
 	return verb;
 }
 
-const char *verdict_stalls(const struct recording *recording, uint64_t time_ns, char *text,
-	size_t size)
+/* Stalls as far as no other figure has them. */
+struct beside {
+	uint64_t count, total_ns, max_ns;
+	const char *max_name; /* of the longest */
+};
+
+static const char *name_of_stall(const struct recording *recording, uint64_t id)
 {
+	for (size_t i = 0; i < recording->stalls.count; i++)
+		if (recording->stalls.items[i].id == id)
+			return meaning_wait(recording, &recording->stalls.items[i]);
+	return "";
+}
+
+static struct beside beside_pauses(const struct recording *recording,
+	const struct explicit_calls *calls)
+{
+	struct beside beside = {.max_name = ""};
+
+	for (size_t i = 0; i < calls->sums.count; i++) {
+		const struct stall_sum *sum = &calls->sums.items[i];
+
+		beside.count += sum->beside;
+		stats_add(&beside.total_ns, sum->beside_ns);
+		if (sum->beside_max_ns <= beside.max_ns)
+			continue;
+		beside.max_ns = sum->beside_max_ns;
+		beside.max_name = name_of_stall(recording, sum->beside_longest);
+	}
+	return beside;
+}
+
+static struct beside beside_nothing(const struct recording *recording)
+{
+	struct beside beside = {.max_name = ""};
 	struct stall_sums sums = {0};
 
+	if (!stall_sums_make(&sums, recording) && sums.count)
+		beside = (struct beside){sums.count, sums.total_ns, sums.max_ns, sums.max_name};
+	stall_sums_release(&sums);
+	return beside;
+}
+
+const char *verdict_stalls(const struct recording *recording, const struct attribution *attribution,
+	uint64_t time_ns, char *text, size_t size)
+{
+	struct beside beside = attribution ? beside_pauses(recording, &attribution->explicit_calls)
+					   : beside_nothing(recording);
+
 	*text = '\0';
-	if (recording->stalls.count && !stall_sums_make(&sums, recording) &&
-		(sums.max_ns >= HARMLESS_PAUSE_NS ||
-			(double)sums.total_ns >= ATTRIB_HARMLESS * (double)time_ns))
+	if (beside.count && (beside.max_ns >= HARMLESS_PAUSE_NS ||
+				    (double)beside.total_ns >= ATTRIB_HARMLESS * (double)time_ns))
 		snprintf(text, size,
 			" Not in these figures: %llu stall%s in which a thread waited for the collector, "
 			"%s in all, longest %s (%s).",
-			(unsigned long long)sums.count, sums.count == 1 ? "" : "s",
-			FORMAT_DURATION(sums.total_ns), FORMAT_DURATION(sums.max_ns),
-			sums.max_name);
-	stall_sums_release(&sums);
+			(unsigned long long)beside.count, beside.count == 1 ? "" : "s",
+			FORMAT_DURATION(beside.total_ns), FORMAT_DURATION(beside.max_ns),
+			beside.max_name);
 	return text;
 }
 
@@ -270,7 +313,8 @@ static const char *pauses_of(const struct runtime_meaning *sole, uint64_t count)
 }
 
 const char *verdict_sentence(const struct recording *recording, const struct stack_table *stacks,
-	const struct summary *summary, char *text, size_t size)
+	const struct attribution *attribution, const struct summary *summary, char *text,
+	size_t size)
 {
 	uint64_t span_ns = verdict_span_ns(recording, summary);
 	struct traced traced = find_traced(recording, summary);
@@ -279,7 +323,8 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 	bool complete = verdict_complete(recording);
 	char who[112], share[40] = "", collecting[64] = "", worst[160], subject[64];
 	char stalls[VERDICT_STALLS_BYTES];
-	bool harmless = complete && traced_ns && summary->max_ns < HARMLESS_PAUSE_NS &&
+	bool harmless = complete && traced_ns && request_costs_harmless(attribution) &&
+			summary->max_ns < HARMLESS_PAUSE_NS &&
 			(double)summary->total_ns < ATTRIB_HARMLESS * (double)traced_ns;
 
 	if (traced.count == 1)
@@ -290,7 +335,7 @@ const char *verdict_sentence(const struct recording *recording, const struct sta
 		snprintf(who, sizeof(who), "%zu processes", traced.count);
 	if (!recording->runtimes.count && !summary->count)
 		return blind(recording, text, size);
-	verdict_stalls(recording, traced_ns, stalls, sizeof(stalls));
+	verdict_stalls(recording, attribution, traced_ns, stalls, sizeof(stalls));
 	if (!summary->count)
 		return no_pause(recording, who, FORMAT_DURATION(span_ns), stalls, text, size);
 	if (traced.count == 1 &&

@@ -2,13 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "describe.h"
 #include "devices.h"
 #include "meaning.h"
 #include "parse.h"
+#include "runtime_words.h"
 #include "utf8.h"
 #include "verdict.h"
 
-#define OUTSIDE 0.1 /* of its idleness: less of it outside steps changes no answer */
+#define RETURNED_BYTES (1 << 20) /* less changes nothing */
+#define OUTSIDE	       0.1	 /* of its idleness: less of it outside steps changes no answer */
 
 /* "GPU 0": safe for a terminal. */
 static void say_device(const struct attribution *attribution, size_t device, char *text,
@@ -69,15 +72,58 @@ static void say_unknown(const struct gpu_figures *figures, char *text, size_t si
 			FORMAT_DURATION(figures->unknown_ns));
 }
 
+/* "; generation-2 collections returned a median of 1.2G of GPU memory": where it is enough to matter. */
+static void say_returned(const struct attribution *attribution, char *text, size_t size)
+{
+	const struct memory_returned *returned = &attribution->returned;
+
+	*text = '\0';
+	if (returned->median_bytes >= RETURNED_BYTES)
+		snprintf(text, size, "; %s returned a median of %s of GPU memory",
+			returned->class->collections, WORDS_BYTES((int64_t)returned->median_bytes));
+}
+
+/*
+ * " Of 61.82 ms of pauses, GPUs were without work for about 38.43 ms (62.2 %); queued work hid the rest (inferred from
+ * calls that wait for a GPU)."
+ */
+static void say_inferred(const struct attribution *attribution, char *text, size_t size)
+{
+	const struct gpu_inferred *inferred = &attribution->gpu_charges.inferred;
+	char unknown[96] = "";
+
+	if (!inferred->pauses)
+		return;
+	if (!inferred->known) {
+		snprintf(text, size,
+			" What pauses cost GPUs is not known: no GPU's own records are there, and too few "
+			"calls that wait for one to infer it from.");
+		return;
+	}
+	if (inferred->known < inferred->pauses)
+		snprintf(unknown, sizeof(unknown), "; of %s others it is not known",
+			DESCRIBE_COUNT(inferred->pauses - inferred->known));
+	snprintf(text, size,
+		" Of %s of pauses, GPUs were without work for about %s (%s); queued work hid the rest "
+		"(inferred from %s)%s.",
+		FORMAT_DURATION(inferred->pause_ns), FORMAT_DURATION(inferred->lost_ns),
+		VERDICT_SHARE(inferred->lost_ns, inferred->pause_ns), attribution->gpu->source,
+		unknown);
+}
+
 const char *verdict_gpu(const struct attribution *attribution, char *text, size_t size)
 {
 	const struct gpu_timeline *gpu = attribution ? attribution->gpu : NULL;
-	char device[4 * 80 + 1], idle[96], caused[96], within[192], unknown[96];
+	char device[4 * 80 + 1], idle[96], caused[96], within[192], returned[160], unknown[96];
 	struct device_share worst;
 
 	*text = '\0';
 	if (!gpu)
 		return text;
+	if (gpu->inferred && !gpu->devices.count) {
+		say_inferred(attribution, text, size);
+		return text;
+	}
 	if (!devices_worst(attribution, DEVICE_IDLE, &worst)) {
 		utf8_show(device, sizeof(device), gpu->source,
 			strnlen(gpu->source, sizeof(gpu->source)), 80);
@@ -89,6 +135,7 @@ const char *verdict_gpu(const struct attribution *attribution, char *text, size_
 	say_device(attribution, worst.device, device, sizeof(device));
 	say_caused(attribution, &worst, caused, sizeof(caused));
 	say_steps(attribution, &worst, within, sizeof(within));
+	say_returned(attribution, returned, sizeof(returned));
 	say_unknown(&attribution->gpu_charges.devices.items[worst.device], unknown,
 		sizeof(unknown));
 	if (worst.ns)
@@ -99,6 +146,6 @@ const char *verdict_gpu(const struct attribution *attribution, char *text, size_
 	else
 		snprintf(idle, sizeof(idle), "was never idle in %s (%s)",
 			FORMAT_DURATION(worst.seen_ns), devices_source(gpu));
-	snprintf(text, size, " %s %s%s%s%s.", device, idle, caused, within, unknown);
+	snprintf(text, size, " %s %s%s%s%s%s.", device, idle, caused, within, returned, unknown);
 	return text;
 }
