@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "analysis.h"
+#include "cleanup.h"
 #include "cmd.h"
 #include "kineto.h"
 #include "log.h"
+#include "request_cost.h"
 #include "spool.h"
 #include "verdict.h"
 
@@ -89,6 +91,21 @@ static int find_steps(struct analysis *analysis, const struct step_spec *spec, s
 	return steps_find(recording, &analysis->marks, end_ns, &recorded, &analysis->steps, err);
 }
 
+/* Whether steps that gctrace chose itself are what the user calls steps. Damage ends the pauses, here as later. */
+static int judge_rounds(struct analysis *analysis, struct err *err)
+{
+	const struct recording *recording = store_recording(analysis->reader);
+	int r = 0;
+
+	for (size_t i = 0; !r && i < analysis->steps.tracks.count; i++) {
+		r = steps_rounds(recording, &analysis->steps.tracks.items[i], next_pause, analysis,
+			err);
+		if (!r || r == -EBADMSG)
+			r = rewind_pauses(analysis);
+	}
+	return r;
+}
+
 /* What --gpu gave, in one timeline. */
 static int read_traces(struct analysis *analysis, const struct reading *reading, struct err *err)
 {
@@ -114,7 +131,20 @@ static const struct gpu_timeline *timeline(const struct analysis *analysis,
 		return &analysis->gpu;
 	if (!recorded->devices.count && *recorded->note)
 		log_warning("%s", recorded->note);
-	return recorded->devices.count ? recorded : NULL;
+	return recorded->devices.count || recorded->inferred ? recorded : NULL;
+}
+
+/* Of servers, once the rest is known. */
+static int find_requests(struct analysis *analysis, const struct requests *requests,
+	struct err *err)
+{
+	int r;
+
+	if (!requests->items.count)
+		return 0;
+	rewind_pauses(analysis);
+	r = request_cost_find(&analysis->attribution, requests, next_pause, analysis, err);
+	return r == -EBADMSG ? 0 : r;
 }
 
 static int compute(struct analysis *analysis, const struct reading *reading,
@@ -122,10 +152,15 @@ static int compute(struct analysis *analysis, const struct reading *reading,
 {
 	const struct stack_table *stacks = store_stacks(analysis->reader, err);
 	const struct gpu_timeline *recorded = stacks ? store_gpu(analysis->reader, err) : NULL;
+	_cleanup_(requests_release) struct requests requests = {};
 	int r = recorded ? read_marks(analysis, err) : -ENOMEM;
 
+	if (!r && requests_find(store_recording(analysis->reader), &analysis->marks, &requests))
+		r = err_set(err, ENOMEM, "out of memory while reading requests");
 	if (!r)
 		r = find_steps(analysis, reading ? reading->step : NULL, err);
+	if (!r)
+		r = judge_rounds(analysis, err);
 	if (!r && reading)
 		r = read_traces(analysis, reading, err);
 	if (r)
@@ -135,6 +170,8 @@ static int compute(struct analysis *analysis, const struct reading *reading,
 		timeline(analysis, recorded), next_pause, analysis, &analysis->attribution, err);
 	if (r == -EBADMSG) /* a damaged file: go on with what could be read */
 		r = 0;
+	if (!r)
+		r = find_requests(analysis, &requests, err);
 	if (r || depth < ANALYSIS_ADVICE)
 		return r;
 	rewind_pauses(analysis);

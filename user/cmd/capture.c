@@ -18,6 +18,7 @@
 #include "mem.h"
 #include "program.h"
 #include "running.h"
+#include "shim.h"
 #include "state.h"
 #include "step_report.h"
 #include "store.h"
@@ -189,7 +190,9 @@ static int add_targets(struct capture *capture)
 	for (size_t i = 0; i < options->pids.count; i++) {
 		if (state_check(STATE_FOLDER, options->pids.items[i], &err))
 			log_warning("%s", err.text);
-		r = trace_add(capture->trace, options->pids.items[i], &err);
+		r = options->inject ? shim_inject(options->pids.items[i], &err) : 0;
+		if (!r)
+			r = trace_add(capture->trace, options->pids.items[i], &err);
 		if (r < 0)
 			return cmd_blind(&err);
 		if (r || options->wait)

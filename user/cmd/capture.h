@@ -28,7 +28,8 @@ struct capture_options {
 	bool candidates; /* show the step signals that were seen at the end, instead of a report */
 	bool min_duration_set; /* otherwise the live lines choose */
 	bool json, wait, help;
-	bool gpu_asked; /* --gpu measure: without the shim there is nothing to record */
+	bool gpu_asked; /* --gpu measure or infer: without the shim, or the driver, there is nothing to record */
+	bool inject; /* --gpu inject: measure, and the processes are to load the shim */
 };
 
 /*

@@ -32,8 +32,10 @@ static void __attribute__((noreturn)) become_workload(char **argv, const char *s
 	code = -caller_become();
 	if (!code) {
 		/* What is there is the user's, also if it is empty: their own shim, or none. */
-		if (shim)
+		if (shim) {
 			setenv("CUDA_INJECTION64_PATH", shim, false);
+			setenv("NVTX_INJECTION64_PATH", shim, false);
+		}
 		execvp(argv[0], argv);
 		code = errno;
 	}

@@ -215,7 +215,7 @@ static void check_trial(struct doctor *doctor, pid_t pid)
 static void check_shim(struct doctor *doctor, pid_t pid, const struct proc_maps *maps)
 {
 	const struct proc_map *shim = NULL, *driver = NULL;
-	char path[PATH_MAX], text[PATH_MAX + 96];
+	char path[PATH_MAX], text[PATH_MAX + 256];
 	struct gpu_shim_plan plan;
 	struct err err = {};
 	int r;
@@ -231,7 +231,8 @@ static void check_shim(struct doctor *doctor, pid_t pid, const struct proc_maps 
 	if (!shim) {
 		snprintf(text, sizeof(text),
 			"GPUs are measured in programs that gctrace run starts, or that are started with "
-			"CUDA_INJECTION64_PATH=%s",
+			"CUDA_INJECTION64_PATH=%s; without that, less is inferred from synchronisations, and "
+			"with --gpu infer from launches, too",
 			shim_find(path) ? path
 					: "libgctrace_cupti.so, which is not installed here");
 		answer(ask(doctor, "CUPTI shim", false, false), "not loaded", text);

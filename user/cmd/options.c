@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture.h"
+#include "cleanup.h"
 #include "log.h"
 #include "parse.h"
 #include "reading.h"
@@ -79,11 +80,22 @@ int capture_take_step(const char *text, struct capture_options *options, struct 
 
 static int take_gpu(const char *text, struct capture_options *options, struct err *err)
 {
-	if (strcmp(text, "off") && strcmp(text, "measure"))
-		return err_set(err, EINVAL, "--gpu is \"off\" or \"measure\", not \"%s\"", text);
-	options->trace.gpu = !strcmp(text, "measure");
-	options->gpu_asked = options->trace.gpu;
-	return 0;
+	static const char *const words[] = {[TRACE_GPU_OFF] = "off",
+		[TRACE_GPU_AUTO] = "auto",
+		[TRACE_GPU_INFER] = "infer",
+		[TRACE_GPU_MEASURE] = "measure"};
+
+	options->inject = !strcmp(text, "inject");
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcmp(options->inject ? "measure" : text, words[i]))
+			continue;
+		options->trace.gpu = (enum trace_gpu)i;
+		options->gpu_asked = i > TRACE_GPU_AUTO;
+		return 0;
+	}
+	return err_set(err, EINVAL,
+		"--gpu is \"auto\", \"off\", \"infer\", \"measure\" or \"inject\", not \"%s\"",
+		text);
 }
 
 /* 0, or -EINVAL with a sentence. */
@@ -168,7 +180,7 @@ void capture_options_init(struct capture_options *options)
 			{
 				.children = true,
 				.steps = true,
-				.gpu = true,
+				.gpu = TRACE_GPU_AUTO,
 				.min_stack_ns = TRACE_DEFAULT_STACK_NS,
 				.buffer_bytes = TRACE_DEFAULT_BUFFER_BYTES,
 				.late_ns = TRACE_DEFAULT_LATE_NS,

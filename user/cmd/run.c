@@ -11,7 +11,7 @@ static int run_workload(struct capture_options *options, char **argv)
 	FILE *out = options->json ? stdout : options->output ? NULL : stderr;
 	struct capture_child child = {};
 	char shim[PATH_MAX];
-	bool loads = options->trace.gpu && shim_find(shim);
+	bool loads = trace_gpu_shims(options->trace.gpu) && shim_find(shim);
 	struct err err = {};
 	int r = child_start(argv, loads ? shim : NULL, &child, &err), status, workload;
 
@@ -42,6 +42,9 @@ static int run(int argc, char **argv)
 	else if (!status && options.pids.count)
 		status = cmd_usage(&cmd_run,
 			"-p is for processes that are already running: gctrace -p PID");
+	else if (!status && options.inject)
+		status = cmd_usage(&cmd_run,
+			"--gpu inject is for programs that are already running: run has CUDA load the shim");
 	else if (!status && options.budgets.junit && !options.budgets.items.count)
 		status = cmd_usage(&cmd_run, "--junit reports on budgets: give --budget too");
 	else if (!status && index >= argc)
@@ -75,7 +78,9 @@ const struct command cmd_run = {
 		"      --late-min TIME       name a thread that is late by this much (1ms)\n"
 		"      --max-size SIZE       end the recording at this size (1G; 0: no limit)\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0: a stack for each)\n"
-		"      --gpu off|measure     leave GPUs out, or insist on them (measured where the shim is)\n"
+		"      --gpu HOW             off: leave GPUs out; measure: insist on the shim; infer: do\n"
+		"                            without it, by calls of CUDA; auto (default): by the shim,\n"
+		"                            or else by those calls that wait\n"
 		"      --variants            name the compiled variant too: train_step!#40\n"
 		"      --buffer SIZE         size of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"

@@ -1,10 +1,13 @@
-/* Where the CUPTI shim was put → its path. */
+/* Where the CUPTI shim was put → its path, and into a process that runs. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "inject.h"
+#include "log.h"
 #include "shim.h"
 
 #define NAME "libgctrace_cupti.so"
@@ -41,4 +44,19 @@ bool shim_find(char ret[PATH_MAX])
 	}
 	snprintf(ret, PATH_MAX, "%s/%s", GCTRACE_SHIM_FOLDER, NAME);
 	return !access(ret, R_OK);
+}
+
+int shim_inject(pid_t pid, struct err *err)
+{
+	char path[PATH_MAX];
+	bool there;
+	int r;
+
+	if (!shim_find(path))
+		return err_set(err, ENOENT, "%s, which --gpu inject loads, is not installed", path);
+	r = inject_shim(pid, path, &there, err);
+	if (!r && !there)
+		log_info("process %d has loaded %s, and keeps it: without a tracer it does nothing",
+			pid, path);
+	return r;
 }

@@ -115,12 +115,15 @@ static int judge(struct trial *trial)
 	const struct step_track *track = NULL;
 	struct blocks_result result = {};
 	uint64_t end_ns = trace_recording(trial->trace)->end_ns;
+	const struct settings_ops *ops = trial->subject.plan->ops->settings;
+	const struct fulls fulls = {trial->pauses.items, trial->pauses.count,
+		{ops->pace(&trial->subject.as_it_is), ops->pace(&trial->subject.tried)}};
 	struct err err = {};
 	int r = trial_find_steps(trial, end_ns, &track, &err);
 
 	if (!r && track)
 		r = blocks_judge(trial->blocks.items, trial->blocks.count, track->steps.items,
-			track->steps.count, trial->plan.settle_ns, &result);
+			track->steps.count, trial->plan.settle_ns, &fulls, &result);
 	if (r)
 		return cmd_fail(r, &err);
 	trial_show(trial, track, &result);

@@ -11,8 +11,6 @@
 #include "terminal.h"
 #include "trial_priv.h"
 
-#define LONGER_BLOCKS 20 /* few enough for each to be long, and pairs enough for an answer */
-
 static size_t cuts(const struct trial *trial)
 {
 	size_t count = 0;
@@ -22,31 +20,13 @@ static size_t cuts(const struct trial *trial)
 	return count;
 }
 
-/* The share of a block's time that one full collection takes; 0: there was none. */
-static double full_share(const struct trial *trial)
+/* The share of a step's time that is charged for full collections. */
+static double full_share(const struct blocks_result *result, bool tried)
 {
-	uint64_t count = 0, sum_ns = 0;
+	const struct effect *step = &result->step;
+	double ns = step->base * (tried ? 1 + step->estimate : 1);
 
-	for (size_t i = 0; i < trial->pauses.count; i++) {
-		const struct trial_pause *pause = &trial->pauses.items[i];
-
-		if (!pause->full)
-			continue;
-		count++;
-		stats_add(&sum_ns, pause->end_ns - pause->start_ns);
-	}
-	if (!count || !trial->plan.block_ns)
-		return 0;
-	return (double)sum_ns / (double)count / (double)trial->plan.block_ns;
-}
-
-/*
- * Switching promotes what lives through it once more, which can bring a full collection forward from another block: always
- * the same way, so that the interval does not show it. Said where one could move the answer by half of what it admits.
- */
-static bool is_blurred(const struct trial *trial, const struct effect *step)
-{
-	return full_share(trial) > (step->high - step->low) / 4;
+	return ns > 0 ? result->full.ns[tried] / ns : 0;
 }
 
 static const char *share(double value, char *ret, size_t size)
@@ -100,11 +80,28 @@ static void show_answer(const struct trial *trial, const struct blocks_result *r
 		fprintf(trial->out,
 			"A difference of %.2f %% would have been found in four of five such trials.\n",
 			100 * step->detectable);
-	if (is_told(result) && is_blurred(trial, step))
-		fprintf(trial->out,
-			"One full collection takes %.1f %% of a block, and switching may move it to another block, "
-			"which the interval does not allow for: longer blocks say more (--blocks %d -d 10m).\n",
-			100 * full_share(trial), LONGER_BLOCKS);
+}
+
+/* How often one would come under a setting alone. */
+static const char *every(double per_step, char *ret, size_t size)
+{
+	if (per_step > 0)
+		snprintf(ret, size, "one every %.0f steps", 1 / per_step);
+	else
+		snprintf(ret, size, "none");
+	return ret;
+}
+#define EVERY(per_step) every((per_step), (char[48]){0}, 48)
+
+static void show_fulls(const struct trial *trial, const struct blocks_result *result)
+{
+	if (!result->full.came)
+		return;
+	fprintf(trial->out,
+		"Full collections are charged by what leads to them: as it is %s (%.1f %% of the time), tried %s "
+		"(%.1f %%).\n",
+		EVERY(result->full.per_step[false]), 100 * full_share(result, false),
+		EVERY(result->full.per_step[true]), 100 * full_share(result, true));
 }
 
 static void show_table(const struct trial *trial, const struct blocks_result *result)
@@ -143,6 +140,8 @@ static void show_text(const struct trial *trial, const struct step_track *track,
 	if (is_told(result))
 		show_table(trial, result);
 	show_answer(trial, result);
+	if (is_told(result))
+		show_fulls(trial, result);
 	if (trial->rss_peak)
 		fprintf(out,
 			"RSS was %" PRIu64 " MiB at the begin and %" PRIu64
@@ -171,6 +170,17 @@ static void show_effect(FILE *out, const char *name, const struct effect *effect
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		snprintf(key, sizeof(key), "%s%s", name, parts[i]);
 		line_real(out, key, known ? values[i] : NAN);
+	}
+}
+
+static void show_full(FILE *out, const struct blocks_result *result, bool known)
+{
+	static const char *const keys[][2] = {
+		{"full_per_step", "full_share"}, {"full_per_step_tried", "full_share_tried"}};
+
+	for (size_t tried = 0; tried < 2; tried++) {
+		line_real(out, keys[tried][0], known ? result->full.per_step[tried] : NAN);
+		line_real(out, keys[tried][1], known ? full_share(result, tried) : NAN);
 	}
 }
 
@@ -227,7 +237,7 @@ static void show_json(const struct trial *trial, const struct step_track *track,
 		trial->blocks.count ? (int64_t)trial->plan.settle_ns : UNKNOWN);
 	line_real(out, "step_ns", told ? result->step.base : NAN);
 	show_effect(out, "step_effect", &result->step, told);
-	line_real(out, "full_share", full_share(trial) > 0 ? full_share(trial) : NAN);
+	show_full(out, result, told && result->full.came);
 	line_real(out, "rss_growth", told && result->has_rss ? result->rss.base : NAN);
 	show_effect(out, "rss_effect", &result->rss, told && result->has_rss);
 	line_known(out, "rss_begin", trial->rss_before ? (int64_t)trial->rss_before : UNKNOWN);

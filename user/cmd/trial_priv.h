@@ -31,13 +31,8 @@ struct trial {
 	struct subject subject;
 	struct watcher watcher;
 	struct step_marks marks;
-	struct steps steps; /* by the marks so far, or at the end */
-	VEC(struct trial_pause {
-		uint64_t start_ns;
-		uint64_t end_ns;
-		bool full;
-	})
-	pauses; /* of the process */
+	struct steps steps;		     /* by the marks so far, or at the end */
+	VEC(struct fulls_collection) pauses; /* of the process */
 	enum trial_phase phase;
 	uint64_t start_ns, look_ns, next_ns, said_ns;
 	struct blocks_plan plan;

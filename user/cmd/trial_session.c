@@ -31,7 +31,7 @@ static int on_pause(void *arg, const struct pause *pause)
 {
 	struct trial *trial = arg;
 	struct pause judged = *pause;
-	struct trial_pause *kept;
+	struct fulls_collection *kept;
 
 	meaning_judge(trace_recording(trial->trace), trace_stacks(trial->trace)->strings, &judged);
 	if (!pause_collects(&judged) || judged.at_exit)
@@ -39,7 +39,8 @@ static int on_pause(void *arg, const struct pause *pause)
 	kept = vec_add(&trial->pauses);
 	if (!kept)
 		return -ENOMEM;
-	*kept = (struct trial_pause){judged.start_ns, judged.end_ns, judged.class->full == 1};
+	*kept = (struct fulls_collection){judged.start_ns, judged.end_ns, judged.heap_objects,
+		judged.heap_pending, judged.class->full == 1, judged.cause != CAUSE_MANUAL};
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #define WATCH_MOST_NS 15000000000ull /* while full collections are too rare to have a period */
 #define GIVE_UP_NS    60000000000ull /* without steps */
 #define SAY_NS	      5000000000ull
+#define NS_PER_S      1000000000ull
 #define WATCH_STEPS   64
 #define WATCH_SHARE                                                                                \
 	5 /* of the time given: a fifth is spent on watching, half on looking for steps */
@@ -48,7 +49,7 @@ static uint64_t period_of(const struct trial *trial, bool full)
 	uint64_t first_ns = 0, last_ns = 0, count = 0;
 
 	for (size_t i = 0; i < trial->pauses.count; i++) {
-		const struct trial_pause *pause = &trial->pauses.items[i];
+		const struct fulls_collection *pause = &trial->pauses.items[i];
 
 		if (full && !pause->full)
 			continue;
@@ -127,32 +128,79 @@ static uint64_t step_ns_of(const struct step_track *track)
 	return total_ns / track->steps.count;
 }
 
+static bool had_full(const struct trial *trial)
+{
+	for (size_t i = 0; i < trial->pauses.count; i++)
+		if (trial->pauses.items[i].full)
+			return true;
+	return false;
+}
+
+/* Where a full collection came, they matter, and with them what leads to one. */
+static struct blocks_against against_of(const struct trial *trial, const struct step_track *track)
+{
+	const struct subject *subject = &trial->subject;
+	const struct settings_ops *ops = subject->plan->ops->settings;
+	const struct settings_pace is = ops->pace(&subject->as_it_is),
+				   tried = ops->pace(&subject->tried);
+	uint64_t full_ns = period_of(trial, true), any_ns = period_of(trial, false);
+	const double object_ns = had_full(trial) ? (double)any_ns / is.made : 0;
+
+	return (struct blocks_against){
+		.step_ns = step_ns_of(track),
+		.period_ns = full_ns ? full_ns : any_ns,
+		.promoting_ns = stats_whole(is.promotes * is.made * object_ns),
+		.tried_ns = tried.on ? stats_whole(tried.promotes * tried.made * object_ns) : 0,
+	};
+}
+
+/* As long as it would have to be, with what is spent on watching: in whole seconds. */
+static unsigned long long enough_s(const struct blocks_plan *plan)
+{
+	uint64_t total_ns = blocks_total_ns(plan), watch_ns = total_ns / (WATCH_SHARE - 1);
+
+	watch_ns = (watch_ns < WATCH_MOST_NS ? watch_ns : WATCH_MOST_NS) + LOOK_NS;
+	return (total_ns + watch_ns + NS_PER_S - 1) / NS_PER_S;
+}
+
+static int too_short(const struct blocks_plan *plan, const struct blocks_against *against,
+	uint64_t duration_ns, struct err *err)
+{
+	const bool promoting = against->promoting_ns;
+
+	return err_set(err, ENOTSUP,
+		"-d %s is too short for %zu blocks of %s, as a step takes %s%s%s; -d %llus would do",
+		FORMAT_DURATION(duration_ns), 2 * plan->pairs, FORMAT_DURATION(plan->block_ns),
+		FORMAT_DURATION(against->step_ns),
+		promoting ? " and collections that promote to the oldest generation come every "
+			  : "",
+		promoting ? FORMAT_DURATION(against->promoting_ns) : "", enough_s(plan));
+}
+
 static int begin_blocks(struct trial *trial, const struct step_track *track, uint64_t now,
 	struct err *err)
 {
-	uint64_t full_ns = period_of(trial, true),
-		 duration_ns = trial->options->capture.duration_ns;
-	uint64_t spent_ns = now - trial->start_ns, step_ns = step_ns_of(track);
+	const struct blocks_against against = against_of(trial, track);
+	uint64_t duration_ns = trial->options->capture.duration_ns;
+	uint64_t spent_ns = now - trial->start_ns;
 	char was[96], is[96];
 	int r = check_books(trial, err);
 
-	if (!r)
-		r = blocks_plan(step_ns, full_ns ? full_ns : period_of(trial, false),
-			trial->options->pairs,
-			duration_ns ? (duration_ns > spent_ns ? duration_ns - spent_ns : 1) : 0,
-			&trial->plan, err);
+	if (!r && blocks_plan(&against, trial->options->pairs,
+			  duration_ns ? (duration_ns > spent_ns ? duration_ns - spent_ns : 1) : 0,
+			  &trial->plan))
+		r = too_short(&trial->plan, &against, duration_ns, err);
 	if (r)
 		return r;
 	trial->rss_before = trial->rss_peak = trial_rss(trial->pid);
 	trial->rss_limit = trial_rss_limit(trial->rss_before, trial->options->max_rss);
-	log_info("steps: %s, of %s", track->signal, FORMAT_DURATION(step_ns));
+	log_info("steps: %s, of %s", track->signal, FORMAT_DURATION(against.step_ns));
 	log_info("as it is: %s; tried: %s",
 		subject_describe(&trial->subject, &trial->subject.as_it_is, was, sizeof(was)),
 		subject_describe(&trial->subject, &trial->subject.tried, is, sizeof(is)));
 	log_info("%zu blocks of %s, in all %s; Ctrl-C ends it and puts the settings back",
 		2 * trial->plan.pairs, FORMAT_DURATION(trial->plan.block_ns),
-		FORMAT_DURATION(2 * trial->plan.pairs * trial->plan.block_ns +
-				trial->plan.tail_ns));
+		FORMAT_DURATION(blocks_total_ns(&trial->plan)));
 	trial->phase = TRIAL_BLOCKS;
 	trial->next_ns = trial->said_ns = now;
 	return next_block(trial, 0, err);
