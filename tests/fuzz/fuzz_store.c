@@ -95,6 +95,20 @@ static void check_lists(const struct recording *recording, const struct stack_ta
 	}
 }
 
+static void check_driver(const struct gpu_driver *driver, const struct recording *recording)
+{
+	if (!recording_process(recording, driver->process))
+		abort();
+	for (size_t i = 0; i < driver->calls.count; i++) {
+		const struct gpu_driver_call *call = &driver->calls.items[i];
+
+		if (call->end_ns < call->start_ns || !call->tid || call->kind < GPU_DRIVER_WAIT ||
+			call->kind > GPU_DRIVER_FREE || call->function >= GPU_DRIVER_FUNCTIONS ||
+			(i && call[-1].start_ns > call->start_ns))
+			abort();
+	}
+}
+
 /* What store.h promises of GPUs. */
 static void check_gpu(const struct gpu_timeline *timeline, const struct recording *recording)
 {
@@ -113,6 +127,8 @@ static void check_gpu(const struct gpu_timeline *timeline, const struct recordin
 				abort();
 		}
 	}
+	for (size_t i = 0; i < timeline->drivers.count; i++)
+		check_driver(&timeline->drivers.items[i], recording);
 }
 
 static void read_marks(struct store_reader *reader)

@@ -108,7 +108,7 @@ def jvm_events():
         + struct.pack("<64s64s512s", b"Cleanup", b"statics", b"perf")
         + frames,
     )
-    late = record(12, struct.pack("<QQIIII", 23, 31, 17, 0, 2, 0) + frames)
+    late = record(12, struct.pack("<QQQIIII", 23, 31, 5, 17, 0, 2, 0) + frames)
     stall = record(13, struct.pack("<11Q4I", 23, 8192, 1, 2, 3, 4, 1, 3, 3, 4, 5, 1, 4, 2, 0) + frames)
     phase = record(14, struct.pack("<II64s", 1, 15, b"Concurrent Mark"))
     return {"jvm": safepoint + late + stall + phase, "safepoint": safepoint, "late": late, "stall": stall, "phase": phase}
@@ -132,7 +132,7 @@ def event(folder):
     code = record(2, struct.pack("<QIIII", 7, 0, 40, len(lines), 0) + text("f") + text("t.py"))
     pause = record(
         1,
-        struct.pack("<QQIiIIQQQQQQQQQQII", 23, 4096, 0, 2, 2, 0xE0, 47, 0, 1, 2, 3, 29, 31, 37, 41, 5, 1, 0)
+        struct.pack("<QQIiIIQQQQQQQQQQiiiIII", 23, 4096, 0, 2, 2, 0x2E0, 47, 0, 1, 2, 3, 29, 31, 37, 41, 5, 700, 10, 10, 0, 1, 0)
         + struct.pack("<QiI", 7, 4, 0),
     )
     fork = record(4, struct.pack("<IIQ", 17, 0, 0))
@@ -186,7 +186,7 @@ INSERT INTO safepoint SELECT id, CASE WHEN generation = 1 THEN 3 WHEN generation
     CASE WHEN generation = 1 THEN 4 WHEN generation = 0 THEN 2 END, duration_ns / (CASE WHEN cause = 0 THEN 2 ELSE 37 END), 300,
     duration_ns - duration_ns / (CASE WHEN cause = 0 THEN 2 ELSE 37 END) - 1300, 1000,
     CASE WHEN cause > 0 THEN 400000000 + id END, CASE WHEN cause > 0 THEN 90000000 + 4096 * id END, generation = 0, generation = 1,
-    CASE WHEN cause = 0 THEN 6037 END, CASE WHEN cause = 0 THEN 1 END FROM pause;
+    CASE WHEN cause = 0 THEN 6037 END, CASE WHEN cause = 0 THEN 1 END, CASE WHEN cause = 0 THEN 7 END FROM pause;
 INSERT INTO stall SELECT id, start_ns - 2000, duration_ns + 5000, 1, CASE WHEN id = 55 THEN 6023 ELSE 6029 END, 1, 1,
     CASE WHEN id = 55 THEN 6 ELSE 4 END FROM pause WHERE generation = 1;
 INSERT INTO stall VALUES (97, 31000000000, 17000000, 1, 6023, 2, NULL, 1), (98, 32000000000, 1000000, 1, 6037, 3, NULL, NULL),
@@ -196,15 +196,21 @@ INSERT INTO phase VALUES (1, 31000000000, 700000000, 1, 6011, 12);
 GPU = """
 INSERT INTO gpu_device SELECT 1, value, 'NVIDIA H100', 85520809984, 1000000000, 9000000000, 1400 FROM json_each('[0,1,7]');
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 211) INSERT INTO gpu_busy SELECT i, 1, i % 2,
-    2000000000 + i * 100000, 40000 + i, 1999990000 + i * 100000, 1999980000 + i * 100000, 6007, i % 7, i % 3 FROM n WHERE i % 7 > i % 3;
-INSERT INTO gpu_call SELECT id, 1, NULL, 6007, 1 + id % 2, start_ns + 7, 1000, start_ns + 900 FROM gpu_busy WHERE id % 5 = 0;
+    2000000000 + i * 100000, 40000 + i, 1999990000 + i * 100000, 1999980000 + i * 100000, 6007, i % 7, i % 3,
+    CASE i % 5 WHEN 0 THEN NULL ELSE i END FROM n WHERE i % 7 > i % 3;
+INSERT INTO gpu_call SELECT id, 1, NULL, 6007, 1 + id % 2, start_ns + 7, 1000, start_ns + 900,
+    CASE id % 3 WHEN 0 THEN NULL ELSE id % 16 END FROM gpu_busy WHERE id % 5 = 0;
+INSERT INTO process_cpu VALUES (1, 1000000000, 9000000000, 7000000000);
 INSERT INTO gpu_launcher VALUES (1, 6007, 1009, 5003);
 INSERT INTO gpu_memory SELECT id, 1, 0, start_ns, 4096 * (id % 11 - 5) FROM gpu_busy WHERE id % 3 = 0;
+INSERT INTO gpu_driver VALUES (1, 1500000000, NULL, 3);
+INSERT INTO gpu_driver_call SELECT id, 1, 6007, 1 + id % 3, CASE id % 3 WHEN 0 THEN 'cuCtxSynchronize' WHEN 1 THEN 'cuMemAlloc_v2'
+    ELSE 'cuMemFree_v2' END, start_ns + 11, 900 + id, 7 * id, CASE id % 7 WHEN 0 THEN NULL ELSE 4096 * id END FROM gpu_busy;
 INSERT INTO gpu_unknown VALUES (1, 1, NULL, 2050000000, 2051000000, 31, 1), (2, 1, 7, NULL, NULL, 3, 2), (3, 1, 1, 2, 2, 0, 4);
 """
 BEFORE = """
 DROP TABLE gpu_device; DROP TABLE gpu_busy; DROP TABLE gpu_call; DROP TABLE gpu_launcher; DROP TABLE gpu_memory;
-DROP TABLE gpu_unknown; DROP TABLE safepoint; DROP TABLE stall; DROP TABLE phase; DROP TABLE thread;
+DROP TABLE gpu_unknown; DROP TABLE process_cpu; DROP TABLE gpu_driver; DROP TABLE gpu_driver_call; DROP TABLE safepoint; DROP TABLE stall; DROP TABLE phase; DROP TABLE thread;
 ALTER TABLE runtime DROP COLUMN collector; DROP TABLE step_mark; DROP TABLE step_series; DROP TABLE step_signal;
 ALTER TABLE pause DROP COLUMN waited_ns; ALTER TABLE pause DROP COLUMN rss_end;
 """

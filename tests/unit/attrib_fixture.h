@@ -150,6 +150,7 @@ static inline struct pause *world_safepoint(struct world *world, uint64_t start_
 			[HOTSPOT_YOUNG_COLLECTIONS] = UNKNOWN,
 			[HOTSPOT_FULL_COLLECTIONS] = UNKNOWN,
 			[HOTSPOT_LATE_TID] = UNKNOWN,
+			[HOTSPOT_LATE_RAN_NS] = UNKNOWN,
 		}),
 		sizeof(pause->facts));
 	return pause;

@@ -20,7 +20,7 @@ FLOORS = (
     ("meaning", "gpu"),
     ("probe", "step"),
     ("trace", "store", "kineto", "attrib"),
-    ("advice", "budget", "compare", "trial"),
+    ("advice", "budget", "compare", "trial", "inject"),
     ("report",),
     ("cmd",),
 )

@@ -40,6 +40,9 @@ static inline char *slurp(const char *path)
 	return text;
 }
 
+/* SQL that make_recording() runs after the recording's own; NULL: none. */
+static const char *recording_more;
+
 static inline struct store_reader *make_recording(const char *name)
 {
 	_cleanup_free_ char *sql = NULL;
@@ -58,6 +61,8 @@ static inline struct store_reader *make_recording(const char *name)
 	assert_int_equal(sqlite3_exec(db, store_schema_sql, NULL, NULL, NULL), SQLITE_OK);
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
 		fail_msg("%s: %s", sql_path, sqlite3_errmsg(db));
+	if (recording_more && sqlite3_exec(db, recording_more, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", recording_more, sqlite3_errmsg(db));
 	sqlite3_close(db);
 	if (store_open(path, &reader, &err))
 		fail_msg("%s", err.text);

@@ -167,6 +167,14 @@ static void torch(struct scene *scene, char what)
 	case 'B':
 		call(scene, "torch:backward", NULL, UNKNOWN);
 		break;
+	case 'a': /* backward passes of an actor, a critic, an entropy: by the classes of what they differentiate */
+	case 'c':
+	case 'e':
+		call(scene, "torch:backward", NULL, 0x7f0000001009 + what);
+		break;
+	case 'k':
+		call(scene, "torch:loss", "kl_div", UNKNOWN);
+		break;
 	case 'o':
 		call(scene, "torch:loss", "cross_entropy_loss", UNKNOWN);
 		call(scene, "torch:loss", "nll_loss_nd", UNKNOWN);

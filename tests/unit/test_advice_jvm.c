@@ -28,6 +28,7 @@ struct program {
 	uint64_t window_ms;	 /* System.gc() every so often; 0: never */
 	double freed;		 /* share of the young garbage that System.gc() still finds */
 	double loop_ns;		 /* a counted loop of this length runs always; 0: none */
+	double runs;		 /* the share of that for which its thread has a processor */
 	uint64_t metadata;	 /* collections for metadata in the first steps */
 	bool dl4j, javacpp, concurrent;
 };
@@ -53,8 +54,10 @@ static struct pause *stop(struct jvm *jvm, double ns, const char *operation, con
 	pause->facts[HOTSPOT_TTSP_NS] = (int64_t)ttsp;
 	pause->facts[HOTSPOT_CORE_NS] = (int64_t)ns;
 	pause->tid = 101;
-	if (ttsp > (double)MS)
+	if (ttsp > (double)MS) {
 		pause->facts[HOTSPOT_LATE_STACK] = jvm->loop;
+		pause->facts[HOTSPOT_LATE_RAN_NS] = (int64_t)(jvm->program->runs * ttsp);
+	}
 	jvm->now = pause->end_ns;
 	return pause;
 }
@@ -202,6 +205,11 @@ static struct program follow(const struct program *program, const struct advice 
 	case ADVICE_EXPLICIT_WINDOW:
 		after.window_ms = (uint64_t)number_after(advice->line, "setAutoGcWindow(");
 		break;
+	case ADVICE_EXPLICIT_TOGGLE:
+		assert_string_equal(advice->line,
+			"Nd4j.getMemoryManager().togglePeriodicGc(false);");
+		after.window_ms = 0;
+		break;
 	case ADVICE_EXPLICIT_OFF:
 		assert_string_equal(advice->line, "-XX:+DisableExplicitGC");
 		after.window_ms = 0;
@@ -297,7 +305,8 @@ static const struct {
 		 .window_ms = 500,
 		 .freed = 1,
 		 .dl4j = true},
-		BIT(ADVICE_EXPLICIT_WINDOW), BIT(ADVICE_EXPLICIT_OFF) | BIT(ADVICE_YOUNG)},
+		BIT(ADVICE_EXPLICIT_WINDOW) | BIT(ADVICE_EXPLICIT_TOGGLE),
+		BIT(ADVICE_EXPLICIT_OFF) | BIT(ADVICE_YOUNG)},
 	{{.name = "DL4J's window, in vain",
 		 .collector = "Parallel",
 		 .steps = 1999,
@@ -311,7 +320,8 @@ static const struct {
 		 .window_ms = 500,
 		 .freed = 0.1,
 		 .dl4j = true},
-		BIT(ADVICE_EXPLICIT_OFF), BIT(ADVICE_EXPLICIT_WINDOW)},
+		BIT(ADVICE_EXPLICIT_OFF) | BIT(ADVICE_EXPLICIT_TOGGLE),
+		BIT(ADVICE_EXPLICIT_WINDOW)},
 	{{.name = "G1, called by hand",
 		 .collector = "G1",
 		 .steps = 1999,
@@ -324,7 +334,21 @@ static const struct {
 		 .dead_ns = 0.5,
 		 .window_ms = 500,
 		 .freed = 1},
-		BIT(ADVICE_EXPLICIT_CONCURRENT), BIT(ADVICE_EXPLICIT_WINDOW)},
+		BIT(ADVICE_EXPLICIT_CONCURRENT) | BIT(ADVICE_EXPLICIT_OFF),
+		BIT(ADVICE_EXPLICIT_WINDOW) | BIT(ADVICE_EXPLICIT_TOGGLE)},
+	{{.name = "called by hand, and it frees",
+		 .collector = "Parallel",
+		 .steps = 1999,
+		 .work_ns = 5 * MS,
+		 .eden = 64 * MIB,
+		 .allocated = MIB / 2,
+		 .live = 100 * MIB,
+		 .fixed_ns = 4e6,
+		 .live_ns = 1.5,
+		 .dead_ns = 0.5,
+		 .window_ms = 1000,
+		 .freed = 1},
+		BIT(ADVICE_EXPLICIT_OFF), BIT(ADVICE_EXPLICIT_CONCURRENT)},
 	{{.name = "counted loops",
 		 .collector = "Parallel",
 		 .steps = 997,
@@ -332,7 +356,28 @@ static const struct {
 		 .eden = 64 * MIB,
 		 .allocated = 3 * MIB,
 		 .fixed_ns = 1e6,
-		 .loop_ns = 15e6},
+		 .loop_ns = 15e6,
+		 .runs = 1},
+		BIT(ADVICE_TTSP), 0},
+	{{.name = "threads that are descheduled",
+		 .collector = "Parallel",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .eden = 64 * MIB,
+		 .allocated = 3 * MIB,
+		 .fixed_ns = 1e6,
+		 .loop_ns = 15e6,
+		 .runs = 0.01},
+		0, BIT(ADVICE_TTSP)},
+	{{.name = "counted loops beside other programs",
+		 .collector = "Parallel",
+		 .steps = 997,
+		 .work_ns = 5 * MS,
+		 .eden = 64 * MIB,
+		 .allocated = 3 * MIB,
+		 .fixed_ns = 1e6,
+		 .loop_ns = 45e6,
+		 .runs = 0.3},
 		BIT(ADVICE_TTSP), 0},
 	{{.name = "counted loops under G1",
 		 .collector = "G1",
@@ -399,6 +444,24 @@ static const struct {
 		0, BIT(ADVICE_MEMORY_LIMIT)},
 };
 
+static const struct program *find_program(const char *name)
+{
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)
+		if (!strcmp(programs[i].program.name, name))
+			return &programs[i].program;
+	fail_msg("no program %s", name);
+	abort();
+}
+
+static size_t count_of(const struct advices *advices, int kind)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < advices->items.count; i++)
+		count += kind_of(&advices->items.items[i]) == kind;
+	return count;
+}
+
 static void test_promises_are_kept(void **state)
 {
 	unsigned broken = 0;
@@ -443,11 +506,12 @@ static void test_promises_are_kept(void **state)
 static void test_promises_are_narrow(void **state)
 {
 	static const struct {
-		size_t program;
+		const char *program;
 		double low, high; /* of what is saved, as shares of the pauses */
 		const char *said;
-	} cases[] = {{0, 0.55, 0.85, "as they differ"}, {7, 0.55, 0.85, "do not tell"},
-		{1, -0.01, 1.01, "do not tell"}};
+	} cases[] = {{"small eden, constant work", 0.55, 0.85, "as they differ"},
+		{"counted loops under G1", 0.55, 0.85, "do not tell"},
+		{"the same, constant sizes", -0.01, 1.01, "do not tell"}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct attribution before = {};
@@ -456,7 +520,7 @@ static void test_promises_are_narrow(void **state)
 		struct world world;
 		double paused;
 
-		run(&programs[cases[i].program].program, &world, &before);
+		run(find_program(cases[i].program), &world, &before);
 		advise(&world, &before, &advices);
 		paused = (double)before.tracks.items[0].overlap_ns;
 		advice = need(&advices, ADVICE_YOUNG);
@@ -486,6 +550,7 @@ static void test_unknown_facts(void **state)
 				UNKNOWN;
 			pause->facts[HOTSPOT_TTSP_NS] = UNKNOWN;
 			pause->facts[HOTSPOT_LATE_STACK] = STACK_NONE;
+			pause->facts[HOTSPOT_LATE_RAN_NS] = UNKNOWN;
 		}
 		world_build(&world, &before);
 		advise(&world, &before, &advices);
@@ -509,16 +574,48 @@ static void test_ttsp_of_8(void **state)
 	const struct advice *advice;
 	struct world world;
 
-	run(&programs[6].program, &world, &before);
+	run(find_program("counted loops"), &world, &before);
 	strcpy(world.recording.runtimes.items[0].version, "1.8.0_412");
-	for (size_t i = 0; i < world.pauses.count; i++)
+	for (size_t i = 0; i < world.pauses.count; i++) {
 		world.pauses.items[i].facts[HOTSPOT_LATE_STACK] = STACK_NONE;
+		world.pauses.items[i].facts[HOTSPOT_LATE_RAN_NS] = UNKNOWN;
+	}
 	advise(&world, &before, &advices);
 	advice = need(&advices, ADVICE_TTSP);
 	check_text(advice);
 	assert_string_equal(advice->line, "-XX:+UseCountedLoopSafepoints");
 	assert_int_equal(advice->saves_low_ns, 0);
 	assert_non_null(strstr(advice->estimate, "guess"));
+	advices_release(&advices);
+	attrib_release(&before);
+	world_release(&world);
+}
+
+/* Where it was is known, but not whether it ran: no more than a guess. */
+static void test_ttsp_of_older_recordings(void **state)
+{
+	struct attribution before = {};
+	struct advices advices = {};
+	const struct advice *advice;
+	struct world world;
+	uint64_t told_ns;
+
+	run(find_program("counted loops"), &world, &before);
+	advise(&world, &before, &advices);
+	advice = need(&advices, ADVICE_TTSP);
+	assert_null(strstr(advice->estimate, "guess"));
+	assert_non_null(strstr(advice->estimate, "Matrix.multiply"));
+	assert_non_null(strstr(advice->estimate, "for one that ran on"));
+	told_ns = advice->saves_ns;
+	advices_release(&advices);
+	for (size_t i = 0; i < world.pauses.count; i++)
+		world.pauses.items[i].facts[HOTSPOT_LATE_RAN_NS] = UNKNOWN;
+	advise(&world, &before, &advices);
+	advice = need(&advices, ADVICE_TTSP);
+	check_text(advice);
+	assert_in_range(advice->saves_ns, told_ns / 2 - MS, told_ns / 2 + MS);
+	assert_int_equal(advice->saves_low_ns, 0);
+	assert_non_null(strstr(advice->estimate, "whether it ran meanwhile is not known: a guess"));
 	advices_release(&advices);
 	attrib_release(&before);
 	world_release(&world);
@@ -533,7 +630,7 @@ static void test_ttsp_with_the_flag(void **state)
 	struct process *process;
 	struct world world;
 
-	run(&programs[6].program, &world, &before);
+	run(find_program("counted loops"), &world, &before);
 	process = &world.recording.processes.items[0];
 	free(process->cmdline);
 	process->cmdline = malloc(sizeof(cmdline));
@@ -618,6 +715,146 @@ static void test_waits(void **state)
 	}
 }
 
+/* However the heap and what is allocated between two collections compare, the old generation keeps its room. */
+static void test_eden_fits_the_heap(void **state)
+{
+	static const double heaps[] = {32, 64, 100, 127, 256, 400, 511, 1000, 4000}; /* MiB */
+
+	for (size_t i = 0; i < 2 * sizeof(heaps) / sizeof(*heaps); i++) {
+		struct program program = *find_program("small eden, constant work");
+		double heap = heaps[i / 2] * MIB, young, max = heap;
+		struct attribution before = {};
+		struct advices advices = {};
+		const struct advice *advice;
+		struct process *process;
+		struct world world;
+		char cmdline[64];
+		int size;
+
+		program.eden = 0.55 * heap;
+		program.live = 0.3 * heap;
+		program.allocated = heap / 16;
+		if (i % 2)
+			program.collector = "G1";
+		run(&program, &world, &before);
+		size = snprintf(cmdline, sizeof(cmdline), "java%c-Xmx%.0fm%cTrain", 0, heaps[i / 2],
+			0);
+		process = &world.recording.processes.items[0];
+		free(process->cmdline);
+		process->cmdline = malloc(sizeof(cmdline));
+		memcpy(process->cmdline, cmdline, sizeof(cmdline));
+		process->cmdline_len = (size_t)size + 1;
+		advise(&world, &before, &advices);
+		advice = need(&advices, ADVICE_YOUNG);
+		check_text(advice);
+		young = number_after(advice->line, i % 2 ? "NewSize=" : "-Xmn");
+		if (strstr(advice->line, "-Xmx"))
+			max = number_after(advice->line, "-Xmx");
+		assert_true(max >= heap);
+		assert_true(max - young >= fmin(heap - 1.25 * program.eden, 1.5 * program.live));
+		assert_true(max - young >= 1.2 * program.live);
+		assert_true(number_after(advice->risk, "-Xmx of ") >= young + program.live);
+		advices_release(&advices);
+		attrib_release(&before);
+		world_release(&world);
+	}
+}
+
+/* Two callers, one switch: advised once, with what both cost. */
+static void test_a_switch_for_several_callers(void **state)
+{
+	struct attribution before = {};
+	struct advices advices = {};
+	const struct advice *advice;
+	uint64_t one_ns;
+	struct world world;
+	uint32_t other;
+	size_t odd = 0;
+
+	run(find_program("G1, called by hand"), &world, &before);
+	advise(&world, &before, &advices);
+	one_ns = need(&advices, ADVICE_EXPLICIT_CONCURRENT)->saves_ns;
+	advices_release(&advices);
+	attrib_release(&before);
+	other = world_java(&world,
+		"org.example.Trainer.main org.example.Other.clean java.lang.System.gc");
+	for (size_t i = 0; i < world.recording.stalls.count; i++)
+		if (odd++ % 3 == 2)
+			world.recording.stalls.items[i].stack = other;
+	world_build(&world, &before);
+	assert_int_equal(before.explicit_calls.callers.count, 2);
+	advise(&world, &before, &advices);
+	for (int kind = 1; kind < JVM_ADVICES; kind++)
+		assert_true(count_of(&advices, kind) <= 1);
+	advice = need(&advices, ADVICE_EXPLICIT_CONCURRENT);
+	check_text(advice);
+	assert_in_range(advice->saves_ns, one_ns - MS, one_ns + MS);
+	assert_non_null(strstr(advice->estimate, "calls of 1 other caller"));
+	assert_non_null(strstr(need(&advices, ADVICE_EXPLICIT_OFF)->title,
+		"calls of System.gc(), most in"));
+	advices_release(&advices);
+	attrib_release(&before);
+	world_release(&world);
+}
+
+/* DL4J's own switches come before the JVM's, and say where they do nothing. */
+static void test_dl4j_before_the_jvm(void **state)
+{
+	static const char *const names[] = {"DL4J's window, in vain", "DL4J's window, much lives"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct program program = *find_program(names[i]);
+		struct attribution before = {};
+		struct advices advices = {};
+		struct world world;
+		bool broad = false;
+
+		if (i)
+			program.collector = "G1";
+		program.fixed_ns = 1e4;
+		program.allocated = MIB;
+		run(&program, &world, &before);
+		advise(&world, &before, &advices);
+		assert_true(advices.items.count >= 2);
+		for (size_t j = 0; j < advices.items.count; j++) {
+			const struct advice *advice = &advices.items.items[j];
+			bool own = strstr(advice->line, "Nd4j.");
+
+			assert_false(own && broad);
+			broad |= !strncmp(advice->line, "-XX:", 4) &&
+				 kind_of(advice) != ADVICE_YOUNG;
+			if (own)
+				assert_non_null(strstr(advice->risk, "1.0.0-M2.1"));
+		}
+		assert_true(broad);
+		advices_release(&advices);
+		attrib_release(&before);
+		world_release(&world);
+	}
+}
+
+/* The JDK calls where direct buffers are used up: without the call they would be refused. */
+static void test_buffers_need_the_call(void **state)
+{
+	struct attribution before = {};
+	struct advices advices = {};
+	struct world world;
+	uint32_t stack;
+
+	run(find_program("called by hand, and it frees"), &world, &before);
+	attrib_release(&before);
+	stack = world_java(&world,
+		"org.example.Net.read java.nio.ByteBuffer.allocateDirect java.nio.Bits.reserveMemory java.lang.System.gc");
+	for (size_t i = 0; i < world.recording.stalls.count; i++)
+		world.recording.stalls.items[i].stack = stack;
+	world_build(&world, &before);
+	advise(&world, &before, &advices);
+	assert_null(find(&advices, ADVICE_EXPLICIT_OFF));
+	advices_release(&advices);
+	attrib_release(&before);
+	world_release(&world);
+}
+
 static void test_little_cost_is_left_alone(void **state)
 {
 	static const struct program program = {.collector = "G1",
@@ -648,7 +885,7 @@ static void test_nothing_says_what_it_was(void **state)
 	const struct advice *advice;
 	struct world world;
 
-	run(&programs[7].program, &world, &before);
+	run(find_program("counted loops under G1"), &world, &before);
 	attrib_release(&before);
 	for (size_t i = 0; i < world.pauses.count; i++) {
 		world.pauses.items[i].flags |= PAUSE_NO_COLLECTION;
@@ -673,8 +910,13 @@ int main(void)
 		cmocka_unit_test(test_promises_are_narrow),
 		cmocka_unit_test(test_unknown_facts),
 		cmocka_unit_test(test_ttsp_of_8),
+		cmocka_unit_test(test_ttsp_of_older_recordings),
 		cmocka_unit_test(test_ttsp_with_the_flag),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_eden_fits_the_heap),
+		cmocka_unit_test(test_a_switch_for_several_callers),
+		cmocka_unit_test(test_dl4j_before_the_jvm),
+		cmocka_unit_test(test_buffers_need_the_call),
 		cmocka_unit_test(test_little_cost_is_left_alone),
 		cmocka_unit_test(test_nothing_says_what_it_was),
 	};

@@ -172,7 +172,8 @@ static void test_slow_steps_are_of_a_class(void **state)
 	json = report(&world, &got, "json");
 	page = report(&world, &got, "html");
 	has(text, "Turning stopped training for ");
-	has(text, "; every 23rd step is 7.0 × the median because of big turns");
+	has(text, "  felt   Every 23rd step is 7.0 × the median of 10.00 ms; ");
+	has(text, "  cause  Big turns: 9 of 40 turns in steps, 65.9 % of their time.\n");
 	has(text, "STOPPED       LOST  CLASS  TRIGGERED IN\n");
 	has(text, "60.00 ms    big  ");
 	has(json, "\"generation\":null,\"class\":\"big\",\"rss_bytes\"");
@@ -198,7 +199,7 @@ static void test_classes_without_a_rank_are_one(void **state)
 	assert_int_equal(found->class->rank, 0);
 	assert_int_equal(found->chief, STEPS / 31 + STEPS / 19);
 	text = report(&world, &got, "text");
-	has(text, "× the median because of turns");
+	has(text, "  cause  Turns: 19 of 22 turns in steps, ");
 	attrib_release(&got);
 	world_release(&world);
 }

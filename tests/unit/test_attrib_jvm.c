@@ -338,6 +338,59 @@ static void test_irregular_callers(void **state)
 	tear_down(&world, &attribution);
 }
 
+/* Who sleeps between two calls is regular from return to call, however long each call blocks. */
+static void test_callers_that_rest(void **state)
+{
+	struct attribution attribution = {};
+	const struct explicit_caller *caller;
+	struct world world;
+	uint64_t at = 1000 * MS;
+
+	set_up(&world, "Parallel");
+	for (uint64_t i = 0; i < 23; i++) {
+		uint64_t blocked = (i % 2 ? 180 : 2) * MS;
+
+		world_stall(&world, STALL_EXPLICIT, 5, at, blocked);
+		at += blocked + (50 + i % 3) * MS;
+	}
+	world_build(&world, &attribution);
+	caller = &attribution.explicit_calls.callers.items[0];
+	assert_false(caller->regular);
+	assert_true(caller->rests);
+	assert_int_equal(caller->rest_ns, 51 * MS);
+	tear_down(&world, &attribution);
+}
+
+/* What of a stall pauses cover is in their figures; what they hardly leave is not worth a word. */
+static void test_stalls_beside_pauses(void **state)
+{
+	NEEDS("hotspot");
+	struct attribution attribution = {};
+	const struct stall_sum *sums;
+	struct world world;
+
+	set_up(&world, "Parallel");
+	for (uint64_t i = 0; i < 7; i++) {
+		uint64_t at = (1100 + 100 * i) * MS;
+
+		world_stall(&world, STALL_EXPLICIT, 5, at, 50 * MS);
+		world_safepoint(&world, at + MS, (i ? 48 : 20) * MS, "ParallelGCSystemGC",
+			"System.gc()");
+	}
+	world_stall(&world, STALL_ALLOCATION, 6, 1000 * MS, 30 * MS);
+	world_build(&world, &attribution);
+	assert_int_equal(attribution.explicit_calls.sums.count, 2);
+	sums = attribution.explicit_calls.sums.items;
+	assert_int_equal(sums[0].count, 7);
+	assert_int_equal(sums[0].beside, 1);
+	assert_int_equal(sums[0].beside_ns, 30 * MS);
+	assert_int_equal(sums[0].beside_max_ns, 30 * MS);
+	assert_int_equal(sums[0].beside_longest, 1);
+	assert_int_equal(sums[1].beside, 1);
+	assert_int_equal(sums[1].beside_ns, 30 * MS);
+	tear_down(&world, &attribution);
+}
+
 /* A stall of the training thread slows its step, but is not a pause and not part of any cost. */
 static void test_stalls_of_steps(void **state)
 {
@@ -424,6 +477,8 @@ int main(void)
 		cmocka_unit_test(test_calls_at_once),
 		cmocka_unit_test(test_irregular_callers),
 		cmocka_unit_test(test_stalls_of_steps),
+		cmocka_unit_test(test_callers_that_rest),
+		cmocka_unit_test(test_stalls_beside_pauses),
 		cmocka_unit_test(test_hostile),
 	};
 

@@ -245,8 +245,9 @@ static size_t check_stack(const struct gctrace_bpf *bpf, const char *name)
 /* Those of no runtime and those that this build's runtimes list are all there are. */
 static void each_uprobe_keeps_its_stack(void **state)
 {
-	static const char *const general[] = {
-		"on_step", "on_wait_call", "on_wait_return", "on_maps_changed", "on_gpu"};
+	static const char *const general[] = {"on_step", "on_wait_call", "on_wait_return",
+		"on_receive", "on_received", "on_send", "on_maps_changed", "on_gpu",
+		"on_driver_launch", "on_driver_call", "on_driver_return"};
 	struct gctrace_bpf *bpf = gctrace_bpf__open();
 	struct bpf_program *program;
 	size_t uprobes = 0, checked = 0;

@@ -124,7 +124,7 @@ static void test_inferred(void **state)
 	add(&bench, 1000, 1, 1, 0);
 	bench.gpu.inferred = true;
 	judge(&bench, "gpu.idle.share<99%", BUDGET_REFUSED,
-		"what is inferred from launches and waits is not judged");
+		"what is inferred from calls of CUDA's driver is not judged");
 	bench_close(&bench);
 }
 
@@ -139,9 +139,15 @@ static const struct comparison *find(const struct comparisons *comparisons, cons
 static void compare_both(const struct bench *before, const struct bench *after,
 	struct comparisons *ret)
 {
+	const struct compare_rule rule = {COMPARE_TOLERANCE, COMPARE_RUN_TO_RUN};
+	struct compare_run *runs[2];
 	struct err err = {};
 
-	assert_int_equal(compare(&before->got, &after->got, ret, &err), 0);
+	assert_int_equal(compare_read(&before->got, &runs[0], &err), 0);
+	assert_int_equal(compare_read(&after->got, &runs[1], &err), 0);
+	assert_int_equal(compare(runs, 1, 1, &rule, ret, &err), 0);
+	compare_run_free(runs[0]);
+	compare_run_free(runs[1]);
 }
 
 static void test_shares_are_compared(void **state)

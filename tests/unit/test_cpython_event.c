@@ -91,7 +91,11 @@ static void facts_of_a_pause_pass_where_they_make_sense(void **state)
 	struct gc_pause wire = sample();
 	struct cpython_event event;
 
-	wire.flags = GC_PAUSE_SLEPT | GC_PAUSE_HEAP | GC_PAUSE_RSS | GC_PAUSE_WAITED;
+	wire.flags = GC_PAUSE_SLEPT | GC_PAUSE_HEAP | GC_PAUSE_RSS | GC_PAUSE_WAITED |
+		     GC_PAUSE_THRESHOLDS;
+	wire.thresholds[0] = 701;
+	wire.thresholds[1] = 0;
+	wire.thresholds[2] = 13;
 	wire.heap_objects = 1009;
 	wire.heap_pending = 307;
 	wire.rss_start = 8192;
@@ -104,10 +108,17 @@ static void facts_of_a_pause_pass_where_they_make_sense(void **state)
 	assert_int_equal(event.pause.rss_start, 8192);
 	assert_int_equal(event.pause.rss_end, 4096);
 	assert_int_equal(event.pause.waited_ns, 5000000000);
+	assert_int_equal(event.pause.thresholds[0], 701);
+	assert_int_equal(event.pause.thresholds[1], 0);
+	assert_int_equal(event.pause.thresholds[2], 13);
 	/* The target's own memory may hold anything: that costs the fact, not the pause. */
 	wire.heap_pending = -1ull;
 	assert_int_equal(cpython_decode(&wire, wire.header.size, &event), 0);
 	assert_int_equal(event.pause.flags, wire.flags & ~GC_PAUSE_HEAP);
+	wire.heap_pending = 307;
+	wire.thresholds[2] = -1;
+	assert_int_equal(cpython_decode(&wire, wire.header.size, &event), 0);
+	assert_int_equal(event.pause.flags, wire.flags & ~GC_PAUSE_THRESHOLDS);
 	/* Without its flag a field is whatever the record before it left there. */
 	wire.flags = 0;
 	wire.rss_end = wire.waited_ns = -1ull;

@@ -57,6 +57,7 @@ static struct gc_gpu_record busy(void)
 		.tid = 4711,
 		.value = 101,
 		.starved_ns = 97,
+		.count = 89,
 	};
 }
 
@@ -75,6 +76,7 @@ static void busy_times_decode(void **state)
 	assert_int_equal(out.tid, 4711);
 	assert_int_equal(out.gaps_ns, 101);
 	assert_int_equal(out.starved_ns, 97);
+	assert_int_equal(out.unsure_ns, 89);
 	/* Clocks differ: nothing is launched after it began, nor was something before after that. */
 	record.launch_ns = NOW;
 	record.previous_ns = NOW + 1;
@@ -126,19 +128,23 @@ static void other_kinds_decode(void **state)
 					.start_ns = NOW - 7,
 					.end_ns = NOW,
 					.value = NOW - 3,
+					.flags = UINT16_MAX,
 					.device = UINT32_MAX},
 				 &out),
 		0);
 	assert_int_equal(out.kind, EVENT_GPU_WAIT);
 	assert_int_equal(out.done_ns, NOW - 3);
+	assert_int_equal(out.flags, GC_GPU_COPY | GC_GPU_QUEUE);
 	assert_int_equal(decode((struct gc_gpu_record){.kind = GC_GPU_ALLOCATE,
 					.start_ns = NOW - 7,
 					.end_ns = NOW,
+					.flags = UINT16_MAX,
 					.value = UINT64_MAX},
 				 &out),
 		0);
 	assert_int_equal(out.kind, EVENT_GPU_ALLOCATE);
 	assert_int_equal(out.done_ns, 0);
+	assert_int_equal(out.flags, GC_GPU_FREES | GC_GPU_FAILED);
 	assert_int_equal(decode((struct gc_gpu_record){.kind = GC_GPU_LAUNCHER,
 					.tid = 7,
 					.count = 1013,
@@ -232,6 +238,43 @@ static void events_hold_what_they_say(void **state)
 	assert_int_equal(event_decode(&wire, sizeof(wire), &event), -EBADMSG);
 }
 
+/* A call of CUDA's driver: what it is, and nothing that cannot be. */
+static void a_call_of_the_driver(void **state)
+{
+	struct gc_driver_call call = {
+		.header = {GC_EVENT_DRIVER, sizeof(call), 5, 7, NOW},
+		.start_ns = NOW - 1009,
+		.launches = 97,
+		.address = 0x10007,
+		.bytes = 5003,
+		.cookie = (__u32)GC_DRIVER_COOKIE(10, GC_DRIVER_ALLOCATE, 1, 2),
+	};
+	struct event event;
+
+	assert_int_equal(GC_DRIVER_ADDRESS(call.cookie), 1);
+	assert_int_equal(GC_DRIVER_BYTES(call.cookie), 2);
+	assert_int_equal(event_decode(&call, sizeof(call), &event), 0);
+	assert_int_equal(event.type, EVENT_DRIVER);
+	assert_int_equal(event.head.tid, 7);
+	assert_int_equal(event.driver.kind, GC_DRIVER_ALLOCATE);
+	assert_int_equal(event.driver.function, 10);
+	assert_int_equal(event.driver.start_ns, NOW - 1009);
+	assert_int_equal(event.driver.launches, 97);
+	assert_int_equal(event.driver.bytes, 5003);
+	assert_false(event.driver.failed);
+	call.result = 2;
+	assert_int_equal(event_decode(&call, sizeof(call), &event), 0);
+	assert_true(event.driver.failed);
+	call.start_ns = NOW + 1;
+	assert_int_equal(event_decode(&call, sizeof(call), &event), -EBADMSG);
+	call.start_ns = NOW;
+	call.launches = 1ull << 63;
+	assert_int_equal(event_decode(&call, sizeof(call), &event), -EBADMSG);
+	call.launches = 0;
+	call.header.size = sizeof(call) - 1;
+	assert_int_equal(event_decode(&call, sizeof(call) - 1, &event), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +283,7 @@ int main(void)
 		cmocka_unit_test(other_kinds_decode),
 		cmocka_unit_test(states_decode),
 		cmocka_unit_test(events_hold_what_they_say),
+		cmocka_unit_test(a_call_of_the_driver),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,7 +147,7 @@ static struct tally tally_program(const char *name, const struct program *progra
 		gpu_release(&timeline);
 		play_release(&play);
 	}
-	print_message("%-40s %8.1f ms lost, error at most %.1f us, %zu not exact\n", name,
+	print_message("# %-40s %8.1f ms lost, error at most %.1f us, %zu not exact\n", name,
 		(double)tally.lost_ns / 1e6, (double)tally.error_ns / 1e3, tally.inexact);
 	play_release(&base);
 	return tally;
@@ -215,7 +215,7 @@ static void test_many_pauses(void **state)
 			low_ns += charges.pauses.items[j].lost_low_ns;
 			high_ns += charges.pauses.items[j].lost_high_ns;
 		}
-		print_message("%-40s %8.3f ms lost, %.3f … %.3f\n", loops[i].name,
+		print_message("# %-40s %8.3f ms lost, %.3f … %.3f\n", loops[i].name,
 			(double)truth_ns / 1e6, (double)low_ns / 1e6, (double)high_ns / 1e6);
 		assert_in_range(truth_ns + EXACT_NS, low_ns, high_ns + 2 * EXACT_NS);
 		if (!loops[i].depth)

@@ -10,6 +10,7 @@
 
 #include "hotspot_event.h"
 #include "hotspot_wire.h"
+#include "pause.h"
 
 static struct gc_safepoint sample_safepoint(void)
 {
@@ -159,6 +160,7 @@ static void late_threads_decode(void **state)
 		.header = {GC_EVENT_LATE, GC_LATE_SIZE(1), 11, 13, 37},
 		.begin_ns = 23,
 		.arrived_ns = 31,
+		.ran_ns = 8,
 		.late_tid = 17,
 		.stack_flags = GC_STACK_BROKEN,
 		.frame_count = 1,
@@ -170,9 +172,15 @@ static void late_threads_decode(void **state)
 	assert_int_equal(event.type, EVENT_LATE);
 	assert_int_equal(event.late.begin_ns, 23);
 	assert_int_equal(event.late.arrived_ns, 31);
+	assert_int_equal(event.late.ran_ns, 8);
 	assert_int_equal(event.late.tid, 17);
 	assert_int_equal(event.late.stack.flags, EVENT_STACK_BROKEN);
 	assert_int_equal(event.late.stack.frames[0].code, 41);
+	wire.ran_ns = 9;
+	assert_int_equal(hotspot_decode(&wire, wire.header.size, &event), -EBADMSG);
+	wire.ran_ns = GC_RAN_UNKNOWN;
+	assert_int_equal(hotspot_decode(&wire, wire.header.size, &event), 0);
+	assert_int_equal(event.late.ran_ns, UNKNOWN);
 	wire.arrived_ns = 38;
 	assert_int_equal(hotspot_decode(&wire, wire.header.size, &event), -EBADMSG);
 	wire.arrived_ns = 22;

@@ -1,5 +1,6 @@
 /* kineto: what traces of PyTorch's profiler say of GPUs, in the spellings of all its versions; what no trace is. */
 #include "kineto_fixture.h"
+#include "cleanup.h"
 
 #include <zlib.h>
 
@@ -83,6 +84,46 @@ static void waits_and_allocations(void **state)
 		assert_int_equal(launcher->waits.items[i].done_ns, 0);
 		assert_int_equal(launcher->waits.items[i].device, 0);
 	}
+}
+
+/* What tensors take, from the first kernel on; not on the CPU, nor on a device that did nothing. */
+static void memory_of_tensors(void **state)
+{
+	static const struct {
+		long long at, device, type, total, change;
+	} events[] = {
+		{1100, 0, 1, 5000, 1000},
+		{1300, 0, 1, 4000, -1000},
+		{1200, 0, 0, 777, 777},
+		{1200, 1, 1, 999, 999},
+		{1250, 0, 1, 5512, 512},
+	};
+	static const int64_t levels[] = {4000, 5000, 5512, 4000};
+	struct scene *scene = *state;
+	const struct gpu_device *device;
+
+	call(scene, "cudaMalloc", 1000, 5, 11);
+	call(scene, "cudaFree", 1010, 5, 12);
+	work(scene, "kernel", 0, 1020, 500, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		event(scene,
+			"{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"s\": \"t\", \"name\": \"[memory]\", "
+			"\"pid\": %d, \"tid\": %d, \"ts\": %lld, \"args\": {\"Total Reserved\": 1, "
+			"\"Total Allocated\": %lld, \"Bytes\": %lld, \"Addr\": 140, \"Device Id\": %lld, "
+			"\"Device Type\": %lld}}",
+			PID, PID, AT(events[i].at), events[i].total, events[i].change,
+			events[i].device, events[i].type);
+	read_it(scene);
+	assert_int_equal(scene->timeline.devices.count, 1);
+	device = &scene->timeline.devices.items[0];
+	assert_true(device->memory_total);
+	assert_int_equal(device->memory.count, ARRAY_SIZE(levels));
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
+		assert_int_equal(device->memory.items[i].bytes, levels[i]);
+	assert_int_equal(device->memory.items[0].time_ns, device->seen_ns);
+	assert_int_equal(device->memory.items[3].time_ns, NS(1300));
+	assert_false(scene->timeline.launchers.items[0].allocations.items[0].frees);
+	assert_true(scene->timeline.launchers.items[0].allocations.items[1].frees);
 }
 
 /* One launch of a graph starts many kernels; the first of them is what the device waited for. */
@@ -552,6 +593,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(work_and_its_launches),
 		TEST(waits_and_allocations),
+		TEST(memory_of_tensors),
 		TEST(a_graph_is_one_launch),
 		TEST(older_spellings),
 		TEST(times_are_exact),

@@ -62,7 +62,8 @@ static void check_verdict(enum cost_source source, double low, double lost, doub
 	open_steps(&analysis, source, low, lost, high);
 	text = render(&analysis, "text");
 	snprintf(begin, sizeof(begin),
-		"GC stopped training for 203.2 ms (25.1 %% of its time)%s; every 13th", want);
+		"GC stopped training for 203.2 ms (25.1 %% of its time)%s.\n  felt   Every 13th",
+		want);
 	if (strncmp(text, begin, strlen(begin)) != 0)
 		fail_msg("wanted %s, got %.400s", begin, text);
 	analysis_close(&analysis);
@@ -202,7 +203,7 @@ static void test_what_was_caught_up_is_harmless(void **state)
 	open_steps(&analysis, COST_MEASURED, -0.001, 0, 0.003);
 	text = render(&analysis, "text");
 	has(text,
-		", none of it lost (measured, 95 % interval 0–0.08 %): look elsewhere; every 13th");
+		", none of it lost (measured, 95 % interval 0–0.08 %): look elsewhere.\n  felt   Every 13th");
 	analysis_close(&analysis);
 }
 

@@ -86,7 +86,8 @@ static void test_a_table_is_in_all_three(void **state)
 		",\"sweeps\":[{\"space\":\"old\",\"sweeps\":13,\"sweep_ns\":1500000},"
 		"{\"space\":\"<b>\\u001b[2J\",\"sweeps\":null,\"sweep_ns\":0}]");
 	check(&model, PAGE,
-		",\"tables\":[{\"key\":\"sweeps\",\"caption\":\"Sweeps by space\",\"columns\":["
+		",\"tables\":[{\"key\":\"sweeps\",\"caption\":\"Sweeps by space\",\"known\":\"measured\","
+		"\"columns\":["
 		"{\"key\":\"space\",\"title\":\"Space\",\"unit\":\"text\"},"
 		"{\"key\":\"sweeps\",\"title\":\"Sweeps\",\"unit\":\"count\"},"
 		"{\"key\":\"sweep_ns\",\"title\":\"Total\",\"unit\":\"ns\"},"

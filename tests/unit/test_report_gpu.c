@@ -359,6 +359,74 @@ static void test_page_of_many(void **state)
 	assert_has(page, "\"idle\":{\"count\":5716,");
 }
 
+/* The same pauses where no device was recorded, and what they cost is inferred. */
+static void open_inferred(struct scene *scene)
+{
+	struct attribution *to = &scene->analysis.attribution;
+	struct gpu_launcher *launcher;
+	struct gpu_driver_call *call;
+	struct gpu_driver *driver;
+
+	open_scene(scene);
+	gpu_release(&scene->gpu);
+	scene->gpu = (struct gpu_timeline){.inferred = true, .source = "calls that wait"};
+	driver = gpu_driver(&scene->gpu, 1);
+	driver->attached_ns = AT(100000);
+	driver->let_go_ns = AT(900000);
+	driver->failed = 1009;
+	call = vec_add(&driver->calls);
+	*call = (struct gpu_driver_call){AT(200000), AT(223000), 83, 0, 4711, GPU_DRIVER_WAIT, 5};
+	launcher = gpu_launcher(&scene->gpu, 1, 4711);
+	launcher->launches = 7919;
+	to->tracks.items[0].gpu_device = ATTRIB_NONE;
+	for (size_t i = 0; i < to->tracks.items[0].steps.count; i++)
+		to->tracks.items[0].steps.items[i].gpu_known = false;
+	to->gpu_charges.idles.count = to->gpu_charges.devices.count = 0;
+	to->gpu_charges.inferred =
+		(struct gpu_inferred){11, 9, 100 * MS, 31 * MS, 29 * MS, 33 * MS};
+	for (size_t i = 0; i < PAUSES; i++)
+		to->gpu_charges.pauses.items[i].recovery_ns = 0;
+	set_cost(to, FIRST,
+		(struct gpu_cost){
+			12 * MS, 38 * MS, 0, 38 * MS, 35 * MS, 41 * MS, GPU_DEVICE_NONE, true});
+}
+
+static void test_inferred(void **state)
+{
+	NEEDS("cpython");
+	_cleanup_free_ char *text = NULL, *json = NULL, *page = NULL;
+	struct scene scene;
+
+	open_inferred(&scene);
+	text = write_scene(&scene, "text");
+	json = write_scene(&scene, "json");
+	page = write_scene(&scene, "html");
+	check_schema(json);
+	assert_has(text,
+		"Of 100.0 ms of pauses, GPUs were without work for about 31.00 ms (31.0 %); queued "
+		"work hid the rest (inferred from calls that wait); of 2 others it is not known.");
+	assert_has(text,
+		"GPU: hidden 12.00 ms, exposed 38.00 ms (35.00 ms … 41.00 ms); inferred from "
+		"calls that wait\n");
+	assert_has(text, "Threads that launch GPU work");
+	assert_has(text, "no longer counted after 800.0 ms");
+	assert_has_not(text, "IDLE");
+	assert_has_not(text, "recovery");
+	assert_has(json, "\"gpu_launches\":[{\"pid\":4711,\"tid\":4711,\"source\":\"inferred\","
+			 "\"launches\":7919,\"waits\":1,\"waited_ns\":23000000}]");
+	assert_has(json,
+		"\"gpu_exposed_ns\":38000000,\"gpu_recovery_ns\":null,\"gpu_lost_ns\":38000000,"
+		"\"gpu_lost_low_ns\":35000000,\"gpu_lost_high_ns\":41000000,\"gpu_inferred\":true");
+	assert_has_not(json, "\"gpu\":");
+	assert_has(text, "Inferred from calls that wait, as CUDA's driver was asked for them");
+	assert_has(page, "inferred from calls that wait");
+	scene.analysis.attribution.gpu_charges.inferred.known = 0;
+	assert_has(sentence(&scene), "What pauses cost GPUs is not known");
+	scene.analysis.attribution.gpu_charges.inferred.pauses = 0;
+	assert_string_equal(sentence(&scene), "");
+	close_scene(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_verdict),
 		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_page_of_many),
+		cmocka_unit_test(test_inferred),
 	};
 
 	return golden_refused() ? 2 : cmocka_run_group_tests(tests, setup, teardown);

@@ -173,7 +173,7 @@ static void test_formats_have_the_words_of_the_runtime(void **state)
 	assert_non_null(strstr(text, "Turning held up spinner (4711) for "));
 	assert_non_null(strstr(text, ": 101 turns, longest 1.000 µs (big)"));
 	assert_non_null(strstr(text,
-		"\nLongest turns of Toy (stacks innermost first)\n"
+		"\nLongest turns of Toy (stacks innermost first; times of day: UTC)\n"
 		"    DURATION  CLASS  CAUSE      AT\n    1.000 µs  big    unknown    "));
 	assert_non_null(strstr(text, "\n      marking 300 ns, sweeping 500 ns\n"));
 	assert_null(strstr(text, "Python"));

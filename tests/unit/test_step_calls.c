@@ -306,6 +306,37 @@ static void test_boosting(void **state)
 	tear_down(scene);
 }
 
+/* A cross-validation has a booster for each part of the data; a search has one after another. */
+static void test_boosting_in_turn(void **state)
+{
+	static const int folds[] = {2, 3, 5, 10, 31};
+
+	for (size_t i = 0; i < sizeof(folds) / sizeof(*folds); i++) {
+		struct scene *turns = set_up(), *search = set_up();
+		const struct step_track *track;
+
+		for (int j = 0; j < 101; j++)
+			for (int k = 0; k < folds[i]; k++) {
+				call(turns, "xgboost:update", NULL, 4096 * (k + 1));
+			}
+		for (int k = 0; k < folds[i]; k++)
+			for (int j = 0; j < 101; j++)
+				call(search, "xgboost:update", NULL, 4096 * (k + 1));
+		track = find(turns, "auto");
+		assert_int_equal(track->steps.count, 101);
+		assert_int_equal(track->per_step, folds[i]);
+		assert_string_equal(track->signal, "xgboost:update");
+		assert_true(track->confidence > 0.9);
+		assert_int_equal(turns->steps.candidates.count, 1);
+		assert_int_equal(turns->steps.candidates.items[0].marks, 101 * folds[i]);
+		track = find(search, "auto");
+		assert_int_equal(track->steps.count, 101 * folds[i]);
+		assert_true(track->confidence > 0.9);
+		tear_down(turns);
+		tear_down(search);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_collectives),
 		cmocka_unit_test(test_boosting),
+		cmocka_unit_test(test_boosting_in_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,10 @@ static void test_round_trip(void **state)
 	assert_memory_equal(recording->processes.items[0].cmdline, "python3\0train.py", 17);
 	assert_string_equal(recording->processes.items[1].comm, "w\xef\xbf\xbdrker");
 	assert_int_equal(recording->processes.items[1].exit_ns, 99);
+	assert_int_equal(recording->processes.items[0].cpu.until_ns, 0);
+	assert_int_equal(recording->processes.items[1].cpu.from_ns, 13);
+	assert_int_equal(recording->processes.items[1].cpu.until_ns, 97);
+	assert_int_equal(recording->processes.items[1].cpu.used_ns, 61);
 	assert_int_equal(recording->runtimes.count, 2);
 	assert_string_equal(recording->runtimes.items[0].path, "/usr/bin/python3.11");
 	assert_int_equal(recording->runtimes.items[1].missed, 13);

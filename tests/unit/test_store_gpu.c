@@ -21,6 +21,7 @@ static struct gpu_fact nth_busy(uint64_t i)
 			.previous_ns = i % 5 ? 2000000000 + i * 200000 - 1700 : 0,
 			.gaps_ns = i % 7,
 			.starved_ns = i % 7 / 2,
+			.unsure_ns = i % 13,
 			.tid = i % 11 ? 4711 : 0},
 	};
 }
@@ -43,7 +44,10 @@ static struct gpu_fact call(enum gpu_call_kind kind, uint32_t device, uint64_t d
 
 	fact.call.kind = kind;
 	fact.call.tid = 4711;
-	fact.call.wait = (struct gpu_wait){2000000031, 2000000059, done_ns, device};
+	fact.call.wait = (struct gpu_wait){
+		2000000031, 2000000059, done_ns, device, .queue = !done_ns, .copy = done_ns != 0};
+	fact.call.frees = done_ns != 0;
+	fact.call.failed = true;
 	return fact;
 }
 
@@ -63,6 +67,24 @@ static void put(struct store_writer *writer, struct gpu_fact fact)
 	assert_int_equal(store_put_gpu(writer, &fact), 0);
 }
 
+static void put_driver(struct store_writer *writer)
+{
+	struct gpu_fact driver = {.kind = GPU_FACT_DRIVER, .process = 1};
+	struct gpu_fact call = {.kind = GPU_FACT_DRIVER_CALL, .process = 1};
+
+	driver.driver.attached_ns = 2000000003;
+	put(writer, driver);
+	call.driver_call =
+		(struct gpu_driver_call){2000000113, 2000000151, 1013, 0, 4711, GPU_DRIVER_WAIT, 5};
+	put(writer, call);
+	call.driver_call = (struct gpu_driver_call){
+		2000000083, 2000000109, GPU_NOT_COUNTED, 7919, 4711, GPU_DRIVER_ALLOCATE, 10};
+	put(writer, call);
+	driver.driver.let_go_ns = 2000000103;
+	driver.driver.failed = 17;
+	put(writer, driver);
+}
+
 static void put_all(struct store_writer *writer)
 {
 	struct gpu_fact launcher = {.kind = GPU_FACT_LAUNCHER, .process = 1};
@@ -75,6 +97,7 @@ static void put_all(struct store_writer *writer)
 	put(writer, call(GPU_CALL_WAIT, GPU_DEVICE_NONE, 2000000053));
 	put(writer, call(GPU_CALL_WAIT, 7, 0));
 	put(writer, call(GPU_CALL_ALLOCATE, 7, 0));
+	put(writer, call(GPU_CALL_ALLOCATE, GPU_DEVICE_NONE, 2000000053));
 	for (launcher.launcher.launches = 1009; launcher.launcher.launches < 1015;
 		launcher.launcher.launches++) {
 		launcher.launcher.tid = 4711;
@@ -85,6 +108,7 @@ static void put_all(struct store_writer *writer)
 	put(writer, memory);
 	put(writer, unknown(7, 5000000000, 5000001000, 101, GPU_UNKNOWN_DROPPED));
 	put(writer, unknown(GPU_DEVICE_NONE, 6000000000, 6000001000, 13, GPU_UNKNOWN_LOST));
+	put_driver(writer);
 	put(writer, described(7, 2000000000, 7000000000));
 	put(writer, described(9, 2000000000, 7000000000));
 }
@@ -121,6 +145,7 @@ static void check_device(const struct gpu_device *device)
 		assert_int_equal(busy->previous_ns, fact.busy.previous_ns);
 		assert_int_equal(busy->gaps_ns, fact.busy.gaps_ns);
 		assert_int_equal(busy->starved_ns, fact.busy.starved_ns);
+		assert_int_equal(busy->unsure_ns, fact.busy.unsure_ns);
 		assert_int_equal(busy->tid, fact.busy.tid);
 	}
 	assert_int_equal(device->unknown.count, 2);
@@ -129,6 +154,26 @@ static void check_device(const struct gpu_device *device)
 	assert_int_equal(device->dropped, 114);
 	assert_int_equal(device->memory.count, 1);
 	assert_int_equal(device->memory.items[0].bytes, -4099);
+}
+
+static void check_driver(const struct gpu_timeline *timeline)
+{
+	const struct gpu_driver *driver = timeline->drivers.items;
+
+	assert_int_equal(timeline->drivers.count, 1);
+	assert_int_equal(driver->attached_ns, 2000000003);
+	assert_int_equal(driver->let_go_ns, 2000000103);
+	assert_int_equal(driver->failed, 17);
+	assert_int_equal(driver->calls.count, 2);
+	assert_int_equal(driver->calls.items[0].kind, GPU_DRIVER_ALLOCATE);
+	assert_int_equal(driver->calls.items[0].bytes, 7919);
+	assert_true(driver->calls.items[0].launches == GPU_NOT_COUNTED);
+	assert_string_equal(gpu_driver_functions[driver->calls.items[0].function], "cuMemAlloc_v2");
+	assert_int_equal(driver->calls.items[1].launches, 1013);
+	assert_int_equal(driver->calls.items[1].start_ns, 2000000113);
+	assert_int_equal(driver->calls.items[1].end_ns, 2000000151);
+	assert_string_equal(gpu_driver_functions[driver->calls.items[1].function],
+		"cuEventSynchronize");
 }
 
 static void a_timeline_comes_back(void **state)
@@ -157,8 +202,22 @@ static void a_timeline_comes_back(void **state)
 	assert_int_equal(launcher->waits.count, 2);
 	assert_int_equal(launcher->waits.items[0].done_ns + launcher->waits.items[1].done_ns,
 		2000000053);
-	assert_int_equal(launcher->allocations.count, 1);
-	assert_int_equal(launcher->allocations.items[0].end_ns, 2000000059);
+	for (size_t i = 0; i < 2; i++) {
+		const struct gpu_wait *wait = &launcher->waits.items[i];
+
+		assert_int_equal(wait->copy, wait->done_ns != 0);
+		assert_int_equal(wait->queue, !wait->done_ns);
+	}
+	assert_int_equal(launcher->allocations.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct gpu_allocation *allocation = &launcher->allocations.items[i];
+
+		assert_int_equal(allocation->end_ns, 2000000059);
+		assert_int_equal(allocation->device, allocation->frees ? GPU_DEVICE_NONE : 7);
+		assert_true(allocation->failed);
+	}
+	check_driver(timeline);
+	assert_false(timeline->inferred);
 	store_reader_free(reader);
 }
 
@@ -192,6 +251,14 @@ static const struct {
 		true},
 	{"update gpu_call set tid = 0 where id = 1", BUSY, 2, 1, 2000000000, 7000000000, true},
 	{"update gpu_call set kind = 97 where id = 1", BUSY, 2, 1, 2000000000, 7000000000, false},
+	{"update gpu_driver_call set tid = 0 where id = 1", BUSY, 2, 2, 2000000000, 7000000000,
+		true},
+	{"delete from gpu_driver", BUSY, 2, 2, 2000000000, 7000000000, true},
+	{"update gpu_driver_call set kind = 97", BUSY, 2, 2, 2000000000, 7000000000, false},
+	/* As before the last columns were added. */
+	{"create table old as select id, process, device, tid, kind, start_ns, duration_ns, done_ns from "
+	 "gpu_call; drop table gpu_call; alter table old rename to gpu_call",
+		BUSY, 2, 2, 2000000000, 7000000000, false},
 	{"drop table gpu_call", BUSY, 2, 0, 2000000000, 7000000000, false},
 	{"drop table gpu_unknown; drop table gpu_memory", BUSY, 0, 2, 2000000000, 7000000000,
 		false},
@@ -225,7 +292,10 @@ static void older_files_have_no_devices(void **state)
 	static const char *const scripts[] = {
 		"delete from gpu_device; delete from gpu_busy; delete from gpu_memory",
 		"drop table gpu_device; drop table gpu_busy; drop table gpu_call; drop table gpu_launcher; "
-		"drop table gpu_memory; drop table gpu_unknown",
+		"drop table gpu_memory; drop table gpu_unknown; drop table gpu_driver_call; "
+		"drop table gpu_driver",
+		("drop table gpu_driver_call; delete from gpu_device; delete from gpu_busy; "
+		 "delete from gpu_memory"),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
@@ -263,6 +333,37 @@ static void notes_say_why_nothing_is_known(void **state)
 	}
 }
 
+/* Of each of two processes without records, whether its launches were counted: the source names no more than what was seen. */
+static void what_was_seen_is_the_source(void **state)
+{
+	static const struct {
+		const char *sql, *source;
+	} cases[] = {
+		{"", "calls that wait for a GPU and, in part, launches"},
+		{"update gpu_driver set let_go_ns = null",
+			"launches and calls that wait for a GPU"},
+		{"update gpu_driver set let_go_ns = attached_ns where process = 1",
+			"calls that wait for a GPU and, in part, launches"},
+		{"update gpu_driver set let_go_ns = attached_ns", "calls that wait for a GPU"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct store_reader *reader;
+
+		run("rm -f %s", path);
+		make_gpu_file();
+		run("sqlite3 %s 'delete from gpu_device; delete from gpu_busy; delete from gpu_memory; "
+		    "insert into process select 2, 4723, ns_pid, ppid, comm, cmdline, seen_ns, exit_ns "
+		    "from process; "
+		    "insert into gpu_driver values (2, 7, null, 0); %s'",
+			path, cases[i].sql);
+		reader = open_file();
+		assert_true(store_gpu(reader, NULL)->inferred);
+		assert_string_equal(store_gpu(reader, NULL)->source, cases[i].source);
+		store_reader_free(reader);
+	}
+}
+
 static void times_that_go_back_are_refused(void **state)
 {
 	struct recording recording = head();
@@ -286,6 +387,7 @@ int main(void)
 		cmocka_unit_test_setup(what_cannot_be_is_left_out, each),
 		cmocka_unit_test_setup(older_files_have_no_devices, each),
 		cmocka_unit_test_setup(notes_say_why_nothing_is_known, each),
+		cmocka_unit_test_setup(what_was_seen_is_the_source, each),
 		cmocka_unit_test_setup(times_that_go_back_are_refused, each),
 	};
 

@@ -52,6 +52,7 @@ static struct pause nth_safepoint(uint64_t id, unsigned every)
 			[HOTSPOT_FULL_COLLECTIONS] = maybe(random >> 8, 7, 2),
 			[HOTSPOT_LATE_TID] = maybe(random >> 9, 2, UINT32_MAX),
 			[HOTSPOT_LATE_STACK] = (uint32_t)(random >> 10) % 4,
+			[HOTSPOT_LATE_RAN_NS] = maybe(random >> 12, 3, INT64_MAX),
 		}),
 		sizeof(pause.facts));
 	if (id == 1)
@@ -70,7 +71,8 @@ static struct pause nth_safepoint(uint64_t id, unsigned every)
 				[HOTSPOT_HEAP_BEFORE] = 1ll << 57,
 				[HOTSPOT_HEAP_AFTER] = 1ll << 57,
 				[HOTSPOT_LATE_TID] = UINT32_MAX,
-				[HOTSPOT_LATE_STACK] = 3}),
+				[HOTSPOT_LATE_STACK] = 3,
+				[HOTSPOT_LATE_RAN_NS] = INT64_MAX}),
 			sizeof(pause.facts));
 	return pause;
 }
@@ -92,6 +94,7 @@ static void assert_same_safepoint(const struct pause *a, const struct pause *b)
 	assert_int_equal(left[HOTSPOT_FULL_COLLECTIONS], right[HOTSPOT_FULL_COLLECTIONS]);
 	assert_int_equal(left[HOTSPOT_LATE_TID], right[HOTSPOT_LATE_TID]);
 	assert_int_equal(left[HOTSPOT_LATE_STACK], right[HOTSPOT_LATE_STACK]);
+	assert_int_equal(left[HOTSPOT_LATE_RAN_NS], right[HOTSPOT_LATE_RAN_NS]);
 }
 
 static struct stall nth_stall(uint64_t id)
@@ -336,7 +339,10 @@ static void test_names(void **state)
 	store_reader_free(reader);
 }
 
-#define SAFE "update pause set flags=64; insert into safepoint values "
+#define COLUMNS                                                                                         \
+	"(pause,operation,cause,ttsp_ns,cleanup_ns,core_ns,leave_ns,heap_before,heap_after,young,full," \
+	"late_tid,late_stack) "
+#define SAFE "update pause set flags=64; insert into safepoint " COLUMNS "values "
 
 static const struct {
 	const char *sql;
@@ -361,7 +367,7 @@ static const struct {
 	{SAFE "(-1,1,2,1,1,1,1,1,1,1,1,1,1)", 0, 0, 0, 0, true},
 	{SAFE "(-1,9,9,1,1,1,1,1,1,1,1,1,1),(1,1,1,1,1,1,1,1,1,1,1,1,1),(9,9,9,1,1,1,1,1,1,1,1,1,1)",
 		1, 0, 0, 0, false},
-	{"insert into safepoint values (1,99,99,1,1,1,1,1,1,1,1,1,99)", 0, 0, 0, 0,
+	{"insert into safepoint " COLUMNS "values (1,99,99,1,1,1,1,1,1,1,1,1,99)", 0, 0, 0, 0,
 		false}, /* not flagged */
 	{"update pause set flags=-1", 0, 0, 0, 0, true},
 	{"update pause set flags=64; drop table safepoint", 0, 0, 0, 0, true},
