@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What gctrace says that collections cost in real loops, against the same work without them, in turn.
+"""What gctrace says that collections cost in real loops, against steps of the same runs that it was not shown.
 
-usage: cost_truth.py GCTRACE [-r RUNS] [NAME...]
+usage: cost_truth.py GCTRACE [-r RUNS] [--each] [NAME...]
 
 NAME: a part of a loop's name. In per cent of the time stopped: the truth, its standard error, what gctrace said; in how many
-runs its interval held the truth, and in how many with two standard errors of the truth on either side.
-Needs root. Run nothing beside it.
+runs its interval held the truth, and in how many with two standard errors of the truth on either side. How the truth is
+got, and what gctrace sees: tests/root/paired.py. Needs root; what runs beside it should do so at SCHED_IDLE.
 """
 
 import argparse

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """What gctrace trial says of a setting, against runs of the same program with and without that setting from the start.
 
-usage: trial_truth.py [-n PAIRS] [-d TIME] GCTRACE [NAME...]
+usage: trial_truth.py [-n PAIRS] [-d TIME] [--blocks N] [--keep FILE] GCTRACE [NAME...]
 
 NAME: a part of a program's name. Half of the pairs of runs come before the trial and half after it; in each pair the order
 alternates. Both effects are shares of a step's mean length, with 95 % intervals; "apart" is how far they are from each other,
-in standard errors of that difference. The programs run under SCHED_FIFO, so that what else runs does not keep them waiting; on the
-processor TRIAL_CPU, if that is set. Needs root, and scripts/workloads.
+in standard errors of that difference. The effect of each pair of runs also has a median and quartiles, and the effect on CPU time
+stands beside that on the clock: what else the machine does changes the clock's more. With --keep runs and trials are added to a file, and
+the figures are of all that is in it: -n 0 adds a trial only, -d 0 runs only. The programs run under SCHED_FIFO, so that what else
+runs does not keep them waiting, or as TRIAL_POLICY says ("nice -n -5"); on the processor TRIAL_CPU, if that is set. Needs root, and
+scripts/workloads.
 """
 
 import argparse
@@ -31,26 +34,28 @@ FOR_EVER = 10**9
 WARM_S = 5  # of a program before its trial
 RUN_S = 600  # no run is that long
 CPU = os.environ.get("TRIAL_CPU")
+POLICY = os.environ.get("TRIAL_POLICY", "chrt -f 1").split()
 
 
 class Program:
-    def __init__(self, python, argv, setting, skipped, counted):
+    def __init__(self, python, argv, setting, skipped, counted, options=()):
         self.python, self.argv = python, argv
         self.setting = setting
+        self.options = options  # of the trial
         self.skipped, self.counted = skipped, counted  # steps of a run
 
     def command(self, setting, steps):
         loop = [self.python, HERE / "trial_loop.py", setting, steps, *self.argv]
         pinned = ["taskset", "-c", CPU] if CPU else []
-        return [*pinned, "chrt", "-f", "1", *(str(word) for word in loop)]
+        return [*pinned, *POLICY, *(str(word) for word in loop)]
 
-    def mean_ns(self, setting, more):
-        """Of a run's steps, after its first; @more of them are skipped, so that not every run has its collections at the
-        same steps."""
+    def means(self, setting, more):
+        """Of a run's steps, after its first, by the clock and by CPU time; @more of them are skipped, so that not every run has
+        its collections at the same steps."""
         steps = "%d:%d" % (self.skipped + more, self.counted)
         done = subprocess.run(
             self.command(setting, steps), stdout=subprocess.PIPE, timeout=RUN_S, check=True)
-        return float(done.stdout.decode().split("MEAN ")[1].split()[0])
+        return [float(ns) for ns in done.stdout.decode().split("MEAN ")[1].split()[:2]]
 
 
 # The setting is the one that a trial would try by itself: the youngest generation's threshold times 100.
@@ -60,8 +65,11 @@ PROGRAMS = {
         SYSTEM, [WORKLOADS / "torch_checkpoint.py", "--steps", FOR_EVER], "threshold=70000", 50, 400),
     "Equinox": Program(
         JAX, [WORKLOADS / "equinox_train.py", "--steps", FOR_EVER], "threshold=70000", 100, 1500),
+    "Q-learning": Program(
+        SYSTEM, [WORKLOADS / "plain.py", "--steps", FOR_EVER], "threshold=70000", 5000, 20000,
+        ["--step", "libc:clock_gettime", "--max-rss", "8G"]),  # nothing marks its steps, and what it keeps grows
     "CNN": Program(SYSTEM, [WORKLOADS / "torch_cnn.py", "--steps", FOR_EVER, "--gc", "threshold10"],
-                   "threshold=1000", 200, 3000),
+                   "threshold=1000", 200, 3000, ["--max-rss", "8G"]),  # its history of losses grows
 }
 
 
@@ -91,17 +99,22 @@ def effect_of_runs(pairs):
     return Effect(estimate, estimate - reach, estimate + reach, error, len(pairs))
 
 
-def effect_of_trial(gctrace, program, duration):
+def trial_of(given, program):
+    """The record of its outcome."""
     process = subprocess.Popen(program.command("same", "0"), stdout=subprocess.DEVNULL)
     try:
         wait_for_steps(process)
         done = subprocess.run(
-            [gctrace, "trial", "-p", str(process.pid), "--set", program.setting, "-d", duration, "--json"],
+            [os.path.abspath(given.gctrace), "trial", "-p", str(process.pid), "--set", program.setting, "-d", given.duration,
+             *(["--blocks", given.blocks] if given.blocks else []), *program.options, "--json"],
             stdout=subprocess.PIPE, check=True)
     finally:
         process.kill()
         process.wait()
-    said = json.loads(done.stdout.decode().splitlines()[-1])
+    return json.loads(done.stdout.decode().splitlines()[-1])
+
+
+def effect_of_trial(said):
     low, high, pairs = said["step_effect_low"], said["step_effect_high"], said["pairs"]
     return Effect(said["step_effect"], low, high, (high - low) / 2 / quantile(pairs - 1), pairs)
 
@@ -119,19 +132,51 @@ def cpu_ticks(pid):
     return int(Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()[11])
 
 
-def measure(gctrace, program, pairs, duration, say):
-    chance = random.Random(23)
-    runs, trial = [], None
-    for number in range(pairs):
-        if number == pairs // 2:
-            trial = effect_of_trial(gctrace, program, duration)
-            say("trial: %s" % trial)
+class Kept:
+    """What was measured of each program, in a file if there is one."""
+
+    def __init__(self, path):
+        self.path = path and Path(path)
+        self.all = json.loads(self.path.read_text()) if self.path and self.path.exists() else {}
+
+    def add(self, name, what, value):
+        self.all.setdefault(name, {"runs": [], "trials": []})[what].append(value)
+        if self.path:
+            self.path.write_text(json.dumps(self.all))
+
+    def runs(self, name, clock):
+        return [(was[clock], now[clock]) for was, now in self.all[name]["runs"]]
+
+    def trials(self, name):
+        return self.all[name]["trials"]
+
+
+def measure(given, name, program, kept):
+    chance = random.Random()
+    say = lambda text: given.verbose and print(text, file=sys.stderr, flush=True)
+    for number in range(given.pairs + 1):
+        if number == given.pairs // 2 and given.duration != "0":
+            kept.add(name, "trials", trial_of(given, program))
+            say("trial: %s" % effect_of_trial(kept.trials(name)[-1]))
+        if number == given.pairs:
+            return
         means = {}
         for setting in ("same", program.setting)[:: 1 if number % 2 else -1]:
-            means[setting] = program.mean_ns(setting, chance.randrange(program.skipped))
-        runs.append((means["same"], means[program.setting]))
-        say("runs: %.3f ms, %.3f ms" % tuple(ns / 1e6 for ns in runs[-1]))
-    return trial, effect_of_runs(runs)
+            means[setting] = program.means(setting, chance.randrange(program.skipped))
+        kept.add(name, "runs", (means["same"], means[program.setting]))
+        say("runs: %.3f ms, %.3f ms; CPU %.3f, %.3f" % tuple(
+            means[setting][clock] / 1e6 for clock in (0, 1) for setting in ("same", program.setting)))
+
+
+def row(name, program, kept):
+    by_clock, by_cpu = (effect_of_runs(kept.runs(name, clock)) for clock in (0, 1))
+    quartiles = statistics.quantiles([now / was - 1 for was, now in kept.runs(name, 0)], n=4)
+    for said in kept.trials(name):
+        trial = effect_of_trial(said)
+        apart = (trial.estimate - by_clock.estimate) / (trial.error**2 + by_clock.error**2) ** 0.5
+        print("| %s | `%s` | %s | %s | %s | %s | %+.1f |" % (
+            name, program.setting, trial, by_clock, " / ".join("%+.2f" % (100 * q) for q in quartiles), by_cpu, apart),
+            flush=True)
 
 
 def machine(gctrace):
@@ -145,21 +190,21 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("gctrace")
     options.add_argument("-n", "--pairs", type=int, default=10)
-    options.add_argument("-d", "--duration", default="2m", help="of the trial (2m)")
+    options.add_argument("-d", "--duration", default="2m", help="of the trial (2m); 0: none")
+    options.add_argument("--blocks", help="of the trial")
+    options.add_argument("--keep", metavar="FILE", help="add to what is in it")
     options.add_argument("-v", "--verbose", action="store_true", help="print each run, too")
     options.add_argument("names", nargs="*", metavar="NAME")
     given = options.parse_args()
-    say = lambda text: given.verbose and print(text, file=sys.stderr, flush=True)
-    print(machine(given.gctrace) + "\n")
-    print("| Program | Tried | Trial | Runs | Apart | Load |\n|---|---|---|---|---|---|", flush=True)
+    kept = Kept(given.keep)
+    print(machine(given.gctrace))
     for name, program in PROGRAMS.items():
-        if given.names and not any(part in name for part in given.names):
-            continue
-        before = os.getloadavg()[0]
-        trial, runs = measure(os.path.abspath(given.gctrace), program, given.pairs, given.duration, say)
-        apart = (trial.estimate - runs.estimate) / (trial.error**2 + runs.error**2) ** 0.5
-        print("| %s | `%s` | %s | %s | %+.1f | %.1f to %.1f |" % (
-            name, program.setting, trial, runs, apart, before, os.getloadavg()[0]), flush=True)
+        if not given.names or any(part in name for part in given.names):
+            measure(given, name, program, kept)
+    print("\n| Program | Tried | Trial | Runs | Quartiles | By CPU time | Apart |\n|" + "---|" * 7)
+    for name in kept.all:
+        if len(kept.runs(name, 0)) > 1:
+            row(name, PROGRAMS[name], kept)
 
 
 if __name__ == "__main__":

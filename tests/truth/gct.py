@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 
 PID = 4711  # of the first rank; the thread that makes the steps has the same number
+WORKER = 8000  # of the first rank's loader
 BEFORE = 1_000_000  # ns by which the recording begins before the first step
 REALTIME = 1763726400 * 10**9  # then
 OTHER = 100_000  # added to it: a thread that collects while the loop's is kept from running
@@ -57,6 +58,14 @@ def _rank(db, number, rank, begin, work):
                        [(number + 1, t) for t in rank.marks])
 
 
+def _worker(db, number, rank, begin, ranks):
+    """The rank's loader, a process of its own that is on a CPU whenever it works."""
+    db.execute("INSERT INTO process VALUES (?, ?, ?, ?, 'python3', NULL, ?, NULL)",
+               (ranks + number + 1, WORKER + number, WORKER + number, PID + number, begin))
+    db.execute("INSERT INTO process_cpu VALUES (?, ?, ?, ?)",
+               (ranks + number + 1, begin, rank.end, min(rank.loaded, rank.end - begin)))
+
+
 def write(path, ranks, work):
     """work: with the CPU time at each mark, which this gctrace's schema must have."""
     begin = ranks[0].marks[0] - BEFORE
@@ -74,6 +83,9 @@ def write(path, ranks, work):
                " NULL)", (begin,))
     for number, rank in enumerate(ranks):
         _rank(db, number, rank, begin, work)
+    for number, rank in enumerate(ranks):
+        if rank.loaded:
+            _worker(db, number, rank, begin, len(ranks))
     db.execute("COMMIT")
     db.close()
 

@@ -95,6 +95,16 @@ def also(draw, every, more, phase=0, cv=0.05):
     return both
 
 
+def stretches(length, *draws):
+    """So many steps of each in turn: epochs, data sets, stages of a curriculum."""
+
+    def draw(chance, steps):
+        drawn = [one(chance, steps) for one in draws]
+        return [drawn[i // length % len(draws)][i] for i in range(steps)]
+
+    return draw
+
+
 def warm_up(draw, first, more):
     """The first so many steps take `more` at first, less with each: caches fill, functions are compiled."""
 
@@ -217,6 +227,20 @@ def rare(count, length, cv=0.1):
             i: [Planned(chance.random(), _length(chance, length, cv), 2)]
             for i in chance.sample(range(HEAD, len(work) - TAIL), count)
         }
+
+    return plan
+
+
+def growing(every, length, to, cv=0.1):
+    """One in about `every` steps, from `length` at the first step to `to` at the last: a heap that grows."""
+
+    def plan(chance, work):
+        at, out = float(every + chance.random() * every), {}
+        while at < len(work):
+            mean = int(length + (to - length) * at / len(work))
+            out[int(at)] = [Planned(chance.random(), _length(chance, mean, cv), 2)]
+            at += max(1.0, chance.gauss(every, 0.2 * every))
+        return out
 
     return plan
 
@@ -404,7 +428,7 @@ def covered(pauses):
 
 def play(loop, seed, begin=1_000 * MS):
     """One run. For each rank: marks, work at each mark, pauses; ns stopped, by itself and by any rank;
-    ns lost; end."""
+    ns lost; end; ns for which its loader worked."""
     draws = [Draws(loop, seed, rank) for rank in range(loop.ranks)]
     with_pauses, without = _play(loop, draws, True, begin), _play(loop, draws, False, begin)
     everywhere = covered([p for rank in with_pauses for p in rank.pauses])
@@ -412,6 +436,7 @@ def play(loop, seed, begin=1_000 * MS):
         SimpleNamespace(
             marks=a.marks, work=a.work, pauses=a.pauses, stopped=covered(a.pauses),
             stopped_by_any=everywhere, lost=a.end - b.end, end=a.end, other=loop.other,
+            loaded=sum(a.draws.load or ()),
         )
         for a, b in zip(with_pauses, without)
     ]

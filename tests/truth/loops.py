@@ -4,8 +4,8 @@ TOLD names those for which it must be stated, given the steps alone or also the 
 "cannot be told" would be the easy way out. A few seeds of such a loop may be left untold: see test_loops.py.
 """
 
-from loop import (MS, US, Loop, after_long, allocated, also, at_times, bursts, chance_of, drift, kinds, locked,
-                  mixed, normal, pairs, rare, shift, skewed, spaced, together, trend,
+from loop import (MS, US, Loop, after_long, allocated, also, at_times, bursts, chance_of, drift, growing, kinds,
+                  locked, mixed, normal, pairs, rare, shift, skewed, spaced, stretches, together, trend,
                   until, warm_up)
 
 HOST, DEVICE = normal(2 * MS), normal(8 * MS)  # a step of the loops that keep a device busy
@@ -207,6 +207,92 @@ LATER = {
     ),
 }
 
+# Written before the rule for what a queue may hide was: near balance, and far from it.
+BALANCE = {
+    "loader 5 % slower, prefetch 4, jitter": Loop(
+        normal(10 * MS), spaced(30, 30 * MS), load=skewed(10_500 * US, 0.3), prefetch=4
+    ),
+    "loader 3 % faster, prefetch 8": Loop(
+        normal(10 * MS), spaced(40, 50 * MS), load=normal(9_700 * US, 0.1), prefetch=8
+    ),
+    "loader as fast, prefetch 2": Loop(
+        normal(10 * MS, 0.1), spaced(27, 35 * MS), load=normal(10 * MS, 0.1)
+    ),
+    "loader 15 % slower, prefetch 32": Loop(
+        normal(6 * MS), spaced(25, 22 * MS), load=normal(6_900 * US), prefetch=32
+    ),
+    "loader 30 % slower, prefetch 64": Loop(
+        normal(5 * MS), spaced(20, 40 * MS), load=normal(6_500 * US), prefetch=64
+    ),
+    "loader as fast, pauses every 8th": Loop(
+        normal(9 * MS), spaced(8, 9 * MS), load=skewed(9 * MS, 0.3), prefetch=6
+    ),
+    "loader as fast, rare and long": Loop(
+        normal(7 * MS), rare(9, 150 * MS), load=skewed(7 * MS, 0.5), prefetch=12
+    ),
+    "loader as fast, another thread collects": Loop(
+        normal(8 * MS), spaced(33, 40 * MS), load=skewed(8 * MS, 0.2), prefetch=6, other=True
+    ),
+    "loader as fast but for shards, prefetch 8": Loop(
+        normal(8 * MS), spaced(29, 30 * MS), load=also(normal(5 * MS), 40, 120 * MS), prefetch=8
+    ),
+    "loader faster as caches warm": Loop(
+        normal(8 * MS), spaced(24, 25 * MS), load=trend(12 * MS, 6 * MS), prefetch=4
+    ),
+    "loader slow and fast in turn": Loop(
+        normal(8 * MS), spaced(26, 30 * MS), load=stretches(100, normal(6 * MS), normal(11 * MS)), prefetch=4
+    ),
+    "loader faster by far": Loop(normal(8 * MS), spaced(23, 30 * MS), load=normal(3 * MS), prefetch=4),
+    "loader slower by far, prefetch 8": Loop(
+        normal(3 * MS), spaced(31, 120 * MS), load=normal(9 * MS, 0.1), prefetch=8
+    ),
+    "two stages, each about as fast": Loop(
+        normal(2 * MS), spaced(28, 25 * MS), load=skewed(7 * MS, 0.3), prefetch=4,
+        device=skewed(7 * MS, 0.3), queue=4
+    ),
+    "device 5 % slower, queue of 8": Loop(
+        normal(8 * MS), spaced(34, 30 * MS), device=normal(8_400 * US, 0.2), queue=8
+    ),
+    "device 20 % faster, queue of 6": Loop(
+        skewed(8 * MS, 0.4), spaced(25, 25 * MS), device=skewed(6_400 * US, 0.4), queue=6
+    ),
+    "device works in batches, queue of 4": Loop(
+        normal(6 * MS), spaced(27, 25 * MS), device=kinds(2 * MS, 2 * MS, 2 * MS, 22 * MS), queue=4
+    ),
+    "queue of 12, pauses shorter than jitter": Loop(
+        normal(7 * MS, 0.2), spaced(15, 3 * MS), device=skewed(8 * MS, 0.5), queue=12
+    ),
+    "pauses of two lengths, queue of 3": Loop(
+        normal(2 * MS), together(spaced(11, 4 * MS, generation=1), spaced(50, 60 * MS)),
+        device=normal(8 * MS), queue=3
+    ),
+    "pauses of two lengths, synchronous": Loop(
+        normal(8 * MS), together(spaced(11, 4 * MS, generation=1), spaced(50, 60 * MS))
+    ),
+    "validation every 50th": Loop(also(normal(8 * MS), 50, 400 * MS), spaced(27, 25 * MS)),
+    "validation every 50th, loader about as fast": Loop(
+        also(normal(8 * MS), 50, 400 * MS), spaced(27, 25 * MS), load=skewed(8_200 * US, 0.4), prefetch=8
+    ),
+    "growing pauses, synchronous": Loop(normal(7 * MS), growing(26, 5 * MS, 80 * MS)),
+    "growing pauses, queue of 4": Loop(
+        normal(2 * MS), growing(26, 5 * MS, 80 * MS), device=normal(8 * MS), queue=4
+    ),
+    "growing pauses, loader as fast": Loop(
+        normal(7 * MS), growing(26, 5 * MS, 80 * MS), load=skewed(7 * MS, 0.4), prefetch=8
+    ),
+    "3 ranks, loaders about as fast": Loop(
+        normal(8 * MS), spaced(61, 30 * MS), load=skewed(8 * MS, 0.3), prefetch=4, steps=701, ranks=3,
+        collective="host"
+    ),
+    "4 ranks, pauses of two lengths": Loop(
+        normal(9 * MS), together(spaced(90, 8 * MS, generation=1), spaced(130, 50 * MS)), steps=601, ranks=4,
+        collective="host"
+    ),
+    "idle and a queue of 2": Loop(
+        normal(3 * MS), spaced(24, 25 * MS), idle=normal(2 * MS, 0.2), device=normal(8 * MS), queue=2
+    ),
+}
+
 TOLD = {
     "steps": ["synchronous", "trend", "drift", "idle till a tick", "queue of 4", "queue of 2",
               "loader-bound, prefetch 4", "after-effects of 30 %"],
@@ -217,11 +303,11 @@ TOLD = {
              "slow steps for another reason"],
 }
 
-# The pauses keep a queue full, or empty, all along: nothing recorded then differs from a thread that never waits, and the
-# loss is said too high, where it is told (docs/steps.md has by how much). With durations alone also where a wait is not
-# longer than steps vary.
+# Which no test holds gctrace to (docs/steps.md has by how much they are wrong). Pauses keep a device's queue full all along, or a
+# wait is not longer than steps vary: nothing that is recorded without records of the device differs from a thread that never
+# waits. The last two are said 0 to 4 % too high, within intervals that are too narrow.
 UNSEEN = {
-    "steps": ["loader about as fast, prefetch 4", "loader a little slower, prefetch 8", "loader about as fast, prefetch 16",
-              "device about as fast, queue of 4"],
-    "work": ["loader a little slower, prefetch 8", "loader about as fast, prefetch 16"],
+    "steps": ["device about as fast, queue of 4", "device 5 % slower, queue of 8"],
+    "work": ["device 5 % slower, queue of 8", "validation every 50th, loader about as fast",
+             "3 ranks, loaders about as fast"],
 }

@@ -21,7 +21,7 @@ from collections import namedtuple
 import gct
 from drawn import drawn
 from loop import covered, play
-from loops import LATER, LOOPS
+from loops import BALANCE, LATER, LOOPS
 
 # Shares of the time stopped; cost, low and high None: cannot be told. whole: every pause was charged.
 Outcome = namedtuple("Outcome", "truth source cost low high whole")
@@ -29,13 +29,18 @@ Outcome = namedtuple("Outcome", "truth source cost low high whole")
 
 def loop_of(name):
     """name: of a loop, or the number of a drawn one."""
-    return drawn(name) if isinstance(name, int) else LOOPS.get(name) or LATER[name]
+    return drawn(name) if isinstance(name, int) else {**LOOPS, **LATER, **BALANCE}[name]
+
+
+@functools.lru_cache(maxsize=128)
+def ranks_of(name, seed):
+    """One run of a loop, not to be changed: the seeds of a loop are judged with work and without."""
+    return play(loop_of(name), "%s/%d" % (name, seed))
 
 
 def judge(name, seed, work, folder=None):
     """One run of a loop through gctrace. Of several ranks one is judged, each seed another."""
-    loop = loop_of(name)
-    ranks = play(loop, "%s/%d" % (name, seed))
+    loop, ranks = loop_of(name), ranks_of(name, seed)
     with tempfile.TemporaryDirectory(dir=folder) as place:
         path = os.path.join(place, "run.gct")
         gct.write(path, ranks, work)
@@ -120,7 +125,7 @@ def main():
     given = options.parse_args()
     if not os.access(os.environ.get("GCTRACE", ""), os.X_OK):
         sys.exit("GCTRACE must name the gctrace binary to test")
-    loops = LATER if given.later else LOOPS
+    loops = {**LATER, **BALANCE} if given.later else LOOPS
     names = [n for n in loops if not given.names or any(part in n for part in given.names)]
     knows = gct.knows_work()
     with concurrent.futures.ProcessPoolExecutor(given.jobs) as pool:

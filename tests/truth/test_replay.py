@@ -16,7 +16,7 @@ LABEL = "Optimizer.step#Adam.step"
 BEGIN = 1_000_000_000_000
 EXACT = 10_000
 PLACES = 31 if int(os.environ.get("GCTRACE_TEST_SEEDS", 100)) >= 100 else 7
-Rank = collections.namedtuple("Rank", "pauses marks end other")
+Rank = collections.namedtuple("Rank", "pauses marks end other loaded")
 
 
 # The first two wait for their host most of the time, the others for their GPU.
@@ -39,7 +39,7 @@ def judged(program, pauses, folder):
     for path in (recording, trace):
         if path.exists():
             path.unlink()
-    gct.write(recording, [Rank(placed, marks, BEGIN + end, False)], False)
+    gct.write(recording, [Rank(placed, marks, BEGIN + end, False, 0)], False)
     replay.write(trace, program, played, BEGIN, gct.REALTIME - (marks[0] - gct.BEFORE), gct.PID, marks, LABEL)
     records = [json.loads(line) for line in
                gct.gctrace("report", recording, "-f", "json", "--gpu", trace).splitlines()]
