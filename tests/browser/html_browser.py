@@ -68,7 +68,7 @@ class Page:
     def table(self, caption):
         for table in self.all("table"):
             if table.find_element(By.CSS_SELECTOR,
-                                  "caption").get_attribute("textContent") == caption:
+                                  "caption span").get_attribute("textContent") == caption:
                 return table
         raise AssertionError(f"no table {caption!r}")
 
@@ -109,6 +109,34 @@ class Page:
                     overlap: a(s.overlap),
                 cost: a(s.cost), pauses: a(s.pauses), rss: a(s.rss), g: s.byGeneration.map(a),
                 perBin: s.perBin};""", track)
+
+
+def luminance(color):
+    channels = [float(c) / 255 for c in color[color.index("(") + 1:-1].split(",")[:3]]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+# Every ink on every ground, and one element that has it.
+TEXTS = """
+const found = {}, walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+    const e = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim() || !e.checkVisibility() || e.matches('script, noscript, button:disabled'))
+        continue;
+    let back = e;
+    while (back && getComputedStyle(back).backgroundColor === 'rgba(0, 0, 0, 0)')
+        back = back.parentElement;
+    const pair = [getComputedStyle(e).color,
+                  getComputedStyle(back || document.documentElement).backgroundColor];
+    found[pair.join(' on ')] = [...pair, e.tagName + '.' + e.className];
+}
+return Object.values(found);"""
 
 
 @pytest.fixture

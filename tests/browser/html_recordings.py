@@ -60,6 +60,7 @@ class Recording:
         self.elsewhere, self.elsewhere_ns, self.fails = 0, 0, False
         self.jvms, self.safepoints, self.threads, self.stalls, self.phases, self.callers = {}, {}, [], [], [], []
         self.end = START
+        self.gpu_memory, self.gpu_memory_total = {}, False  # bytes by the step of the first track at whose end they were
         self.gpus = []  # (process, number, from, until, [(idle from, until, because of pauses), ...], [(unknown from, until), ...])
 
     def process(self, pid, comm="python3", missed=0, collector=None):
@@ -131,6 +132,10 @@ class Recording:
                 yield "unknown %d %d" % span
             for idle in idles:
                 yield "idle %d %d %d" % idle
+            if self.gpu_memory_total:
+                yield "total"
+        for memory in self.gpu_memory.items():
+            yield "memory %d %d" % memory
         for trigger in self.triggers:
             yield "trigger %d %d %d %d %d" % trigger
         for kind, process, saves, low, high, share, *texts in self.advices:

@@ -264,6 +264,7 @@ static void take_safepoint(struct world *w)
 	pause->tid = small();
 	facts[HOTSPOT_LATE_TID] = number();
 	facts[HOTSPOT_LATE_STACK] = small();
+	facts[HOTSPOT_LATE_RAN_NS] = UNKNOWN;
 }
 
 static void take_thread(struct world *w)
@@ -442,6 +443,26 @@ static void take_unknown(struct world *w)
 	span->end_ns = (uint64_t)number();
 }
 
+/* At the end of a step of the first track. */
+static void take_memory(struct world *w)
+{
+	struct step_cost *cost = &w->attribution.tracks.items[0].steps.items[number()];
+
+	w->attribution.gpu = &w->gpu;
+	w->attribution.has_gpu_memory = true;
+	cost->gpu_bytes_known = true;
+	cost->gpu_bytes = number();
+}
+
+/* Of the last device: all that it has, not only since its records began. */
+static void take_total(struct world *w)
+{
+	struct gpu_device *device = &w->gpu.devices.items[w->gpu.devices.count - 1];
+
+	*(struct gpu_bytes *)ADD(&device->memory) = (struct gpu_bytes){device->seen_ns, 1};
+	device->memory_total = true;
+}
+
 static void take_failure(struct world *w)
 {
 	w->fails = true;
@@ -476,6 +497,8 @@ static const struct {
 	{"gpu", take_gpu},
 	{"idle", take_idle},
 	{"unknown", take_unknown},
+	{"memory", take_memory},
+	{"total", take_total},
 };
 
 static void take(struct world *w, char *line)

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""The HTML report in a real browser: figures, timeline, keys, tables; test_html_page.py, …_jvm.py and …_gpu.py have the rest.
+"""The HTML report in a real browser: figures, timeline, keys, tables; test_html_page.py and its like have the rest.
 
 usage: test_html.py RENDER_HTML
 
 Renders recordings described by html_recordings.py with RENDER_HTML (render_html.c), opens them from disk in
-headless Chromium and compares what is shown with figures computed from the same description. Runs
-test_html_page.py, test_html_jvm.py and test_html_gpu.py too. Exit status 77: there is no browser to drive, with the reason.
+headless Chromium and compares what is shown with figures computed from the same description. Runs the other
+test_html_*.py too, some of which need the gctrace that was built beside RENDER_HTML. Exit status 77: there is no
+browser to drive, with the reason.
 """
 import pathlib
 import re
@@ -208,7 +209,7 @@ def test_clicking_a_step_shows_its_pauses_with_stacks(show):
     start, end, _rss, overlap, cost, *_ = recording.tracks[0].steps[96]
     assert page.find(".detail p").text == (
         f"It took {duration(1000 * us(end - start))}, {duration(1000 * us(overlap))} ({share(overlap, end - start)}) "
-        f"of it in 1 pause; without, it would have taken about {duration(1000 * (us(end - start) - us(cost)))}.")
+        f"of it in 1 pause; without, it would have taken about {duration(1000 * (us(end - start) - us(cost)))} (estimated).")
     assert page.texts(".detail .stack .name") == [f[0] for f in reversed(recordings.STACKS[2])]
     assert page.texts(".detail .stack .place") == ["graph.py:41", "train.py:131", "train.py:201",
                                                    "train.py:310"]
@@ -382,7 +383,7 @@ def test_advice_can_be_copied(show):
     saves = recording.advices[0]
     assert page.all(".card .saves")[0].text == (
         f"−{100 * saves[5]:.1f}\u202f% of training time: {duration(saves[2])} "
-        f"(95 % interval {duration(saves[3])} to {duration(saves[4])})")
+        f"(range: {duration(saves[3])} to {duration(saves[4])}) estimated")
     copy = page.find(".card .copy")
     page.click(copy)
     WebDriverWait(page.browser, 10).until(lambda _: copy.text == "Copied")
@@ -393,4 +394,5 @@ def test_advice_can_be_copied(show):
 if __name__ == "__main__":
     sys.exit(chromium.main(__doc__, "RENDER_HTML", str(HERE / "test_html.py"),
                            str(HERE / "test_html_page.py"), str(HERE / "test_html_jvm.py"),
-                           str(HERE / "test_html_gpu.py")))
+                           str(HERE / "test_html_gpu.py"), str(HERE / "test_html_paper.py"),
+                           str(HERE / "test_html_diff.py"), str(HERE / "test_html_lines.py")))

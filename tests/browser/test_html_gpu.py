@@ -1,4 +1,4 @@
-"""Lanes of GPUs in the HTML report: their figures, their colours at any zoom; run by test_html.py."""
+"""GPUs in the HTML report: their lanes' figures, their colours at any zoom, the curve of their memory; run by test_html.py."""
 import html_recordings as recordings
 import pytest
 from chromium import browser  # noqa: F401
@@ -41,7 +41,7 @@ def test_lanes_are_the_data(show):
     idle, time = sum(map(sum, inside)), sum(end - start for start, end in steps)
     caused = sum(sum(parts) for parts, (_, _, pause) in zip(inside, idles) if pause)
     assert page.tiles()["GPU 0 idle in steps"] == share(idle, time)
-    assert f"{duration(idle)} of {duration(time)}, {duration(caused)} because of pauses, not known of 1 step; measured" \
+    assert f"{duration(idle)} of {duration(time)}, {duration(caused)} because of pauses, not known of 1 step" \
         in page.texts(".tile .aside")
     legend = page.texts(".legend span")
     assert {"GPU busy (measured)", "GPU idle", "GPU idle because of a pause"} <= set(legend)
@@ -119,6 +119,86 @@ def test_the_cursor_reads_out_what_gpus_did(show):
     caused = [part for part, (_, _, pause) in zip(inside, idles) if pause]
     assert f"GPU 0 idle {duration(1000 * sum(inside))}, {duration(1000 * sum(caused))} because of pauses" in page.readout()
     assert "GPU 1 idle 0 ns" in page.readout()
+
+
+MEMORY = """
+    const track = page.data.tracks[0];
+    return Array.from(readGpuMemory(track, readSteps(track).bins), v => Number.isNaN(v) ? null : v);"""
+
+
+def height(page):
+    return page.run("return document.querySelector('.track .plot canvas').clientHeight")
+
+
+def test_memory_is_the_data(show):
+    """In whole KiB of each step that is known: more and less than when the records began."""
+    recording = with_gpus()
+    before = height(show(recording))
+    steps = len(recording.tracks[0].steps)
+    recording.gpu_memory = {i: (i * 7919 << 17) % (5 << 30) - (1 << 30) + i for i in range(7, steps) if i % 53}
+    page = show(recording)
+    known = [recording.gpu_memory.get(i) for i in range(steps)]
+    assert page.run(MEMORY) == [None if v is None else v >> 10 << 10 for v in known]
+    assert height(page) == before + 78
+    assert "GPU memory at the end of a step, from when its records begin" in page.texts(".legend span")
+    page.focus()
+    page.press(Keys.HOME)
+    assert "GPU memory" not in page.readout()
+    for at in range(1, 61):
+        page.press(Keys.ARROW_RIGHT)
+        if known[at] is None:
+            assert "GPU memory" not in page.readout()
+    size = abs(known[60] >> 10 << 10) / 2**30
+    assert f"GPU memory {'−' if known[60] < 0 else ''}{float(f'{size:.4g}'):g} GiB" in page.readout()
+
+
+def curve_at(page, moment):
+    """How far below the top of its panel of 62 px the curve is at @moment µs: the pixel that comes closest to its colour."""
+    return page.run("""
+        const canvas = document.querySelector(".track canvas"), plot = document.querySelector(".track .plot");
+        const [low, high] = [Number(plot.dataset.low), Number(plot.dataset.high)], ratio = canvas.width / canvas.clientWidth;
+        const x = 70 + (arguments[0] - low) / (high - low) * (canvas.clientWidth - 78);
+        const lanes = readGpus(page.data.tracks[0].gpus);
+        const top = PANEL.top + PANEL.steps + PANEL.gap + PANEL.lane + gpuHeight(lanes) + PANEL.gap + 10;
+        const tall = Math.round((PANEL.curve + 2) * ratio), copy = document.createElement("canvas");
+        copy.width = 1;
+        copy.height = tall;
+        const context = copy.getContext("2d", {willReadFrequently: true});
+        context.drawImage(canvas, -Math.floor(x * ratio), -Math.floor(top * ratio));
+        const data = context.getImageData(0, 0, 1, tall).data;
+        const want = [1, 3, 5].map(i => parseInt(theme.colours["gpu-memory"].slice(i, i + 2), 16));
+        const off = y => want.reduce((most, value, i) => Math.max(most, Math.abs(value - data[4 * y + i])), 0);
+        let best = 0;
+        for (let y = 1; y < tall; y++)
+            if (off(y) < off(best))
+                best = y;
+        return off(best) < 60 ? best / ratio : null;""", moment)
+
+
+def test_the_curve_of_memory_is_where_it_should_be(show):
+    """Of three levels: at the bottom, in the middle, at the top; nothing where it is not known."""
+    recording = with_gpus()
+    recording.gpu_memory_total = True
+    steps = recording.tracks[0].steps
+    levels = {range(0, 60): 4 << 30, range(60, 110): 2 << 30, range(110, 170): 6 << 30}
+    recording.gpu_memory = {i: level for steps_of, level in levels.items() for i in steps_of}
+    page = show(recording)
+    page.theme("light")
+    page.click(next(b for b in page.all(".choice button") if b.text == "By time"))
+    page.settle()
+    assert "GPU memory at the end of a step" in page.texts(".legend span")
+    places = [curve_at(page, us(steps[i][1] - START)) for i in (30, 85, 140, 190)]
+    assert places[3] is None
+    assert places[:3] == pytest.approx([31, 62, 2], abs=2)
+
+
+def test_memory_of_several_steps_is_the_most(show):
+    recording = recordings.training(steps=110013)
+    recording.gpus = [(1, 0, START, recording.end, [], [])]
+    recording.gpu_memory = {i: (i * 7919 % 10007) << 10 for i in range(110013) if i % 17 > 2}
+    page = show(recording)
+    bins = [[recording.gpu_memory.get(i) for i in (at, at + 1)] for at in range(0, 110013, 2)]
+    assert page.run(MEMORY) == [max((v for v in two if v is not None), default=None) for two in bins]
 
 
 def test_pauses_without_steps_have_lanes_too(show):

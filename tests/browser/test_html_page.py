@@ -8,7 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import html_recordings as recordings  # noqa: E402
 import pytest  # noqa: E402
 from chromium import browser  # noqa: E402, F401
-from html_browser import duration, show, us  # noqa: E402, F401
+from html_browser import TEXTS, contrast, duration, luminance, show, us  # noqa: E402, F401
 from selenium.common.exceptions import NoAlertPresentException  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -145,20 +145,21 @@ def test_several_processes(show):
     recording.tracks[2].confidence, recording.tracks[2].note = 0.61, "2 threads call it."
     page = show(recording)
     assert page.texts(".track h2") == ["Steps of python3 (1234)", "Steps of python3 (1235)",
-                                       "Steps of python3 (1236)",
+                                       "What may be steps of python3 (1236)",
                                        "Pauses of processes without steps"]
-    for i in range(3):
+    for i in range(2):
         assert page.figures(i)["max"] == [us(ns) for ns in recording.tracks[i].durations()]
     sections = page.all("details.track")
     assert [bool(s.get_attribute("open")) for s in sections] == [True, True, False]
-    assert "23 pauses, 276.0 ms, charged to no step." in page.texts(".lead")
+    guessed = [end - start for start, end, *_, track, _step, _overlap, _cost, _worker in recording.pauses if track == 2]
+    assert (f"{23 + len(guessed)} pauses, {duration(276 * 10**6 + sum(guessed))}, charged to no step."
+            in page.texts(".lead"))
     notes = sections[2].get_attribute("textContent")
     assert "2 threads call it." in notes and "Below confidence 0.7" in notes
-    page.click(sections[2].find_element(By.CSS_SELECTOR, "summary"))
-    page.settle()
-    page.run("arguments[0].querySelector('.plot').focus()", sections[2])
+    assert not sections[2].find_elements(By.CSS_SELECTOR, ".tile, .plot")  # nothing is claimed of a guess
+    page.run("arguments[0].querySelector('.plot').focus()", sections[1])
     page.press(Keys.END)
-    assert sections[2].find_element(By.CSS_SELECTOR, ".readout").text.startswith("step 102")
+    assert sections[1].find_element(By.CSS_SELECTOR, ".readout").text.startswith("step 101")
     assert {row[0] for row in page.rows("Processes")} == {"1234", "1235", "1236", "1301"}
 
 
@@ -180,7 +181,7 @@ def test_without_steps(show):
     page.press("+", "+")
     low, high = page.span()
     assert high - low == pytest.approx(us(recording.end - START) / 1.6 ** 2, rel=0.001)
-    assert "Lost" not in page.texts("th")
+    assert "Lost" not in page.texts("th button")
 
 
 def test_without_a_pause(show):
@@ -200,7 +201,6 @@ def test_without_a_pause(show):
 
 ABOUT = """return Array.from(document.querySelectorAll('.tile'), tile => [tile.querySelector('dt').textContent,
     tile.querySelector('.aside')?.textContent ?? '']);"""
-HEADS = "return Array.from(document.querySelectorAll('.track th'), th => th.textContent)"
 
 
 @pytest.mark.parametrize("source, name", [(0, "measured"), (1, "estimated")])
@@ -211,8 +211,8 @@ def test_a_cost_says_how_it_is_known(show, source, name):
     page = show(recording)
     about = dict(page.run(ABOUT))["Lost"]
     low, high = (100 * int(track.cost * factor) / track.time for factor in (0.97, 1.04))
-    assert about == f"{duration(track.cost)}; {name}, 95 % interval {low:.1f}–{high:.1f} %"
-    assert "Lost" in page.run(HEADS)
+    assert about == f"{duration(track.cost)}, 95 % interval {low:.1f}–{high:.1f} %"
+    assert "Lost" in page.texts(".track th button")
     assert "without" in page.find(".distribution").text
 
 
@@ -230,9 +230,62 @@ def test_an_untold_cost_is_not_shown(show):
     assert "lost cannot be told" in page.readout()
     page.press(Keys.ENTER)
     assert page.find(".detail p").text.endswith("; how much was lost cannot be told.")
-    assert page.rows("Its pauses") and "Lost" not in page.texts(".detail th")
+    assert page.rows("Its pauses") and "Lost" not in page.texts(".detail th button")
     got = page.figures()
     assert got["cost"] == got["overlap"]  # the picture draws no part of a pause as not lost
+
+
+# Of each tile and each table: what it is, how its figures are known, and in a table how those of columns are that differ.
+KNOWN = """
+const text = (e, css) => e.querySelector(css)?.textContent ?? '';
+return [Array.from(document.querySelectorAll('.tile'), tile => [text(tile, 'dt'), text(tile, '.source')]),
+    Array.from(document.querySelectorAll('table'), table => [text(table, 'caption span'), text(table, 'caption .source'),
+        Array.from(table.querySelectorAll('th')).filter(th => th.querySelector('.source'))
+            .map(th => [text(th, 'button'), text(th, '.source')])])];"""
+
+
+@pytest.mark.parametrize("source, name", [(0, "measured"), (1, "estimated"), (2, "cannot be told")])
+def test_every_figure_says_how_it_is_known(show, source, name):
+    recording = recordings.training(steps=97)
+    recording.tracks[0].source = source
+    page = show(recording)
+    tiles, tables = page.run(KNOWN)
+    told, differ = source < 2, name != "measured"
+    lost = [["Lost", name]] if differ else []
+    assert dict(tiles) == {"Stopped in GC": "measured", "Median step": "measured", "p99 step": "measured",
+                           "Worst step": "measured", "Lost": name if told else ""}  # whose figure says it
+    assert page.tiles()["Lost"].endswith("%" if told else "cannot be told")
+    assert {caption: known for caption, known, _ in tables} == {
+        "In figures": "measured", "Worst steps": "measured", "Lost by the line that triggered the collection": "measured",
+        "Longest pauses": "measured", "Pauses by generation": "measured", "Pauses by cause": "measured",
+        "Processes": "measured", "Step signals considered": "", "Functions probed for them": ""}
+    heads = {caption: heads for caption, _, heads in tables if heads}
+    assert heads.pop("In figures", []) == ([["Without", name], ["Saved", name]] if told and differ else [])
+    assert heads.pop("Worst steps", []) == lost
+    assert heads.pop("Lost by the line that triggered the collection", []) == lost + [
+        ["of training", name]] * differ
+    assert heads.pop("Longest pauses", []) == (lost if told else [])
+    assert not heads
+    assert page.texts(".card .saves .source") == ["estimated"] * 2
+    track, note = recording.tracks[0], page.find(".distribution").text
+    mean = [sum(track.durations()) // 97 - int(track.cost * factor) // 97 for factor in (1.04, 0.97)]
+    assert (f"The mean without pauses: 95 % interval {duration(mean[0])} … {duration(mean[1])}. The others have none."
+            in note) == told
+    page.focus()
+    page.press(Keys.END, "p", Keys.ENTER)
+    assert ("(estimated)" in page.readout(), "(measured)" in page.readout()) == (source == 1, source == 0)
+    assert page.find(".detail p").text.endswith("cannot be told." if not told else f"({name}).")
+    assert page.texts(".detail caption .source") == ["measured"]
+    assert page.texts(".detail th .source") == (["estimated"] if source == 1 else [])
+
+
+def test_an_incomplete_recording_gives_lower_bounds(show):
+    recording = recordings.training(steps=97)
+    recording.advices.append((0, 1, 0, 0, 0, 0, "No setting would help", "", "", ""))
+    recording.complete, recording.drops = False, [(23, "ring-full", "more")]
+    page = show(recording)
+    assert dict(page.run(KNOWN)[0])["Stopped in GC"] == "measured, at least"
+    assert [card.text.count("estimated") for card in page.all(".card")] == [1, 1, 0]  # the last has no figure
 
 
 def test_one_step_and_no_step_and_nothing(show):
@@ -257,33 +310,6 @@ def test_windows_are_inferred(show):
     page = show(recording)
     assert page.texts(".track .lead")[0].startswith("23 steps: windows of time, not steps;")
     assert page.texts(".track .lead")[0].endswith("inferred.")
-
-
-def luminance(color):
-    channels = [float(c) / 255 for c in color[color.index("(") + 1:-1].split(",")[:3]]
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one, other):
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-TEXTS = """
-const found = {}, walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-while (walker.nextNode()) {
-    const e = walker.currentNode.parentElement;
-    if (!walker.currentNode.textContent.trim() || !e.checkVisibility() || e.matches('script, noscript, button:disabled'))
-        continue;
-    let back = e;
-    while (back && getComputedStyle(back).backgroundColor === 'rgba(0, 0, 0, 0)')
-        back = back.parentElement;
-    const pair = [getComputedStyle(e).color,
-                  getComputedStyle(back || document.documentElement).backgroundColor];
-    found[pair.join(' on ')] = [...pair, e.tagName + '.' + e.className];
-}
-return Object.values(found);"""
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -392,20 +418,6 @@ def test_narrow_windows(show, width):
     page.focus()
     page.press(Keys.HOME, "n")
     assert page.readout().startswith("step 96 ")
-
-
-def test_print(show):
-    page = show(recordings.training(steps=53))
-    page.theme("dark")
-    page.run("window.dispatchEvent(new Event('beforeprint'))")
-    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
-        "media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]})
-    assert luminance(page.run("return getComputedStyle(document.documentElement).backgroundColor")) > 0.8
-    assert not page.find(".tools").is_displayed() and page.find(".verdict").is_displayed()
-    pdf = page.browser.execute_cdp_cmd("Page.printToPDF", {})["data"]
-    assert len(pdf) > 10000
-    page.run("window.dispatchEvent(new Event('afterprint'))")
-    assert page.run("return document.documentElement.dataset.theme") is None
 
 
 COUNT_DRAWING = """

@@ -8,9 +8,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum mock_kind { MOCK_KERNEL = 1, MOCK_COPY, MOCK_PEER_COPY, MOCK_SET, MOCK_GRAPH, MOCK_WAIT };
+enum mock_kind {
+	MOCK_KERNEL = 1,
+	MOCK_COPY,
+	MOCK_PEER_COPY,
+	MOCK_SET,
+	MOCK_GRAPH,
+	MOCK_WAIT,
+	MOCK_ALLOCATE,
+	MOCK_FREE
+};
 
-/* A line of the book: an activity, or a call that waited (then start_ns … end_ns are the call's). */
+/*
+ * A line of the book: an activity; or a call that waited (then end_ns is its work's); or one that allocated or freed (then
+ * stream is its result, start_ns the bytes).
+ */
 struct mock_entry {
 	uint32_t kind, device, stream, correlation, tid,
 		waited;		   /* waited: the call, for the work */

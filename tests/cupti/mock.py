@@ -22,9 +22,14 @@ RUN_GAP_NS = 50000
 NO_DEVICE = 0xFFFFFFFF
 BUSY, WAIT, LAUNCHER, MEMORY, LOST, DEVICE, CLOCK, ASIDE, BEGIN, REFUSED, ALLOCATE = range(1, 12)
 NO_CUPTI, NO_VERSION, NO_DRIVER, NO_ENABLE, NO_ANSWER = range(1, 6)
-KERNEL, COPY, PEER_COPY, SET, GRAPH, WAITED = range(1, 7)  # mock.h's kinds
+KERNEL, COPY, PEER_COPY, SET, GRAPH, WAITED, ALLOCATED, FREED = range(1, 9)  # mock.h's kinds
 
-Record = namedtuple("Record", "kind device start end launch previous tid count value starved")
+COPIES, QUEUE, FREES, FAILED = 1, 2, 4, 8  # flags
+APART_NS, PROMPT_NS = 1000, 20000
+UNSURE_MOST = 2**32 - 1  # of one record: the wire has 32 bits for it
+
+ENTRY = struct.Struct("=6I4Q")
+Record = namedtuple("Record", "kind device start end launch previous tid count value starved flags", defaults=(0,))
 Entry = namedtuple("Entry", "kind device stream correlation tid waited start end call returned")
 
 
@@ -59,18 +64,22 @@ def run(tmp_path, variant, code, *, python=sys.executable, shim=COLLECTED, timeo
 def read_records(path):
     layout = struct.Struct("=HHIQQQQIIQQ")
     data = path.read_bytes() if path.exists() else b""
-    return [Record(kind, *rest) for kind, _, *rest in layout.iter_unpack(data)]
+    return [Record(kind, *rest, flags) for kind, flags, *rest in layout.iter_unpack(data)]
 
 
 def read_book(path):
-    layout = struct.Struct("=6I4Q")
-    return [Entry(*row) for row in layout.iter_unpack(path.read_bytes())] if path.exists() else []
+    return [Entry(*row) for row in ENTRY.iter_unpack(path.read_bytes())] if path.exists() else []
+
+
+def write_entries(path, entries):
+    path.write_bytes(b"".join(ENTRY.pack(*entry) for entry in entries))
+    return path
 
 
 def previous_launches(book):
     """By correlation: when its thread had launched something before."""
     last, found = {}, {}
-    for entry in sorted((e for e in book if e.kind != WAITED), key=lambda e: e.call):
+    for entry in sorted((e for e in book if e.kind < WAITED), key=lambda e: e.call):
         found[entry.correlation] = last.get(entry.tid, 0)
         last[entry.tid] = entry.call
     return found
@@ -78,17 +87,26 @@ def previous_launches(book):
 
 def runs_of(book):
     """By device: the union of all activities, joined where they leave less than RUN_GAP_NS, by brute force."""
-    previous, found = previous_launches(book), {}
-    for entry in sorted((e for e in book if e.kind != WAITED), key=lambda e: (e.start, e.correlation)):
+    previous, found, since = previous_launches(book), {}, {}
+    for entry in sorted((e for e in book if e.kind < WAITED), key=lambda e: (e.start, e.correlation)):
         runs = found.setdefault(entry.device, [])
         if not runs or entry.start - runs[-1]["end"] >= RUN_GAP_NS:
             runs.append({"start": entry.start, "end": entry.end, "launch": entry.call, "previous": previous[entry.correlation],
-                         "tid": entry.tid, "gaps": 0, "starved": 0})
+                         "tid": entry.tid, "gaps": 0, "starved": 0, "unsure": 0})
+            since[entry.device] = entry.start
             continue
-        gap = max(0, entry.start - runs[-1]["end"])
-        runs[-1]["gaps"] += gap
-        runs[-1]["starved"] += gap if entry.call >= runs[-1]["end"] else 0
-        runs[-1]["end"] = max(entry.end, runs[-1]["end"])
+        run, prompt = runs[-1], entry.start - entry.call <= PROMPT_NS
+        gap, beside = max(0, entry.start - run["end"]), min(entry.end, run["end"]) - entry.start
+        starved = gap > 0 and entry.call >= run["end"]
+        run["gaps"] += gap
+        run["starved"] += gap if starved else 0
+        if beside > APART_NS:
+            run["unsure"] += beside + (entry.start - since[entry.device] if prompt else 0)
+        elif gap and prompt and not starved:
+            run["unsure"] += gap
+        if starved and gap >= APART_NS:
+            since[entry.device] = entry.start
+        run["end"] = max(entry.end, run["end"])
     return found
 
 
@@ -99,13 +117,35 @@ def runs_said(records):
         runs = found.setdefault(busy.device, [])
         if not runs or busy.start - runs[-1]["end"] >= RUN_GAP_NS:
             runs.append({"start": busy.start, "end": busy.end, "launch": busy.launch, "previous": busy.previous,
-                         "tid": busy.tid, "gaps": busy.value, "starved": busy.starved})
+                         "tid": busy.tid, "gaps": busy.value, "starved": busy.starved, "unsure": busy.count,
+                         "whole": True})
             continue
         gap = max(0, busy.start - runs[-1]["end"])
         runs[-1]["gaps"] += gap + busy.value
         runs[-1]["starved"] += busy.starved + (gap if busy.launch >= runs[-1]["end"] else 0)
+        runs[-1]["unsure"] += busy.count
+        prompt, beside = busy.launch and busy.start - busy.launch <= PROMPT_NS, min(busy.end, runs[-1]["end"]) - busy.start
+        if beside > APART_NS:
+            runs[-1]["unsure"] += beside + (busy.start - runs[-1]["start"] if prompt else 0)
+            runs[-1]["whole"] = False
+        elif gap and prompt and busy.launch < runs[-1]["end"]:
+            runs[-1]["unsure"] += gap
         runs[-1]["end"] = max(busy.end, runs[-1]["end"])
     return found
+
+
+def same_runs(said, book):
+    """Whether they are the book's. For how long one stream may have starved is exact where one record says all of a run."""
+    true = runs_of(book)
+    if said.keys() != true.keys() or any(len(said[device]) != len(true[device]) for device in true):
+        return False
+    for device in true:
+        for one, other in zip(said[device], true[device]):
+            if one["unsure"] != min(other["unsure"], UNSURE_MOST) and one["whole"]:
+                return False
+            if any(one[key] != other[key] for key in other if key != "unsure"):
+                return False
+    return True
 
 
 def complete(records):
@@ -134,7 +174,7 @@ def add_run(runs, start, end):
 def check_complete(book, records):
     """Whenever records are said to be complete until some time, all that had begun has been handed over."""
     waiting = {}
-    for entry in sorted((e for e in book if e.kind != WAITED), key=lambda e: e.start):
+    for entry in sorted((e for e in book if e.kind < WAITED), key=lambda e: e.start):
         waiting.setdefault(entry.device, deque()).append(entry)
     handed = {}
     for record in records:

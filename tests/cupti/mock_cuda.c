@@ -21,6 +21,8 @@ int mock_runtime_launch(uint64_t duration_ns, CUstream stream);
 CUresult mock_free(CUdeviceptr address, size_t bytes);
 void mock_burst(uint64_t count, uint64_t duration_ns, uint64_t period_ns, CUstream *on,
 	uint32_t width);
+uint64_t mock_replay(const struct mock_entry *works, uint64_t work_count,
+	const struct mock_entry *calls, uint64_t call_count);
 int mock_write_book(const char *path);
 
 #define API	   __attribute__((visibility("default")))
@@ -42,9 +44,17 @@ static atomic_uint correlations;
 static struct mock_entry *book;
 static atomic_ulong book_count;
 static atomic_ulong next_address = 0x10000;
-static uint64_t gap_ns; /* between two works on a stream, as MOCK_GAP_NS says */
+static uint64_t memory_bytes, free_bytes; /* of each device, as MOCK_MEMORY says; 0: any number */
+static uint64_t gap_ns;			  /* between two works on a stream, as MOCK_GAP_NS says */
 static _Thread_local uint32_t current_device;
 static _Thread_local uint32_t tid;
+
+/* What is yet to come of a timeline that is played, whose times are since its begin. */
+static struct {
+	const struct mock_entry *work, *works_end, *call, *calls_end;
+	uint64_t begin_ns;
+	uint32_t tid;
+} replay;
 
 static uint64_t now_ns(void)
 {
@@ -172,6 +182,9 @@ API CUresult cuInit(unsigned int flags)
 	if (!stream_count) {
 		book = calloc(BOOK, sizeof(*book));
 		gap_ns = getenv("MOCK_GAP_NS") ? strtoul(getenv("MOCK_GAP_NS"), NULL, 10) : 0;
+		memory_bytes =
+			getenv("MOCK_MEMORY") ? strtoull(getenv("MOCK_MEMORY"), NULL, 10) : 0;
+		free_bytes = memory_bytes;
 		stream_count = devices;
 		for (uint32_t i = 0; i < devices; i++)
 			streams[i] = (struct stream){i, 7, 0};
@@ -182,13 +195,104 @@ API CUresult cuInit(unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
+static uint32_t call_of(uint32_t kind)
+{
+	switch (kind) {
+	case MOCK_WAIT:
+		return CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020;
+	case MOCK_SET:
+		return CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020;
+	case MOCK_COPY:
+		return CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020;
+	default:
+		return CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
+	}
+}
+
+static struct mock_entry replayed(const struct mock_entry *at)
+{
+	struct mock_entry entry = *at;
+
+	entry.tid = replay.tid;
+	entry.start_ns += replay.begin_ns;
+	entry.end_ns += replay.begin_ns;
+	entry.call_ns += replay.begin_ns;
+	entry.returned_ns += replay.begin_ns;
+	return entry;
+}
+
+/* A call that takes long launches its work when it is nearly over. */
+static uint64_t due_ns(const struct mock_entry *work)
+{
+	return work->start_ns < work->returned_ns ? work->start_ns : work->returned_ns;
+}
+
+/* Hands over the work that begins or whose call has returned, and the calls that have returned. Locked. */
+static void replay_due(void)
+{
+	const struct mock_listener *to = atomic_load(&listener);
+	uint64_t now = now_ns() - replay.begin_ns;
+
+	for (; replay.work < replay.works_end && due_ns(replay.work) <= now; replay.work++) {
+		struct mock_entry entry = replayed(replay.work);
+
+		if (to)
+			to->activity(&entry, 0);
+		write_down(&entry);
+	}
+	for (; replay.call < replay.calls_end && replay.call->returned_ns <= now; replay.call++) {
+		struct mock_entry entry = replayed(replay.call);
+
+		if (to)
+			to->call(true, call_of(entry.kind), &entry);
+		if (entry.kind == MOCK_WAIT)
+			write_down(&entry);
+	}
+}
+
+/*
+ * Plays @works, in the order in which they are handed over, and @calls, by the times of their return, as if this thread
+ * had made them all; returns when it began.
+ */
+API uint64_t mock_replay(const struct mock_entry *works, uint64_t work_count,
+	const struct mock_entry *calls, uint64_t call_count)
+{
+	uint64_t last_ns = 0;
+	bool more = true;
+
+	for (uint64_t i = 0; i < work_count; i++)
+		last_ns = works[i].end_ns > last_ns ? works[i].end_ns : last_ns;
+	pthread_mutex_lock(&lock);
+	replay.work = works;
+	replay.works_end = works + work_count;
+	replay.call = calls;
+	replay.calls_end = calls + call_count;
+	replay.tid = syscall(SYS_gettid);
+	replay.begin_ns = now_ns();
+	pthread_mutex_unlock(&lock);
+	while (more) {
+		usleep(1000);
+		pthread_mutex_lock(&lock);
+		replay_due();
+		more = replay.work < replay.works_end || replay.call < replay.calls_end;
+		pthread_mutex_unlock(&lock);
+	}
+	sleep_until(replay.begin_ns + last_ns);
+	return replay.begin_ns;
+}
+
 API CUresult cuDriverGetVersion(int *ret_version)
 {
-	const char *version = getenv("MOCK_DRIVER");
-	struct mock_entry entry = enter_call();
+	const char *version = getenv("MOCK_DRIVER"), *late_ms = getenv("MOCK_LATE_CALL_MS");
+	struct mock_entry entry;
+
+	if (late_ms)
+		usleep(atoi(late_ms) * 1000); /* as a thread that gets no processor */
+	entry = enter_call();
 
 	*ret_version = version ? atoi(version) : 13050;
 	pthread_mutex_lock(&lock);
+	replay_due(); /* what was begun before this call has its place before this call's */
 	leave_call(&entry, false, CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion);
 	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
@@ -300,30 +404,104 @@ API CUresult cuEventRecord(CUevent event, CUstream stream)
 
 API CUresult cuEventSynchronize(CUevent event)
 {
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
 	return wait_until(*(uint64_t *)event, CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize);
+}
+
+/* Whether there is room, of which @bytes are taken, or given back. */
+static bool take_room(size_t bytes, bool allocate)
+{
+	bool fits;
+
+	pthread_mutex_lock(&lock);
+	fits = !allocate || !memory_bytes || bytes <= free_bytes;
+	if (fits)
+		free_bytes += allocate ? -bytes : bytes;
+	pthread_mutex_unlock(&lock);
+	return fits;
 }
 
 static CUresult change_memory(CUdeviceptr *address, size_t bytes, bool allocate, uint32_t id)
 {
 	const struct mock_listener *to = atomic_load(&listener);
 	struct mock_entry entry = enter_call();
+	bool fits = take_room(bytes, allocate);
 
-	if (allocate)
+	if (allocate && fits)
 		*address = atomic_fetch_add(&next_address, bytes + 1);
-	if (to)
-		to->memory(current_device, allocate, *address, bytes, entry.call_ns);
+	if (!allocate) /* as CUDA's, which waits for what may use it */
+		sleep_until(device_end_ns[current_device]);
+	if (to && fits)
+		to->memory(current_device, allocate, *address, bytes, now_ns());
+	entry.kind = allocate ? MOCK_ALLOCATE : MOCK_FREE;
+	entry.stream = fits ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	entry.start_ns = bytes;
 	leave_call(&entry, false, id);
-	return CUDA_SUCCESS;
+	return entry.stream;
 }
 
+/* How much is allocated where. */
+static struct {
+	CUdeviceptr address;
+	size_t bytes;
+} blocks[4096];
+
+static void set_block(CUdeviceptr was, CUdeviceptr address, size_t bytes)
+{
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
+		if (blocks[i].address == was) {
+			blocks[i].address = address;
+			blocks[i].bytes = bytes;
+			return;
+		}
+}
+
+static size_t block_bytes(CUdeviceptr address)
+{
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
+		if (blocks[i].address == address)
+			return blocks[i].bytes;
+	return 0;
+}
+
+/* No device has a tebibyte. */
 API CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 {
-	return change_memory(ret, bytes, true, CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2);
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (!(bytes >> 40))
+		result = change_memory(ret, bytes, true, CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2);
+	if (result == CUDA_SUCCESS)
+		set_block(0, *ret, bytes);
+	return result;
+}
+
+API CUresult cuMemFree_v2(CUdeviceptr address)
+{
+	size_t bytes = block_bytes(address);
+
+	if (!bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	set_block(address, 0, 0);
+	return change_memory(&address, bytes, false, CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2);
+}
+
+/* As long as a stream's memory comes from nowhere in particular, the stream does not matter. */
+API CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+	return cuMemAlloc_v2(ret, bytes);
+}
+
+API CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+	return cuMemFree_v2(address);
 }
 
 /* Unlike CUDA's, it has to be told how much it frees. */
 API CUresult mock_free(CUdeviceptr address, size_t bytes)
 {
+	set_block(address, 0, 0);
 	return change_memory(&address, bytes, false, CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2);
 }
 

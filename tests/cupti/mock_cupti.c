@@ -68,6 +68,7 @@ static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static CUpti_TimestampCallbackFunc clock_callback;
 static bool kinds[CUPTI_ACTIVITY_KIND_COUNT], calls[2][4096];
+static atomic_bool over; /* kernels were recorded, and are not any more */
 static atomic_ulong dropped, records, flushes, other_got, other_foreign;
 static pid_t home;
 static uint64_t loaded_ns;
@@ -293,6 +294,7 @@ static void on_call(bool runtime, uint32_t id, const struct mock_entry *entry)
 			.end = their_ns(entry->returned_ns),
 			.processId = home,
 			.threadId = entry->tid,
+			.returnValue = entry->kind >= MOCK_ALLOCATE ? entry->stream : 0,
 			.correlationId = entry->correlation};
 	pthread_mutex_unlock(&lock);
 }
@@ -325,7 +327,7 @@ static void *deliver_often(void *unused)
 		usleep(5000);
 		if (!complete)
 			continue;
-		if (told("after") && !kinds[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]) {
+		if (told("after") && over) {
 			pthread_mutex_lock(&lock);
 			if (room(sizeof(CUpti_ActivityAPI), 0))
 				memset(current->bytes + current->used - sizeof(CUpti_ActivityAPI),
@@ -384,11 +386,15 @@ API CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 		return CUPTI_ERROR_NOT_COMPATIBLE;
 	if (!ready())
 		kinds[kind] = true;
+	if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+		over = false;
 	return ready();
 }
 
 API CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
+	if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && kinds[kind])
+		over = true;
 	kinds[kind] = false;
 	if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER)
 		memset(calls[kind == CUPTI_ACTIVITY_KIND_RUNTIME], 0, sizeof(calls[0]));

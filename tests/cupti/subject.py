@@ -3,15 +3,19 @@
 import ctypes
 import gc
 import os
+import struct
 import sys
 import threading
 import time
 
 cuda = ctypes.CDLL("libcuda.so.1")
 u64, pointer = ctypes.c_uint64, ctypes.c_void_p
+BEGIN = 9  # of gpu_wire.h
 cuda.mock_burst.argtypes = (u64, u64, u64, pointer, ctypes.c_uint32)
 cuda.mock_free.argtypes = (u64, ctypes.c_size_t)
 cuda.mock_runtime_launch.argtypes = (u64, pointer)
+cuda.mock_replay.argtypes = (ctypes.c_char_p, u64, ctypes.c_char_p, u64)
+cuda.mock_replay.restype = u64
 
 
 class Node:
@@ -54,6 +58,33 @@ def wait_for(made):
     cuda.cuEventSynchronize(ctypes.byref(made))
 
 
+class Cache:
+    """A caching allocator: what is released is kept by its size, and freed when there is no room."""
+
+    def __init__(self):
+        self.kept, self.retries = {}, 0
+
+    def _ask(self, size):
+        made = u64()
+        return None if cuda.cuMemAlloc_v2(ctypes.byref(made), ctypes.c_size_t(size)) else made
+
+    def allocate(self, size):
+        if self.kept.get(size):
+            return size, self.kept[size].pop()
+        made = self._ask(size)
+        if made is None:
+            self.retries += 1
+            for kept, blocks in self.kept.items():
+                while blocks:
+                    cuda.mock_free(blocks.pop(), kept)
+            made = self._ask(size)
+            assert made is not None, "out of memory"
+        return size, made
+
+    def release(self, block):
+        self.kept.setdefault(block[0], []).append(block[1])
+
+
 def collected():
     return ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
 
@@ -82,6 +113,35 @@ def detach():
         time.sleep(0.001)
 
 
+def profile(other, kernels):
+    """As another user of CUPTI: how many records it gets."""
+    before = other.mock_other(1)
+    for _ in range(kernels):
+        launch(100000)
+    sync()
+    time.sleep(0.5)
+    return other.mock_other(0) - before
+
+
+def complete():
+    """Waits until all that was done so far has been handed over, whenever the shim's thread gets to run."""
+    sync()
+    now, record = time.monotonic_ns(), struct.Struct("=H14xQ40x")  # kind, end
+    while not any(kind == BEGIN and end > now for kind, end in record.iter_unpack(open(os.environ["SUBJECT_OUT"], "rb").read())):
+        time.sleep(0.01)
+
+
+def allocate(size, how="cuMemAlloc_v2"):
+    """Returns the address, or None."""
+    made = u64()
+    more = (None,) if how.endswith("Async") else ()
+    return made.value if getattr(cuda, how)(ctypes.byref(made), ctypes.c_size_t(size), *more) == 0 else None
+
+
+def free(address, how="cuMemFree_v2"):
+    return getattr(cuda, how)(u64(address), *((None,) if how.endswith("Async") else ()))
+
+
 def write_book():
     assert cuda.mock_write_book(os.environ["SUBJECT_BOOK"].encode()) == 0
 
@@ -102,6 +162,12 @@ def train(steps, kernels, ns, depth, on=None, host_ns=0, nodes=0):
             garbage(nodes)
             gc.collect()
     sync(on)
+
+
+def replay(works, calls):
+    """Plays entries of the book from these files; prints when it began."""
+    read = [open(path, "rb").read() for path in (works, calls)]
+    print(cuda.mock_replay(read[0], len(read[0]) // 56, read[1], len(read[1]) // 56), flush=True)
 
 
 gc.disable()

@@ -69,7 +69,7 @@ def cupti(request):
 
 ENDINGS = {
     "exit": "",
-    "_exit": "os._exit(3)",
+    "_exit": "sys.stdout.flush(); os._exit(3)",
     "SIGTERM": "sys.stdout.flush(); os.kill(os.getpid(), signal.SIGTERM)",
     "SIGTERM handled": "signal.signal(signal.SIGTERM, lambda *_: sys.exit(4)); os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)",
     "abort": "sys.stdout.flush(); os.abort()",

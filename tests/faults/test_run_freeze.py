@@ -208,7 +208,7 @@ def nice(pid):
 
 def test_signals_after_the_session(bench, some_runtime):
     """All signals are passed on until the workload ends, and a tracer that only waits has normal priority."""
-    argv = ["run", "-d", "300ms", "-o", bench.file, "--", some_runtime.exe, "-c", LISTENER]
+    argv = ["run", "-d", "3s", "-o", bench.file, "--", some_runtime.exe, "-c", LISTENER]
     tracer = bench.keep(harness.Tracer(argv, env=some_runtime.environment, ready=False))
     own = nice(0)
     assert tracer.out.next() == "nice %d" % own

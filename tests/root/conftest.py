@@ -20,6 +20,9 @@ CHOSEN = os.environ.get("GCTRACE_TEST_RUNTIMES", "").split()
 TIMEOUT_S = int(90 * harness.SLOWNESS)
 
 # `scripts/test quick` selects runtimes, and leaves out what takes seconds.
+# A job that a script has put into the background ignores it, and so would all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 full_only = pytest.mark.skipif(bool(CHOSEN), reason="for the full suite")
 
 

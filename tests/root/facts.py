@@ -36,6 +36,17 @@ def do_heap(rounds, objects):
     return {"before": before, "aged": aged, "after": old_objects()}
 
 
+def do_thresholds(*values):
+    """thresholds A,B,C …: sets each and collects twice by hand. What gc.get_threshold() said before the first."""
+    before = gc.get_threshold()
+    gc.collect(0)
+    for value in values:
+        gc.set_threshold(*map(int, value.split(",")))
+        gc.collect(0)
+        gc.collect(1)
+    return {"before": before}
+
+
 class Holder:
     """One half of a cycle with memory that goes back to the system when it is freed."""
 

@@ -26,7 +26,7 @@ gc.disable()
 
 class Record(ctypes.Structure):
     _fields_ = (
-        [("kind", ctypes.c_uint16), ("pad", ctypes.c_uint16), ("device", ctypes.c_uint32)]
+        [("kind", ctypes.c_uint16), ("flags", ctypes.c_uint16), ("device", ctypes.c_uint32)]
         + [(name, ctypes.c_uint64) for name in ("start_ns", "end_ns", "launch_ns", "previous_ns")]
         + [("tid", ctypes.c_uint32), ("count", ctypes.c_uint32)]
         + [("value", ctypes.c_uint64), ("starved_ns", ctypes.c_uint64)]

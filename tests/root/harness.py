@@ -128,6 +128,10 @@ class Process:
         until what it says is done."""
         found = self.err.find(lambda line: all(word in line for word in words))
         assert found is not None, self.err.text()
+        self.caught_up()
+
+    def caught_up(self):
+        """Of a tracer: waits until it waits itself, having read all that there was."""
         call = Path("/proc/%d/syscall" % self.own_pid())
         wait_until(lambda: call.read_text().split()[0] in EPOLL_WAIT, what="the turn's end")
 

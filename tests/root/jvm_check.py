@@ -8,6 +8,7 @@ import functools
 import math
 import re
 import shutil
+import statistics
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -449,10 +450,22 @@ def check_calls(watched, count):
     return calls
 
 
-def is_regular(periods, period_ns):
+def is_regular(times):
     """Half of them lie within a quarter of their median on each side; on a busy machine they need not."""
-    low, high = (sorted(periods)[math.ceil(q * len(periods)) - 1] for q in (0.25, 0.75))
-    return 0.75 * period_ns <= low and high <= 1.25 * period_ns
+    low, high = (sorted(times)[math.ceil(q * len(times)) - 1] for q in (0.25, 0.75))
+    median = int(statistics.median(times))
+    return median > 0 and 0.75 * median <= low and high <= 1.25 * median
+
+
+def check_rhythm(caller, calls):
+    """What the report says of the times between @calls; whether it calls it regular by those, and by rests."""
+    pairs = list(zip(calls, calls[1:]))
+    periods = [b["start_ns"] - a["start_ns"] for a, b in pairs]
+    rests = [b["start_ns"] - a["end_ns"] for a, b in pairs]
+    assert caller["period_ns"] == int(statistics.median(periods))
+    assert caller["rest_ns"] == int(statistics.median(rests))
+    assert caller["regular"] is (is_regular(periods) or is_regular(rests))
+    return is_regular(periods), is_regular(rests)
 
 
 def check_apart(watched):

@@ -1,8 +1,10 @@
 """What a pause has besides its time: objects of the heap, resident memory, a parent that waited."""
 
+import contextlib
 import os
 import pathlib
 import shutil
+import sqlite3
 
 import pytest
 
@@ -54,6 +56,21 @@ def test_heap(bench, runtime, tier):
         assert [p["heap_objects"] for p in some] == answer["before"]
         assert [p["heap_pending"] for p in some] == [0] * 5
     assert answer["after"] == full[-1]["heap_objects"] + full[-1]["heap_pending"]
+
+
+@pytest.mark.parametrize("tier", [None, "watchpoint"], ids=["best", "watchpoint"])
+def test_thresholds(bench, runtime, tier):
+    """What the collector goes by: of the first pause, and of each before which it changed; of no other."""
+    set_to = [(70001, 11, 13), (70001, 11, 17), (23003, 0, 17), (23003, 0, 17)]
+    target, answer, records = record(
+        bench, runtime, "thresholds " + " ".join(",".join(map(str, one)) for one in set_to), tier)
+    pauses = records.of_pid(target.pid)
+    assert [p["generation"] for p in pauses] == [0] + [0, 1] * len(set_to)
+    with contextlib.closing(sqlite3.connect(bench.file)) as base:
+        rows = base.execute("SELECT pause, key, value FROM fact ORDER BY pause, key").fetchall()
+    assert [(pause, key) for pause, key, _ in rows] == [
+        (pauses[i]["id"], "threshold%d" % generation) for i in (0, 1, 3, 5) for generation in range(3)]
+    assert [value for _, _, value in rows] == [*answer["before"], *set_to[0], *set_to[1], *set_to[2]]
 
 
 def test_resident(bench, runtime):

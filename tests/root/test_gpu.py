@@ -116,12 +116,12 @@ def test_exact(bench, some_runtime, shim, way):
     subject.ask("hand", *[busy(s) for s in wanted[26:33]])
     subject.ask("hand", *[busy(s) for s in wanted[33:97]])
     (tid,) = subject.ask("threads", 1, busy((t + 8 * MS, t + 8 * MS + 13), device=7, launch_ns=t + 5, previous_ns=t + 3,
-                                            value=11, starved_ns=7))
+                                            value=11, starved_ns=7, count=5))
     main = subject.pid
     subject.ask(
         "hand",
-        dict(kind=WAIT, tid=main, device=NO_DEVICE, start_ns=t + 31, end_ns=t + 59, value=t + 53),
-        dict(kind=ALLOCATE, tid=main, device=2, start_ns=t + 61, end_ns=t + 67),
+        dict(kind=WAIT, tid=main, device=NO_DEVICE, start_ns=t + 31, end_ns=t + 59, value=t + 53, flags=1 | 4),
+        dict(kind=ALLOCATE, tid=main, device=2, start_ns=t + 61, end_ns=t + 67, flags=2 | 8),
         dict(kind=LAUNCHER, tid=main, count=1009, value=6007),
         dict(kind=LAUNCHER, tid=main, count=1013, value=6011),
         dict(kind=MEMORY, device=7, start_ns=t + 71, value=2**64 - 4099),
@@ -139,7 +139,8 @@ def test_exact(bench, some_runtime, shim, way):
     (seventh,) = [row for row in facts.busy if row["device"] == 7]
     assert (seventh["start_ns"], seventh["duration_ns"]) == (t + 8 * MS, 13)
     assert (seventh["launch_ns"], seventh["previous_ns"], seventh["tid"]) == (t + 5, t + 3, tid)
-    assert (seventh["gaps_ns"], seventh["starved_ns"]) == (11, 7)
+    assert (seventh["gaps_ns"], seventh["starved_ns"], seventh["unsure_ns"]) == (11, 7, 5)
+    assert {row["unsure_ns"] for row in facts.busy if row["device"] == 0} == {None}
     rows = {row["device"]: row for row in facts.device}
     assert sorted(rows) == [0, 7]
     assert (rows[0]["seen_ns"], rows[0]["until_ns"], rows[0]["name"]) == (t, wanted[-1][1] + 5, "")
@@ -150,6 +151,7 @@ def test_exact(bench, some_runtime, shim, way):
     assert (wait["kind"], wait["tid"], wait["device"]) == (1, main, None)
     assert (wait["start_ns"], wait["duration_ns"], wait["done_ns"]) == (t + 31, 28, t + 53)
     assert (allocation["kind"], allocation["device"], allocation["done_ns"]) == (2, 2, None)
+    assert (wait["flags"], allocation["flags"]) == (1, 8)  # those that its kind has
     (launcher,) = facts.launcher
     assert (launcher["tid"], launcher["launches"], launcher["gap_ns"]) == (main, 1013, 6011)
     (memory,) = facts.memory
@@ -336,6 +338,7 @@ def test_a_million_a_second(bench, some_runtime, shim, way):
     t = begin(subject)
     pass_ms(1100)
     taken = subject.ask("flood", 1000003, 1000000, 8, 8000, 8000)
+    tracer.caught_up()  # or what follows may be lost, too
     to_the_end(subject, time.clock_gettime_ns(time.CLOCK_MONOTONIC), range(8))
     subject.quit()
     tracer.finish()
@@ -357,6 +360,7 @@ def test_a_million_apart(bench, some_runtime, shim):
     begin(subject)
     pass_ms(1200)
     taken = subject.ask("flood", 1000003, 1000000, 61, 10000, 64000)
+    tracer.caught_up()  # or what follows may be lost, too
     to_the_end(subject, time.clock_gettime_ns(time.CLOCK_MONOTONIC), range(61))
     subject.quit()
     tracer.finish()
@@ -528,11 +532,18 @@ def test_run_names_the_shim(bench, some_runtime, shim, monkeypatch):
     """CUDA is told where it is, unless the user has told it something."""
     monkeypatch.setenv("GCTRACE_SHIM", str(shim))
     monkeypatch.delenv("CUDA_INJECTION64_PATH", raising=False)
+    monkeypatch.delenv("NVTX_INJECTION64_PATH", raising=False)
     say = [some_runtime.exe, "-c", "import os; print(os.environ.get('CUDA_INJECTION64_PATH'))"]
 
     def run(*options):
         return gctrace("run", "-o", bench.file, *options, "--", *say).stdout.decode().strip()
 
+    assert run() == str(shim)
+    say[2] = say[2].replace("CUDA_", "NVTX_")
+    assert run() == str(shim)
+    monkeypatch.setenv("NVTX_INJECTION64_PATH", "/theirs.so")
+    assert run() == "/theirs.so"
+    say[2] = say[2].replace("NVTX_", "CUDA_")
     assert run() == str(shim)
     assert run("--gpu", "off") == "None"
     monkeypatch.setenv("CUDA_INJECTION64_PATH", "/theirs.so")

@@ -2,7 +2,6 @@
 
 import json
 import re
-import statistics
 from collections import Counter
 
 import pytest
@@ -116,20 +115,18 @@ def test_service_thread(bench, case):
     assert caller["calls"] == caller["collected"] == SERVICE_CALLS
     assert caller["blocked_ns"] == sum(c["duration_ns"] for c in calls)
     assert jvm_check.frames([caller["caller"]]) == [wanted]
-    starts = [c["start_ns"] for c in calls]
-    periods = [b - a for a, b in zip(starts, starts[1:])]
-    assert caller["period_ns"] == int(statistics.median(periods))
-    assert caller["regular"] is jvm_check.is_regular(periods, caller["period_ns"])
-    check_text(bench, caller, wanted)
+    check_text(bench, caller, wanted, *jvm_check.check_rhythm(caller, calls))
 
 
-def check_text(bench, caller, wanted):
+def check_text(bench, caller, wanted, by_period, by_rest):
     done = harness.gctrace("report", bench.file)
     assert done.returncode == 0, done.stderr.decode()
     text = done.stdout.decode()
     section = text[text.index("Who called System.gc()") :].split("\n\n")[0]
     period = re.escape("%.1f ms" % (caller["period_ns"] / 1e6))
-    said = "every" if caller["regular"] else "irregularly, median distance"
-    row = r"^ +%d .* DeallocatorThre .*, %s %s" % (caller["calls"], said, period)
+    said = "%s %s" % ("every" if by_period else "irregularly, median distance", period)
+    if by_rest and not by_period:
+        said = re.escape("%.1f ms" % (caller["rest_ns"] / 1e6)) + " after it returned"
+    row = r"^ +%d .* DeallocatorThre .*, %s" % (caller["calls"], said)
     assert re.search(row, section, re.M), section
     assert re.search(r"%s +%s:%d$" % wanted, section, re.M), section

@@ -526,3 +526,33 @@ def test_torch(bench, passes):
     labels = {s.label: s.marks for s in marks.of("torch:record")}
     assert labels == {"Optimizer.step#Adam.step": 97, "Optimizer.zero_grad#Adam.zero_grad": 97}
     assert marks.total("torch:loss") == 97 * passes + 11
+
+
+PLAIN_LOOP = """
+import gc, os, sys
+gc.disable()
+print("ready", flush=True)
+sys.stdin.readline()
+for step in range(%d):
+    os.getppid()
+    sum(range(2000))
+    if step %% 13 == 5:
+        gc.collect()
+"""
+
+
+def test_a_plain_loop_marks_its_own_steps(bench, some_runtime):
+    """What the report proposes where no library marks steps: a call that hardly anything else makes."""
+    if some_runtime.in_root:
+        pytest.skip("the program is not in that root")
+    subject = bench.process([some_runtime.exe, "-c", PLAIN_LOOP % 211], env=some_runtime.environment)
+    assert subject.out.next(30) == "ready"
+    tracer = bench.record(subject, "--step", "libc:getppid")
+    subject.send("go")
+    assert subject.wait() == 0
+    tracer.finish()
+    records = bench.report()
+    (track,) = records.summary["tracks"]
+    assert track["steps"] == 211 and track["signal"] == "user:libc:getppid" and track["confidence"] == 1
+    paused = [s["index"] for s in records.of("step") if s["pauses"]]
+    assert paused == [i for i in range(211) if i % 13 == 5]

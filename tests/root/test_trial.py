@@ -218,7 +218,9 @@ def test_known_effect(bench, some_runtime):
     assert tracer.wait(60) == 0, tracer.err.text()
     said = result(tracer)
     check_effect(subject, said)
-    assert 0 < said["full_share"] < 1  # each fourth of its collections is full, in blocks of many
+    # Full collections are charged to what leads to them, and without a collector nothing does.
+    assert 0 < said["full_share"] < 1 and said["full_per_step"] > 0
+    assert said["full_share_tried"] == said["full_per_step_tried"] == 0
 
 
 def test_no_effect_of_nothing(bench, some_runtime):
@@ -252,7 +254,9 @@ def test_refusals(bench, some_runtime, monkeypatch):
     pid = ["-p", subject.pid]
     assert "is none of off, same and threshold" in refused(*pid, "--set", "faster", status=2)
     assert "that is what the settings are" in refused(*pid, "--set", "threshold=600", status=2)
-    assert "too short" in refused(*pid, "--step", "libc:getpgid", "-d", "5")
+    short = refused(*pid, "--step", "libc:getpgid", "-d", "5")
+    assert "-d 5.000 s is too short for 20 blocks" in short and "collections that promote to the oldest generation" in short
+    assert int(re.search(r"-d (\d+)s would do", short)[1]) > 5
     assert "--step must name" in refused(*pid, "--step", "window:1s", status=2)
     monkeypatch.setenv("GCTRACE_TIER", "watchpoint")
     assert "not certain enough for a trial" in refused(*pid)

@@ -80,6 +80,21 @@ def test_compiled_functions(bench, environment):
 
 @conftest.full_only
 @each_of("jax")
+def test_keras(bench, environment):
+    """Its own loop: a program that says nothing of steps, with an evaluation after each epoch."""
+    known = "keras" in environment.versions
+    conftest.need("workloads", known, "this JAX was installed without Keras: remove it, and run scripts/workloads")
+    trained = attach(bench, environment, "keras_train.py", "--steps", 211, "--epochs", 3)
+    assert len(trained.truth.steps) == 3 * 211
+    trained.check_steps()
+    trained.check_evaluation()
+    trained.check_books()
+    trained.check_sums()
+    assert trained.track["signal"] == "jax:pjit:train_step" and trained.track["confidence"] > 0.7
+
+
+@conftest.full_only
+@each_of("jax")
 def test_changed_batch(bench, environment):
     """One step function, compiled twice; an evaluation function in between."""
     trained = attach(
@@ -206,7 +221,7 @@ def test_equinox_spike(bench, environment):
         assert spike["step"] is not None
     assert before.track["slow_steps"] >= len(spikes)
     verdict = before.records.summary["verdict"]
-    assert "generation-2" in verdict and script in verdict, verdict
+    assert "generation-2" in verdict.lower() and script in verdict, verdict
 
     advice = before.records.of("advice")
     freeze = next(a for a in advice if a["advice"] == "freeze")

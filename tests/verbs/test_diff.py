@@ -38,7 +38,23 @@ def test_a_fix_that_helped(spiky, quiet):
 
 def test_a_regression_exits_99(spiky, quiet):
     assert gctrace("diff", quiet, spiky).returncode == BROKEN
-    assert gctrace("diff", quiet, spiky, "--tolerance", "400%").returncode == SAME
+    # the worst steps take 60 ms instead of 10
+    assert gctrace("diff", quiet, spiky, "--tolerance", "490%").returncode == BROKEN
+    assert gctrace("diff", quiet, spiky, "--tolerance", "510%").returncode == SAME
+
+
+def test_formats(spiky, quiet, tmp_path):
+    """What the page shows is in tests/browser/test_html_diff.py."""
+    text, page = tmp_path / "diff.txt", tmp_path / "diff.html"
+    plain = gctrace("diff", spiky, quiet)
+    assert plain.stdout == gctrace("diff", spiky, quiet, "-f", "text").stdout
+    assert gctrace("diff", spiky, quiet, "--json").stdout == gctrace("diff", spiky, quiet, "-f", "json").stdout
+    assert gctrace("diff", spiky, quiet, "-o", text).stdout == "" and text.read_text() == plain.stdout
+    assert gctrace("diff", quiet, spiky, "-f", "html", "-o", page).returncode == BROKEN
+    assert page.read_text().startswith("<!DOCTYPE html>") and page.read_text().count("<iframe ") == 2
+    done = gctrace("diff", spiky, quiet, "-f", "flamegraph")
+    assert (done.returncode, done.stdout) == (2, "") and "text, json, html" in done.stderr
+    assert gctrace("diff", spiky, quiet, "-o", quiet).returncode != 0  # never over a recording
 
 
 def test_no_difference(quiet, tmp_path):
@@ -47,6 +63,45 @@ def test_no_difference(quiet, tmp_path):
     assert done.returncode == SAME
     found, _ = figures(done)
     assert found["step.median"]["change"] == pytest.approx(0, abs=0.01)
+
+
+def several(tmp_path, name, lengths):
+    return [training(tmp_path / ("%s%d.gct" % (name, i)), step=int(ms * MS)) for i, ms in enumerate(lengths)]
+
+
+def test_several_runs_a_side(tmp_path):
+    """Means over the runs, an interval of what they vary, and the files on their sides of the dashes."""
+    before = several(tmp_path, "b", (10.0, 10.1, 9.9))
+    after = several(tmp_path, "a", (11.0, 11.1))
+    done = gctrace("diff", "--run-to-run", "1%", *before, "--", *after, "--json")
+    assert done.returncode == 1 and "no file --json" in done.stderr  # behind the dashes there are files alone
+    done = gctrace("diff", "--run-to-run", "1%", "--json", *before, "--", *after)
+    assert done.returncode == BROKEN, done.stderr
+    found, last = figures(done)
+    mean = found["step.mean"]
+    assert mean["before"] == pytest.approx(10.0 * MS, rel=0.001)
+    assert mean["after"] == pytest.approx(11.05 * MS, rel=0.001)
+    assert 0.08 < mean["low"] < mean["change"] < mean["high"] < 0.13
+    assert (mean["judged"], mean["breach"], last["answer"], last["confidence"]) == ("worse", True, "worse", 0.9)
+    assert last["files_before"] == [str(b) for b in before] and last["files_after"] == [str(a) for a in after]
+    shown = gctrace("diff", *before, "--", *after).stdout
+    assert "90 % INTERVAL" in shown and "chance between runs" in shown
+    for wrong in (before, [*before, "--"], ["--", *before]):
+        assert gctrace("diff", *wrong).returncode == 2
+
+
+def test_one_against_one_says_what_it_cannot_see(quiet, tmp_path):
+    """Seven per cent are no more than two runs differ by; what would have been seen, and what to do, is said."""
+    slower = training(tmp_path / "slower.gct", step=int(10.7 * MS))
+    done = gctrace("diff", quiet, slower)
+    assert done.returncode == SAME
+    assert done.stdout.startswith("Inconclusive: the mean step changed by +7.0 %, which may be chance")
+    assert "gctrace diff a1 a2 a3 -- b1 b2 b3" in done.stdout
+    assert "Chance between runs is not in the intervals" in done.stdout
+    assert gctrace("diff", quiet, slower, "--run-to-run", "0.5%").returncode == BROKEN
+    assert gctrace("diff", quiet, slower, "--run-to-run", "much").returncode == 2
+    same = gctrace("diff", quiet, quiet, "--run-to-run", "0.5%")
+    assert same.stdout.startswith("No difference: the mean step changed by +0.0 %")
 
 
 def test_without_steps_only_pauses_are_compared(tmp_path):

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from recording import BEGIN, MS, gctrace, training
+from recording import BEGIN, MS, Recording, gctrace, training
 
 STEPS, EVERY, STEP, PAUSE, WORK = 211, 53, 20 * MS, 50 * MS, 18 * MS
 PAUSES = STEPS // EVERY
@@ -88,8 +88,8 @@ def test_ids_are_those_of_the_recording_whatever_is_left_out(run):
 
 def test_text(run):
     text = said("report", run)
-    verdict = text.splitlines()[0]
-    assert verdict.endswith(" GPU 0 stood idle 572.0 ms of 4.370 s (13.1 %, measured); 27.3 % of that was caused by GC.")
+    verdict = text.split("\n\n")[0]
+    assert verdict.endswith("\n  gpu    GPU 0 stood idle 572.0 ms of 4.370 s (13.1 %, measured); 27.3 % of that was caused by GC.")
     assert "GPU: hidden 8.000 ms, exposed 42.00 ms, recovery 10.00 ms; 50.00 ms" in text
     assert "From the CUPTI shim." in text
 
@@ -124,7 +124,7 @@ def test_missing_records_pass_no_budget(tmp_path):
     assert [r["gpu_idle_ns"] for r in found if r["type"] == "pause"] == [EXPOSED + RECOVERY, None, EXPOSED + RECOVERY]
     assert found[-1]["gpu"][0]["unknown_ns"] == 30 * MS
     assert "GPU: not known" in said("report", lost)
-    assert "of another 30.00 ms its records are missing." in said("report", lost).splitlines()[0]
+    assert "of another 30.00 ms its records are missing." in said("report", lost).split("\n\n")[0]
     assert "broken" in said("check", lost, "--budget", "gpu.gc.share<2%", status=99)
     assert "as records are missing" in said("check", lost, "--budget", "gpu.gc.share<3%", status=4)
     assert "kept" in said("check", lost, "--budget", "gpu.gc.share<4%")
@@ -139,6 +139,40 @@ def test_no_records_pass_no_budget(tmp_path):
     assert "gpu.idle.share needs the records of a GPU" in text
     assert "broken" in said("check", without, "--budget", "gpu.idle.share<99%,pause.max<1ms", status=99)
     assert "GPU" not in said("report", without)
+
+
+def test_advice_saves_what_gpus_lost(tmp_path):
+    """A host that is at most one step ahead of a busy device: only what that does not hide is there to save."""
+    path = tmp_path / "ahead.gct"
+    made = Recording(path)
+    series = made.signal("torch:record", "Optimizer.step#Adam.step")
+    now, before, ends, rows, waits = 0, None, [0, 0], [], []
+    for i in range(STEPS):
+        made.mark(series, now, rss=10**8)
+        begin = max(now, ends[-1])
+        rows.append((BEGIN + begin, STEP, BEGIN + now, before))
+        before = BEGIN + now
+        ends.append(begin + STEP)
+        now += 5 * MS
+        if i % EVERY == EVERY - 1:
+            made.pause(now, PAUSE, generation=2, cause=2, collected=97)
+            now += PAUSE
+        done = max(now + MS, ends[-2])
+        waits.append((BEGIN + now, done - now, BEGIN + ends[-2]))
+        now = done
+    made.close(now)
+    with sqlite3.connect(str(path)) as db:
+        db.execute("INSERT INTO gpu_device VALUES (1, 0, 'NVIDIA H100', NULL, ?, ?, 0)", (BEGIN, BEGIN + ends[-1]))
+        db.executemany("INSERT INTO gpu_busy (process, device, start_ns, duration_ns, launch_ns, previous_ns, tid, gaps_ns,"
+                       " starved_ns) VALUES (1, 0, ?, ?, ?, ?, 4711, 0, 0)", rows)
+        db.executemany("INSERT INTO gpu_call (process, device, tid, kind, start_ns, duration_ns, done_ns)"
+                       " VALUES (1, 0, 4711, 1, ?, ?, ?)", waits)
+    found = records(path)
+    (track,) = found[-1]["tracks"]
+    advice = [r for r in found if r["type"] == "advice"]
+    assert track["cost_by_gpu"] and 0 < track["cost_ns"] < track["overlap_ns"]
+    assert advice and all(r["saves_high_ns"] <= track["cost_ns"] for r in advice)
+    assert "what GPUs lost to pauses falls from " in said("report", path)
 
 
 def test_diff(run, tmp_path):

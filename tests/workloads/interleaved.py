@@ -1,10 +1,14 @@
-"""The same work again and again, with full collections or without, as told on stdin: what they cost shows in the times.
+"""A loop in which blocks of steps collect and blocks that do not take turns, so that what collections cost shows in the times.
 
-In: "on SEED" or "off SEED" a line. Out: "READY PID...", then a JSON object for each run: ns that it took and
-collections that it made, of each rank. Automatic collections are off; what a run collects is the heap made here,
-of `pause` ms, every `every` steps or so, in steps that SEED chooses.
+In: a seed a line. Out: "READY PID...", then a JSON object for each run: "steps" that it made; "blocks", a list of [first step,
+steps, whether it collects]; and of each rank "ns", the clock (CLOCK_MONOTONIC) as each block began and as the last one ended, and
+"collections". Blocks come in groups of three that are alike, to the last draw, but that one of them, by chance, makes one full
+collection, of a heap of `pause` ms. So whatever makes the machine slow or fast for longer than a group is the same with
+collections and without, and how far two blocks without differ says what chance does. After a collection the block has
+some steps left in which the loop catches up, and what it does next is as if nothing had been. Automatic collections are off.
 """
 
+import collections
 import gc
 import json
 import os
@@ -12,10 +16,13 @@ import random
 import sys
 import time
 
+FIRST, LAST = 10, 3  # steps before the first block and behind the last one
+CATCH_UP = 8  # steps of a block behind the one that collects
 
-def add_options(parser, steps, pause):
-    parser.add_argument("--steps", type=int, default=steps, help="of a run (%d)" % steps)
-    parser.add_argument("--every", type=int, default=20, help="steps between collections (20)")
+
+def add_options(parser, pause):
+    parser.add_argument("--groups", type=int, default=12, help="of blocks in a run: as many collections (12)")
+    parser.add_argument("--every", type=int, default=20, help="steps of a block, with half of that more or less (20)")
     parser.add_argument("--pause", type=float, default=pause, help="ms of a collection (%g)" % pause)
     parser.add_argument("--seed", type=int, default=23, help="of what all runs have alike (23)")
     return parser
@@ -60,35 +67,64 @@ class Work:
         return total
 
 
-def plan(given, seed, head=3, tail=20):
-    """The steps that collect, and after which share of their work; none where the cost might not show."""
-    chance = random.Random(seed)
-    chosen, at = {}, head + chance.random() * given.every
-    while at < given.steps - tail:
-        chosen[int(at)] = chance.random()
-        at += chance.uniform(0.5, 1.5) * given.every
-    return chosen
+# draw: which of the run's draws it takes; share: of its work before it collects, 1: it does not
+Step = collections.namedtuple("Step", "draw share")
 
 
-def collections():
+class Plan:
+    """The steps of a run. @rank: with so many `ranks` it makes one collection in so many."""
+
+    def __init__(self, given, seed, rank=0, ranks=1):
+        chance = random.Random(seed)
+        self.steps = [Step(i, 1) for i in range(FIRST)]
+        self.blocks = []  # (first step, steps, whether it collects)
+        for group in range(given.groups):
+            length = chance.randint(given.every // 2, given.every * 3 // 2)
+            at, share = chance.randrange(1, length - CATCH_UP), chance.random()
+            collecting = chance.randrange(3)
+            for block in range(3):
+                self.blocks.append((len(self.steps), length, block == collecting))
+                mine = block == collecting and group % ranks == rank
+                self.steps += [Step(group * 2 * given.every + i, share if mine and i == at else 1) for i in range(length)]
+        self.end = len(self.steps)
+        self.steps += [Step(i, 1) for i in range(LAST)]
+        self.begins = {first for first, _, _ in self.blocks} | {self.end}
+
+
+def draws(given, spread, rank=""):
+    """What a step's draw stands for, of mean 1."""
+    chance = random.Random("%d/%s" % (given.seed, rank))
+    return [chance.uniform(1 - spread, 1 + spread) for _ in range(given.groups * 2 * given.every)]
+
+
+def run_steps(plan, step):
+    """step(draw, share) for each; returns ns at which blocks began and the last one ended."""
+    times = []
+    for number, (draw, share) in enumerate(plan.steps):
+        if number in plan.begins:
+            times.append(time.monotonic_ns())
+        step(draw, share)
+    return times
+
+
+def made():
     return sum(stat["collections"] for stat in gc.get_stats())
 
 
-def orders():
-    """Yields (whether to collect, seed)."""
+def seeds():
     for line in sys.stdin:
-        word, seed = line.split()
-        yield word == "on", int(seed)
+        yield int(line)
 
 
-def say(**facts):
+def say(plan, ns, made_by):
+    facts = {"steps": len(plan.steps), "blocks": plan.blocks, "ns": ns, "collections": made_by}
     os.write(1, (json.dumps(facts) + "\n").encode())
 
 
 def serve(given, run):
-    """run({step: share of its work}) returns ns."""
+    """run(plan) returns ns, as run_steps() does."""
     os.write(1, b"READY %d\n" % os.getpid())
-    for collecting, seed in orders():
-        before = collections()
-        took = run(plan(given, seed) if collecting else {})
-        say(ns=[took], collections=[collections() - before])
+    for seed in seeds():
+        plan, before = Plan(given, seed), made()
+        ns = run(plan)
+        say(plan, [ns], [made() - before])

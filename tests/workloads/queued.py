@@ -10,7 +10,6 @@ import argparse
 import ctypes
 import gc
 import queue
-import random
 import threading
 import time
 
@@ -59,24 +58,24 @@ def step(work, share, device, seconds, waits):
 
 
 def main():
-    options = interleaved.add_options(argparse.ArgumentParser(description=__doc__.splitlines()[0]), 307, 25)
+    options = interleaved.add_options(argparse.ArgumentParser(description=__doc__.splitlines()[0]), 25)
     options.add_argument("--depth", type=int, default=2, help="of the queue; 0: waits for each step (2)")
     options.add_argument("--work", type=float, default=2, help="ms of the thread's work in a step (2)")
     options.add_argument("--device", type=float, default=8, help="ms of the device's (8)")
     given = options.parse_args()
-    chance = random.Random(given.seed)
-    lengths = [given.device / 1e3 * chance.uniform(0.8, 1.2) for _ in range(given.steps)]
+    lengths = [given.device / 1e3 * share for share in interleaved.draws(given, 0.2)]
     mark = ctypes.PyDLL("libc.so.6").srand48
     work, heap, device = interleaved.Work(given.work), interleaved.Heap(given.pause), Device(given.depth)
     device.start()
 
-    def run(collecting):
-        begin = time.monotonic_ns()
-        for number, seconds in enumerate(lengths):
-            mark(number)
-            step(work, collecting.get(number, 1), device, seconds, given.depth == 0)
+    def run_step(draw, share):
+        mark(draw)
+        step(work, share, device, lengths[draw], given.depth == 0)
+
+    def run(plan):
+        ns = interleaved.run_steps(plan, run_step)
         device.drain()
-        return time.monotonic_ns() - begin
+        return ns
 
     interleaved.serve(given, run)
     del heap

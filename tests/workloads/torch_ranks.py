@@ -9,7 +9,6 @@ import argparse
 import ctypes
 import gc
 import os
-import random
 import signal
 import socket
 import time
@@ -33,42 +32,37 @@ class Rank:
         self.work, self.heap = interleaved.Work(given.work), interleaved.Heap(given.pause)
         self.model = nn.Linear(16, 1, bias=False)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
-        chance = random.Random("%d/%d" % (given.seed, rank))
-        self.sleeps = [given.device / 1e3 * chance.uniform(0.9, 1.1) for _ in range(given.steps)]
+        self.sleeps = [given.device / 1e3 * share for share in interleaved.draws(given, 0.1, rank)]
         self.batch = torch.ones(16)
 
-    def step(self, number, share):
+    def step(self, draw, share):
         self.work(share)
         if share < 1:
             gc.collect()
             self.work(1 - share)
-        time.sleep(self.sleeps[number])
+        time.sleep(self.sleeps[draw])
         self.optimizer.zero_grad()
         self.model(self.batch).sum().backward()
         for parameter in self.model.parameters():
             torch.distributed.all_reduce(parameter.grad)
         self.optimizer.step()
 
-    def run(self, planned):
-        """Of the planned collections the first is rank 0's, the second rank 1's, and so on."""
-        collecting = dict(list(planned.items())[self.rank :: self.given.ranks])
+    def run(self, plan):
         torch.distributed.barrier()
-        begin = time.monotonic_ns()
-        for number in range(self.given.steps):
-            self.step(number, collecting.get(number, 1))
-        return time.monotonic_ns() - begin
+        return interleaved.run_steps(plan, self.step)
 
 
 def serve_rank(number, given, orders, answers):
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     rank = Rank(number, given)
-    rank.run({})
+    for _ in range(3):
+        rank.step(0, 1)
     answers.put((number, os.getpid(), 0))
     while True:
-        collecting, seed = orders.get()
-        before = interleaved.collections()
-        took = rank.run(interleaved.plan(given, seed) if collecting else {})
-        answers.put((number, took, interleaved.collections() - before))
+        plan = interleaved.Plan(given, orders.get(), number, given.ranks)
+        before = interleaved.made()
+        ns = rank.run(plan)
+        answers.put((number, ns, interleaved.made() - before))
 
 
 def free_port():
@@ -78,7 +72,7 @@ def free_port():
 
 
 def main():
-    options = interleaved.add_options(argparse.ArgumentParser(description=__doc__.splitlines()[0]), 307, 25)
+    options = interleaved.add_options(argparse.ArgumentParser(description=__doc__.splitlines()[0]), 25)
     options.add_argument("--ranks", type=int, default=4)
     options.add_argument("--work", type=float, default=0.5, help="ms of work in a step (0.5)")
     options.add_argument("--device", type=float, default=8, help="ms of sleep in a step (8)")
@@ -95,11 +89,11 @@ def main():
 
     pids = [pid for _, pid, _ in gather()]
     os.write(1, ("READY %s\n" % " ".join(map(str, pids))).encode())
-    for order in interleaved.orders():
+    for seed in interleaved.seeds():
         for mine in orders:
-            mine.put(order)
-        _, took, collected = zip(*gather())
-        interleaved.say(ns=took, collections=collected)
+            mine.put(seed)
+        _, ns, collected = zip(*gather())
+        interleaved.say(interleaved.Plan(given, seed), ns, collected)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,51 @@
+"""Applications for real servers, which log each request in FOLDER/PID: [path, after it was read, before its response].
+
+Run as a program: uvicorn with a FastAPI application, HTTP and LOOP as it calls them. Imported by gunicorn: `wsgi`.
+"""
+
+import gc
+import json
+import os
+import sys
+import time
+
+FOLDER = os.environ["REQUEST_LOG"]
+BODY = b"x" * 37
+keep = [[i] for i in range(20000)]
+gc.disable()
+
+
+def answer(path, read_ns):
+    if path == "/collect":
+        gc.collect()
+    with open(os.path.join(FOLDER, str(os.getpid())), "a") as log:
+        log.write(json.dumps([path, read_ns, time.monotonic_ns()]) + "\n")
+    return BODY
+
+
+def wsgi(environ, start_response):
+    body = answer(environ["PATH_INFO"], time.monotonic_ns())
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
+
+
+def main(http, loop):
+    import socket
+
+    import fastapi
+    import uvicorn
+
+    app = fastapi.FastAPI()
+
+    @app.get("/{name:path}")
+    async def get(name: str):
+        return fastapi.Response(answer("/" + name, time.monotonic_ns()))
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(json.dumps({"port": listener.getsockname()[1]}), flush=True)
+    config = uvicorn.Config(app, http=http, loop=loop, log_level="warning")
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,82 @@
+"""Loops whose iteration is not one call of the optimizer: their steps are right, or not claimed."""
+
+import pytest
+
+import training
+
+CONFIDENT = 0.7
+ENVIRONMENTS = training.load_environments()
+
+
+def environment(kind):
+    """The lightest that has @kind."""
+    found = sorted((e for e in ENVIRONMENTS if e.kind == kind), key=lambda e: (e.name != "torch-debian", e.minor))
+    if not found:
+        pytest.skip("scripts/workloads could not install %s" % kind)
+    return found[0]
+
+
+def run(bench, kind, loop, steps, *args):
+    return training.run(bench, environment(kind), "levels.py", "--loop", loop, "--steps", steps, *args)
+
+
+def check_offer(trained, marks):
+    """The steps are not claimed, and what is offered instead is the loop's own iteration."""
+    track = trained.track
+    assert track["confidence"] < CONFIDENT
+    offered = "%s/%d" % (track["signal"], marks)
+    assert "--step %s (%d steps)" % (offered, len(trained.truth.steps)) in track["note"]
+    told = trained.again("--step", offered)
+    assert told.track["confidence"] == 1
+    assert len(told.steps) == len(trained.truth.steps)
+    exact, invented = told.boundaries()
+    assert (exact, invented) == (len(trained.truth.steps), 0)
+
+
+@pytest.mark.parametrize("args", [(), ("--by-hand",)], ids=["losses", "by hand"])
+@pytest.mark.parametrize("loop, updates", [("sac", 3), ("wgan", 2), ("distillation", 2)])
+def test_in_turn(bench, loop, updates, args):
+    """Each network learns once an iteration."""
+    trained = run(bench, "torch", loop, 300, *args)
+    assert len(trained.truth.steps) == 300
+    check_offer(trained, updates)
+
+
+@pytest.mark.parametrize("args", [(), ("--by-hand",)], ids=["losses", "by hand"])
+def test_delayed(bench, args):
+    """An actor that learns every second time: neither the updates nor their rounds are the iterations."""
+    trained = run(bench, "torch", "td3", 300, *args)
+    assert len(trained.steps) == 450
+    assert trained.track["confidence"] < CONFIDENT
+    assert "/3 (150 steps)" in trained.track["note"]
+
+
+def test_minibatches(bench):
+    """PPO: 32 minibatches learn from what was played before them, which is an iteration."""
+    trained = run(bench, "torch", "ppo", 23)
+    assert len(trained.truth.steps) == 23
+    assert len(trained.steps) == 23 * 32
+    assert trained.track["confidence"] < CONFIDENT
+    offered = "%s/32" % trained.track["signal"]
+    assert "after every 32 of them comes other work" in trained.track["note"]
+    assert "--step %s (23 steps)" % offered in trained.track["note"]
+    assert len(trained.again("--step", offered).steps) == 23
+
+
+def test_products_in_turn(bench):
+    """Two products of NumPy, ten times an iteration."""
+    trained = run(bench, "torch", "products", 211)
+    assert len(trained.truth.steps) == 211
+    assert len(trained.steps) == 2110
+    assert trained.track["confidence"] < CONFIDENT
+    assert "--step blas:gemm/M" in trained.track["note"]
+    assert len(trained.again("--step", "blas:gemm/20").steps) == 211
+
+
+def test_boosters_in_turn(bench):
+    """xgb.cv: a round has one update of each booster."""
+    trained = run(bench, "xgboost", "xgb-cv", 101)
+    assert len(trained.truth.steps) == len(trained.steps) == 101
+    assert trained.boundaries() == (101, 0)
+    assert trained.track["confidence"] > 0.9
+    assert trained.track["per_step"] == 5
