@@ -308,16 +308,17 @@ def test_tables_sort(show):
     assert [int(row[0].replace(",", "")) for row in page.rows("Worst steps")] == longest[:10]
     table = page.table("Worst steps")
     heads = table.find_elements(By.CSS_SELECTOR, "th")
-    assert [h.get_attribute("aria-sort") for h in heads[:2]] == ["none", "descending"]
-    for column in (0, 3, 4, 5):
+    assert [h.get_attribute("aria-sort") for h in heads[:2]] == ["none", "none"]
+    assert heads[2].get_attribute("aria-sort") == "descending"
+    for column in (0, 4, 5, 6):
         for order in ("descending", "ascending"):
             page.click(heads[column].find_element(By.CSS_SELECTOR, "button"))
             assert heads[column].get_attribute("aria-sort") == order
             values = numbers(row[column] for row in page.rows("Worst steps"))
             assert values == sorted(values, reverse=order == "descending"), (column, order)
-    page.click(heads[8].find_element(By.CSS_SELECTOR, "button"))  # names go up first
-    assert heads[8].get_attribute("aria-sort") == "ascending"
-    names = [row[8] for row in page.rows("Worst steps")]
+    page.click(heads[9].find_element(By.CSS_SELECTOR, "button"))  # names go up first
+    assert heads[9].get_attribute("aria-sort") == "ascending"
+    names = [row[9] for row in page.rows("Worst steps")]
     assert names == sorted(names)
     more = page.run("return arguments[0].closest('.table').querySelector('.more')", table)
     page.click(more)
@@ -327,6 +328,27 @@ def test_tables_sort(show):
     assert dearest in [int(row[0].replace(",", "")) for row in shown]
     heads[0].find_element(By.CSS_SELECTOR, "button").send_keys(Keys.ENTER)  # by key too
     assert heads[0].get_attribute("aria-sort") == "descending"
+
+
+def test_worst_steps_have_the_time_of_day(show, monkeypatch):
+    """As a log of the training has it, in the zone of who reads; in order past midnight, too."""
+    monkeypatch.setenv("TZ", "ODD-9:46:38")  # the recording begins at 14:13:20 UTC: two seconds before midnight here
+    recording = recordings.training(steps=1009, odd=611)
+    page = show(recording)
+    heads = page.table("Worst steps").find_elements(By.CSS_SELECTOR, "th")
+    assert heads[1].text == "Time (ODD)"
+
+    def clock(step):
+        ms = (23 * 3600 + 59 * 60 + 58) * 1000 + (recording.tracks[0].steps[step][0] - START) // 10**6
+        seconds = ms // 1000 % 86400
+        return "%02d:%02d:%02d.%03d" % (seconds // 3600, seconds // 60 % 60, seconds % 60, ms % 1000)
+
+    page.click(page.run("return arguments[0].closest('.table').querySelector('.more')", page.table("Worst steps")))
+    shown = [(int(row[0].replace(",", "")), row[1]) for row in page.rows("Worst steps")]
+    assert shown == [(step, clock(step)) for step, _ in shown]
+    assert {time[:2] for _, time in shown} == {"23", "00"}
+    page.click(heads[1].find_element(By.CSS_SELECTOR, "button"))
+    assert [int(row[0].replace(",", "")) for row in page.rows("Worst steps")] == sorted(step for step, _ in shown)
 
 
 def test_a_worst_step_leads_to_the_timeline(show):

@@ -62,7 +62,7 @@ struct model_column {
 	bool code;		  /* page: in the font of code */
 	/* Page: how its figures are known, an index into ->known of the table; KNOWN_ALL: as the table's. */
 	enum { KNOWN_ALL, KNOWN_LOST, KNOWN_GPU, KNOWN_KINDS } known;
-	/* Page: keys of columns that have no title and are not shown themselves, or NULL. */
+	/* Page: keys of columns of its view, which it does not show if they have no title; or NULL. */
 	const char *tip;   /* its text comes up when the pointer rests on this one */
 	const char *by;	   /* this one is sorted by its values */
 	const char *badge; /* its key stands behind this one where it is true */

@@ -13,7 +13,9 @@
 
 static const struct model_column worst_columns[] = {
 	{"step", "Step", UNIT_STEP, .width = 8},
-	{"when", NULL, UNIT_TEXT, .heading = "AT", .width = -12, .if_known = true},
+	{"when", "Time", UNIT_TEXT, .heading = "AT", .width = -12, .if_known = true,
+		.by = "start_ns",
+		.help = "The time of day at which it began, as a log of the training has it"},
 	{"start_ns", "At", UNIT_MOMENT, .spare = true},
 	{"duration_ns", "Duration", UNIT_NS},
 	{"times", "× median", UNIT_TIMES, .heading = "MEDIAN", .width = 9, .spare = true},
@@ -40,8 +42,8 @@ static const struct model_layout worst_layout = {
 	.column_count = ARRAY_SIZE(worst_columns),
 	.text = "step when duration_ns times pauses pause_ns cost_ns gpu_idle_ns gpu_allocator_ns oldest frame",
 	.json = "",
-	.page = "step duration_ns times pause_ns cost_ns gpu_idle_ns gpu_allocator_ns gpu_memory pauses class start_ns "
-		"frame",
+	.page = "step when duration_ns times pause_ns cost_ns gpu_idle_ns gpu_allocator_ns gpu_memory pauses class "
+		"start_ns frame",
 	.text_rows = 8,
 	.first_rows = true,
 	.page_rows = 10,
@@ -154,12 +156,15 @@ static void add_step(struct model_table *table, const struct report_input *input
 }
 
 /* What a class is called above it in text, and how wide it is there, go by the runtime. */
-static struct model_table *add_table(struct model *model, const struct runtime_meaning *meaning)
+static struct model_table *add_table(struct model *model, const struct runtime_meaning *meaning,
+	const char *zone)
 {
 	struct model_column columns[ARRAY_SIZE(worst_columns)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
 		columns[i] = worst_columns[i];
+		if (!strcmp(columns[i].key, "when") && *zone)
+			columns[i].title = model_format(model, "Time (%s)", zone);
 		if (strcmp(columns[i].key, "oldest"))
 			continue;
 		columns[i].heading = meaning->generations   ? "GEN"
@@ -184,12 +189,12 @@ void model_worst_steps(struct model *model, const struct report_input *input, si
 {
 	const struct step_track *track = &input->attribution->steps->tracks.items[index];
 	const struct track_cost *costs = &input->attribution->tracks.items[index];
+	const char *zone = WORDS_ZONE(input->recording);
 	struct model_table *table =
-		add_table(model, meaning_of_process(input->recording, track->process));
+		add_table(model, meaning_of_process(input->recording, track->process), zone);
 	struct top longest = {}, costliest = {};
 	struct top_item all[2 * WORST];
 	const struct gpu_timeline *gpu = input->attribution->gpu;
-	const char *zone = WORDS_ZONE(input->recording);
 	size_t count = 0;
 
 	table->known[KNOWN_LOST] = describe_known(costs);
