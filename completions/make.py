@@ -9,16 +9,23 @@ import re
 import subprocess
 import sys
 
-OPTION = re.compile(r"^  (?:(-\w), |    )(--[a-z-]+)(?: ([A-Z]+))?\s+(.*)$", re.M)
+OPTION = re.compile(r"^  (?:(-\w), |    )(--[a-z-]+)(?: ([A-Z]+))?\s+(.*)((?:\n {20,}.*)*)$", re.M)
 VERB = re.compile(r"^  ([a-z]+) {1,}(\S.*)$", re.M)
-FORMATS = "text html json folded flamegraph"
 FILES = {"FILE", "OUTPUT"}
+# Values that are one of some words: of these a verb takes those that its help names.
+CHOICES = {
+    "FORMAT": ["text", "html", "json", "folded", "flamegraph"],
+    "WEIGHT": ["time", "gpu-idle"],
+    "HOW": ["auto", "off", "infer", "measure", "inject"],
+}
 TAKES = {"schema": "sql json", "version": ""}  # words instead of files
 
 
 class Option:
-    def __init__(self, short, name, value, text):
+    def __init__(self, short, name, value, text, more):
         self.short, self.name, self.value, self.text = short, name, value, text
+        named = re.findall(r"[a-z-]+", text + more)
+        self.choices = " ".join(word for word in CHOICES.get(value, []) if word in named)
         # one clause, without a parenthesis that it would cut
         self.text = re.sub(r" \([^)]*$", "", re.sub(r"\([^()]*;[^()]*\)", "", text).split(";")[0]).rstrip(" :,")
         if value == "FORMAT":  # its text is a list
@@ -44,43 +51,48 @@ def read(gctrace):
     return verbs, options
 
 
+def prevs(options, wanted):
+    """What stands before a value that @wanted(option) is true of: "report:-f | report:--format"; live: ":-p"."""
+    return " | ".join("%s:%s" % (verb, name) for verb, some in options.items() for option in some
+                      if option.value and wanted(option) for name in option.names)  # fmt: skip
+
+
 def bash(verbs, options):
-    cases = []
+    cases, values = [], []
     for verb, _ in verbs:
         names = " ".join(name for option in options[verb] for name in option.names)
         cases.append('\t%s) words="%s" ;;' % (verb, " ".join([names, TAKES.get(verb, "")]).strip()))
-    every = [option for some in options.values() for option in some]
-    paths = sorted({n for o in every if o.value in FILES for n in o.names})
-    free = sorted({n for o in every if o.value and o.value not in FILES | {"PID"} for n in o.names})
-    free = [name for name in free if name not in ("-f", "--format")]
+    for choices in sorted({option.choices for some in options.values() for option in some} - {""}):
+        values.append('\t%s) words="%s" files= ;;' % (prevs(options, lambda o: o.choices == choices), choices))
     return BASH % {
         "verbs": " ".join(verb for verb, _ in verbs),
         "live": " ".join(name for option in options[""] for name in option.names),
         "cases": "\n".join(cases),
-        "paths": " | ".join(paths),
-        "free": " | ".join(free),
-        "formats": FORMATS,
+        "values": "\n".join(values),
+        "pids": prevs(options, lambda o: o.value == "PID"),
+        "paths": prevs(options, lambda o: o.value in FILES),
+        "free": prevs(options, lambda o: not o.choices and o.value not in FILES | {"PID"}),
     }
 
 
 BASH = """# Completions of gctrace for bash.
 _gctrace()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb= words
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb= words files=1
 
-	((COMP_CWORD == 1)) || verb=${COMP_WORDS[1]}
+	((COMP_CWORD == 1)) && files= || verb=${COMP_WORDS[1]}
 	case $verb in
 %(cases)s
-	*) words="%(live)s"; [[ $verb ]] || words+=" %(verbs)s" ;;
+	*) words="%(live)s"; [[ $verb ]] || words+=" %(verbs)s"; verb= ;;
 	esac
-	case $prev in
-	-p | --pid) words=$(cd /proc && echo [0-9]*) ;;
-	-f | --format) words="%(formats)s" ;;
+	case $verb:$prev in
+	%(pids)s) words=$(cd /proc && echo [0-9]*) files= ;;
+%(values)s
 	%(paths)s) words= ;;
 	%(free)s) return ;;
 	esac
 	COMPREPLY=($(compgen -W "$words" -- "$cur"))
-	[[ $cur == -* || ! $verb ]] || COMPREPLY+=($(compgen -f -- "$cur"))
+	[[ $cur == -* || ! $files ]] || COMPREPLY+=($(compgen -f -- "$cur"))
 }
 complete -o filenames -F _gctrace gctrace
 """
@@ -91,7 +103,7 @@ def zsh_option(option):
     value = ""
     if option.value:
         action = "_files" if option.value in FILES else ""
-        action = {"PID": "_pids", "FORMAT": "(%s)" % FORMATS}.get(option.value, action)
+        action = "_pids" if option.value == "PID" else "(%s)" % option.choices if option.choices else action
         value = ":%s:%s" % (option.value.lower(), action)
     return ["'*%s[%s]%s'" % (name, text, value) for name in option.names]
 
@@ -141,8 +153,8 @@ def fish_option(verbs, verb, option):
         line += " -r -F"
     elif option.value == "PID":
         line += " -x -a '(__fish_complete_pids)'"
-    elif option.value == "FORMAT":
-        line += " -x -a '%s'" % FORMATS
+    elif option.choices:
+        line += " -x -a '%s'" % option.choices
     elif option.value:
         line += " -x"
     return line + " -d '%s'" % option.text.replace("\\", "\\\\").replace("'", "\\'")

@@ -73,9 +73,10 @@ def test_several_runs_a_side(tmp_path):
     """Means over the runs, an interval of what they vary, and the files on their sides of the dashes."""
     before = several(tmp_path, "b", (10.0, 10.1, 9.9))
     after = several(tmp_path, "a", (11.0, 11.1))
-    done = gctrace("diff", "--run-to-run", "1%", *before, "--", *after, "--json")
-    assert done.returncode == 1 and "no file --json" in done.stderr  # behind the dashes there are files alone
-    done = gctrace("diff", "--run-to-run", "1%", "--json", *before, "--", *after)
+    for late in ("--json", "-fjson", "--"):
+        done = gctrace("diff", "--run-to-run", "1%", *before, "--", *after, late)
+        assert done.returncode == 2 and f" {late} stands behind the --, where there are only" in done.stderr
+    done = gctrace("diff", before[0], "--run-to-run", "1%", *before[1:], "--json", "--", *after)
     assert done.returncode == BROKEN, done.stderr
     found, last = figures(done)
     mean = found["step.mean"]

@@ -93,18 +93,81 @@ def test_completions_are_accepted(completions, shell):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.fixture
+def bash(completions, tmp_path):
+    """What bash offers for the last of some words, in a folder with one file in it."""
+    path, folder = completions("bash"), tmp_path / "empty"
+    folder.mkdir()
+    (folder / "html.gct").touch()
+
+    def complete(*words):
+        script = '. "$1"; shift; COMP_WORDS=(gctrace "$@"); COMP_CWORD=$#; _gctrace; echo "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "-c", script, "bash", path, *words], stdout=subprocess.PIPE, check=True, cwd=folder)
+        return done.stdout.decode().split()
+
+    return complete
+
+
 @pytest.mark.parametrize("words, wanted", [
     (["re"], ["record", "report"]),
     (["report", "--m"], ["--min-duration", "--min-generation"]),
     (["report", "-f", "h"], ["html"]),
+    (["report", "h"], ["html.gct"]),
     (["schema", "s"], ["sql"]),
     (["--w"], ["--wait"]),
+    (["-p", "1", "--w"], ["--wait"]),
 ])
-def test_bash_completes(completions, tmp_path, words, wanted):
-    script = '. "$1"; shift; COMP_WORDS=(gctrace "$@"); COMP_CWORD=$#; _gctrace; echo "${COMPREPLY[@]}"'
-    line = ["bash", "-c", script, "bash", completions("bash"), *words]
-    done = subprocess.run(line, stdout=subprocess.PIPE, check=True, cwd=tmp_path)
-    assert done.stdout.decode().split() == wanted
+def test_bash_completes(bash, words, wanted):
+    assert bash(*words) == wanted
+
+
+def value_options():
+    """(verb, option, what its value is called), of all; "": the live view."""
+    for verb in ["", *verbs()]:
+        text = gctrace(*filter(None, [verb]), "--help").stdout.split("usage:")[-1]
+        for short, name, value in re.findall(r"^  (?:(-\w), |    )(--[a-z-]+) ([A-Z]+) ", text, re.M):
+            yield from ((verb, option, value) for option in (short, name) if option)
+
+
+def chosen(verb, option):
+    """The words of which the option's value is one, as gctrace says itself when it is another; none: any value."""
+    def said(value):
+        return gctrace(*filter(None, [verb]), option, value).stderr
+
+    found = re.search(r'there is no [a-z]+ "\?": (.*);|(".*), not "\?"', said("?"))
+    words = set(re.findall(r"[a-z-]+", (found[1] or found[2]).replace(" or ", " "))) if found else set()
+    return {word for word in words if "--gpu" not in said(word)}  # `run` refuses one of them only afterwards
+
+
+def offered(completions, shell, verb, option):
+    """The words that zsh's or fish's file offers for a value."""
+    text = completions(shell).read_text()
+    if shell == "zsh":
+        lines = re.search(r"^\t%s\)$(.*?);;" % (verb or r"\*"), text, re.M | re.S)[1].splitlines()
+        (line,) = [line for line in lines if "'*%s[" % option in line]
+        return set(re.findall(r"[a-z-]+", (re.findall(r":\(([^)]*)\)'", line) or [""])[0]))
+    when = "__fish_seen_subcommand_from " + (verb or " ".join(verbs()))
+    names = r" -l %s( -s \w)? " % option[2:] if option[:2] == "--" else r" -l \S+ -s %s " % option[1:]
+    (line,) = [line for line in text.splitlines() if re.search(r"'(not )?%s'" % when, line) and re.search(names, line)]
+    return set((re.findall(r" -a '([^(']*)'", line) or [""])[0].split())
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_values_are_completed_by_what_the_verb_takes(completions, bash, shell):
+    """-f of diff takes three formats, of report five; --gpu is a file to report, one of some words to record."""
+    seen = 0
+    for verb, option, value in value_options():
+        words = chosen(verb, option)
+        wanted, seen = set(words), seen + bool(words)
+        if shell != "bash":
+            got = offered(completions, shell, verb, option)
+        else:
+            got = set(bash(*filter(None, [verb or "-v"]), option, ""))
+            wanted |= {"html.gct"} if value in ("FILE", "OUTPUT") else set()
+            if value == "PID":
+                got = {pid for pid in got if not pid.isdigit()}
+        assert got == wanted, (verb, option)
+    assert seen == 8  # -f and --format of two verbs, --weight, --gpu of three
 
 
 def test_flags_of_the_man_page():

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis.h"
 #include "cleanup.h"
@@ -101,9 +102,22 @@ static size_t behind_dashes(int argc, char **argv)
 	return 0;
 }
 
+/*
+ * What stands behind the dashes that separate the sides is a recording, whatever it is called: the first one that looks
+ * like an option and names no file, or NULL.
+ */
+static const char *misplaced(char **operands, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (operands[i][0] == '-' && operands[i][1] && access(operands[i], F_OK))
+			return operands[i];
+	return NULL;
+}
+
 static int parse(int argc, char **argv, struct diff_options *ret)
 {
 	size_t behind = behind_dashes(argc, argv), operands;
+	const char *option;
 	int status = cmd_options(&cmd_diff, argc, argv, "f:o:" READING_SHORTS, long_options,
 		take_option, ret);
 
@@ -111,6 +125,11 @@ static int parse(int argc, char **argv, struct diff_options *ret)
 		return status;
 	ret->reading.gpu_of_any = true;
 	operands = (size_t)(argc - optind);
+	option = behind < operands ? misplaced(argv + argc - behind, behind) : NULL;
+	if (option)
+		return cmd_usage(&cmd_diff,
+			"%s stands behind the --, where there are only recordings: options go before it",
+			option);
 	ret->after = behind && behind < operands ? behind : 1;
 	if (operands < 2 || (operands != 2 && ret->after != behind))
 		return cmd_usage(&cmd_diff,
@@ -253,7 +272,7 @@ const struct command cmd_diff = {
 	.summary = "compare two recordings: did the fix help? exit 99 on a regression",
 	.usage =
 		"usage: gctrace diff BEFORE AFTER [options]\n"
-		"       gctrace diff [options] BEFORE... -- AFTER...\n"
+		"       gctrace diff BEFORE... [options] -- AFTER...\n"
 		"\n"
 		"Compares recordings of one training job, before and after a change: step times, how\n"
 		"long GC stopped them, what was lost to it, pauses, collections of each class and who\n"
@@ -263,6 +282,9 @@ const struct command cmd_diff = {
 		"a change of the tolerance's size could not have been seen. Exit status 99 when one of\n"
 		"them, or the share for which GC stopped steps, got worse by more than the tolerance\n"
 		"and by more than chance; 3 or 4 when a recording is blind or incomplete.\n"
+		"\n"
+		"Options stand anywhere before the -- that separates the sides; behind it there are\n"
+		"only recordings.\n"
 		"\n"
 		"      --tolerance SHARE     5% (the default) or 0.05\n"
 		"      --run-to-run SHARE    by how much the mean step usually differs between runs of\n"

@@ -49,7 +49,7 @@ const struct command cmd_live = {
 		"      --late-min TIME       name a thread that is late by this much (1ms)\n"
 		"      --max-size SIZE       end the recording at this size (1G; 0: no limit)\n"
 		"      --stack-min TIME      no stack for shorter pauses (50us; 0: one for each)\n"
-		"      --gpu HOW             off, infer, measure, inject the shim\n"
+		"      --gpu HOW             off, auto, infer, measure, inject\n"
 		"      --variants            name compiled variants too: train_step!#40\n"
 		"      --buffer SIZE         size of the ring buffer (4M)\n"
 		"  -v, --verbose             say more on stderr\n"
