@@ -198,6 +198,10 @@ def wait_in_c(target, seconds):
 def start_asking(place, target, seconds):
     """A tracer that asks while @target is in C for @seconds, and has done so."""
     wait_in_c(target, seconds)
+    return ask(place, target)
+
+
+def ask(place, target):
     tracer = place.bench.tracer(
         "record", "-p", target.pid, "-o", place.bench.file, "--gpu", "inject", ready=False, env={"GCTRACE_SHIM": str(place.shim)}
     )
@@ -218,11 +222,18 @@ def test_too_busy(bench, new):
 
 
 @NEWEST
+@pytest.mark.parametrize("ignored", [False, True], ids=["", "ignored"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted(bench, new, number):
+def test_interrupted(bench, new, number, ignored):
+    """Also if whoever started gctrace ignores the signal, as a shell does for what it starts in the background."""
     place = Place(bench, new)
     target = place.start()
-    tracer = start_asking(place, target, 4)
+    wait_in_c(target, 4)
+    before = signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    try:
+        tracer = ask(place, target)
+    finally:
+        signal.signal(number, before)
     tracer.popen.send_signal(number)
     assert tracer.wait() == -number, tracer.err.text()
     assert target.out.next() == "done"

@@ -214,8 +214,10 @@ static int ask(struct injection *injection, struct err *err)
 	if (!r)
 		r = await(injection, err);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (injection->signal)
+	if (injection->signal) { /* ignored from the start in a shell's background: it ends a recording there, too */
+		signal(injection->signal, SIG_DFL);
 		raise(injection->signal);
+	}
 	return r;
 }
 
