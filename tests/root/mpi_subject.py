@@ -1,9 +1,10 @@
 """Ranks of an MPI program that make steps and wait for each other, and keep books of their CPU time.
 
-usage: mpiexec -n RANKS python mpi_subject.py LIBWORK FOLDER
+usage: mpiexec -n RANKS python mpi_subject.py LIBWORK LIBINSIDE FOLDER
 
-In, on rank 0's stdin: "FUNCTION STEPS" a line, then "quit": Open MPI's mpiexec passes no end of its input on. Out: "READY PID...", then "DONE" after each. The books of rank N are in
-FOLDER/N: a JSON line for each command, a list of [CPU time, of that in MPI] in ns at each mark.
+In, on rank 0's stdin: "FUNCTION STEPS" a line, then "quit": Open MPI's mpiexec passes no end of its input on. Out: "READY PID...",
+then "DONE" after each. The books of rank N are in FOLDER/N: a JSON line for each command, a list of books at each mark, in ns:
+[CPU time, of that in MPI, the way into MPI's functions and out again, what was taken, how long this mark took].
 """
 
 import array
@@ -14,7 +15,12 @@ import os
 import sys
 import time
 
-from mpi4py import MPI
+inside = ctypes.CDLL(sys.argv[2], mode=ctypes.RTLD_GLOBAL).mpi_inside_ns  # found before libmpi's
+inside.restype = ctypes.c_long
+
+from mpi4py import MPI  # noqa: E402
+
+import clocks  # noqa: E402
 
 gc.disable()
 mark = ctypes.PyDLL(sys.argv[1]).work_step
@@ -52,35 +58,45 @@ CALLS = {
 }
 
 
+taken = clocks.Taken()
+
+
 def step(call, book):
     """Rank 0 is late."""
     until = time.thread_time_ns() + WORK_NS
     while time.thread_time_ns() < until:
         pass
     if world.rank == 0:
-        time.sleep(LATE_S)
-    before = time.thread_time_ns()
+        taken.without(time.sleep, LATE_S)
+    before, start, within = time.thread_time_ns(), time.monotonic_ns(), inside()
     call()
-    book[1] += time.thread_time_ns() - before
+    book[0] += time.thread_time_ns() - before
+    book[1] += time.monotonic_ns() - start - (inside() - within)
+
+
+def set_mark(book):
+    """The books are written after it, so that the kernel has not just been asked for the CPU time when the mark is made."""
+    start = time.monotonic_ns()
+    mark()
+    used = time.thread_time_ns()
+    took = time.monotonic_ns() - start
+    return [used, *book, taken.ns(), took]
 
 
 def run(function, steps):
     call, books, book = CALLS[function][world.rank > 0], [], [0, 0]
     call()  # what MPI makes when it is first called is not of the steps
     for _ in range(steps):
-        mark()
-        book[0] = time.thread_time_ns()
-        books.append(list(book))
+        books.append(set_mark(book))
         step(call, book)
-    mark()
-    books.append([time.thread_time_ns(), book[1]])
+    books.append(set_mark(book))
     return books
 
 
 pids = world.gather(os.getpid())
 if world.rank == 0:
     print("READY", *pids, flush=True)
-with open("%s/%d" % (sys.argv[2], world.rank), "w") as file:
+with open("%s/%d" % (sys.argv[3], world.rank), "w") as file:
     while True:
         line = world.bcast(sys.stdin.readline() if world.rank == 0 else None)
         if line == "quit\n":

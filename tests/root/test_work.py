@@ -64,7 +64,9 @@ class Run:
         self.books.append(self.subject.ask(*command))
 
     def finish(self):
-        """(wall, worked, CPU time, of that in the driver, the same with its calls) of each step of each command."""
+        """(wall, worked, CPU time, of that in the driver, the same with its calls, what is not known) of each step of each
+        command. What is not known is when within the two marks the kernel reads the CPU time, and what of the time taken from
+        the thread the scheduler knew then: that of this step, and of the one before since it last looked."""
         self.subject.send(json.dumps(["quit"]))
         assert self.subject.wait() == 0
         self.tracer.finish()
@@ -77,7 +79,8 @@ class Run:
             own, marks = marks[: len(books)], marks[len(books) :]
             yield [
                 (own[i][0] - own[i - 1][0], difference(own[i][1], own[i - 1][1]))
-                + tuple(now - before for now, before in zip(books[i], books[i - 1]))
+                + tuple(now - before for now, before in zip(books[i][:3], books[i - 1]))
+                + (books[i][3] - books[max(i - 2, 0)][3] + books[i][4] + books[i - 1][4],)
                 for i in range(1, len(books))
             ]
 
@@ -98,11 +101,11 @@ def outside(worked, cpu, spun, gone):
 
 def check(steps):
     """The work of each step and of all of them is the CPU time outside the driver's calls."""
-    errors = [outside(*books) for _, *books in steps]
-    sizes = sorted(abs(error) for error in errors)
-    assert max(sizes) < TICK + HIT
-    assert statistics.median(sizes) < HIT
-    assert abs(outside(*(sum(column) for column in list(zip(*steps))[1:]))) < TICK + HIT
+    beyond = [abs(outside(*books)) - unknown for _, *books, unknown in steps]
+    assert max(beyond) < TICK + HIT
+    assert statistics.median(beyond) < HIT
+    _, *books, unknown = (sum(column) for column in zip(*steps))
+    assert abs(outside(*books)) < TICK + HIT + unknown
 
 
 def test_work_alone(run):
@@ -140,15 +143,15 @@ def test_waiting_calls(run, function, spin, nap):
     run.ask("run", STEPS, MS, 0, function, spin, nap, 1)
     (steps,) = run.finish()
     check(steps)
-    assert sum(spun for *_, spun, _ in steps) >= STEPS * spin // 4
+    assert sum(spun for *_, spun, _, _ in steps) >= STEPS * spin // 4
 
 
 def test_polling_is_work(run):
     """A call that is not known to wait is counted as the kernel counts it."""
     run.ask("run", STEPS, MS, 0, "cuStreamQuery", MS, 0, 1)
     (steps,) = run.finish()
-    check([(wall, worked, cpu, 0, 0) for wall, worked, cpu, *_ in steps])
-    assert sum(spun for *_, spun, _ in steps) >= STEPS * MS // 4
+    check([(wall, worked, cpu, 0, 0, unknown) for wall, worked, cpu, _, _, unknown in steps])
+    assert sum(spun for *_, spun, _, _ in steps) >= STEPS * MS // 4
 
 
 def test_preempted_while_it_spins(run, bench):
@@ -160,7 +163,7 @@ def test_preempted_while_it_spins(run, bench):
     hog.kill()
     (steps,) = run.finish()
     check(steps)
-    assert sum(spun for *_, spun, _ in steps) < len(steps) * 30 * MS * 3 // 4
+    assert sum(spun for *_, spun, _, _ in steps) < len(steps) * 30 * MS * 3 // 4
 
 
 def test_storm(run):

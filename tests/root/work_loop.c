@@ -1,33 +1,40 @@
-/*
- * Steps that work, sleep, and wait in calls of a driver, with books of the CPU time at each: after the mark, so that the
- * kernel has not just been asked for it when the mark is made.
- */
+/* Steps that work, sleep, and wait in calls of a driver, with books of the CPU time at each. */
 #include <stddef.h>
-#include <time.h>
+
+#include "thread_time.h"
 
 #define CALLED __attribute__((noinline, noclone, visibility("default")))
 
-typedef int (*driver_call)(void *stream);
+struct stream; /* of the driver */
+
+typedef int (*driver_call)(struct stream *stream);
 
 struct book {
 	long cpu_ns;  /* of the thread, just after the mark */
 	long spun_ns; /* of that, in the driver, by its own books */
 	long gone_ns; /* likewise, with what its callers do to get there and back: probes are hit there */
+	long taken_ns; /* from the thread, which neither ran, nor waited for a processor, nor meant to sleep */
+	long took_ns; /* from before the mark until cpu_ns was read */
 };
 
 static volatile long marks;
 
-static long clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 CALLED void work_step(void)
 {
 	marks++;
+}
+
+/* The books are written after it, so that the kernel has not just been asked for the CPU time when the mark is made. */
+static struct book set_mark(long spun, long gone, long slept)
+{
+	struct book book = {.spun_ns = spun, .gone_ns = gone};
+	long start = clock_ns(CLOCK_MONOTONIC);
+
+	work_step();
+	book.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	book.took_ns = clock_ns(CLOCK_MONOTONIC) - start;
+	book.taken_ns = away_ns() - slept;
+	return book;
 }
 
 /* By the clock, without a system call: the scheduler does not look. */
@@ -39,23 +46,20 @@ static void keep_busy(long ns)
 		;
 }
 
-CALLED void work_run(long steps, long busy_ns, long sleep_ns, driver_call driver, void *stream,
-	long calls, struct book *books)
+/* @driver_slept: in its calls. */
+CALLED void work_run(long steps, long busy, long nap, driver_call driver, struct stream *stream,
+	const long *driver_slept, long calls, struct book *books)
 {
-	const struct timespec nap = {.tv_nsec = sleep_ns};
-	long spun = 0, gone = 0;
+	long spun = 0, gone = 0, slept = 0;
 
 	for (long i = 0; i < steps; i++) {
-		work_step();
-		books[i] = (struct book){clock_ns(CLOCK_THREAD_CPUTIME_ID), spun, gone};
-		keep_busy(busy_ns);
-		if (sleep_ns)
-			nanosleep(&nap, NULL);
+		books[i] = set_mark(spun, gone, slept + *driver_slept);
+		keep_busy(busy);
+		slept += sleep_ns(nap);
 		gone -= clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		for (long j = 0; driver && j < calls; j++)
 			spun += driver(stream);
 		gone += clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	}
-	work_step();
-	books[steps] = (struct book){clock_ns(CLOCK_THREAD_CPUTIME_ID), spun, gone};
+	books[steps] = set_mark(spun, gone, slept + *driver_slept);
 }
