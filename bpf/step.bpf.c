@@ -140,6 +140,14 @@ static __always_inline __u64 read_class(__u64 address)
 	return address;
 }
 
+static __always_inline __u64 read_object(__u64 address)
+{
+	__u64 object = 0;
+
+	bpf_probe_read_user(&object, sizeof(object), (void *)address);
+	return object;
+}
+
 /* A call: when it came, and what its thread had done by then. */
 struct moment {
 	__u64 ns, work_ns;
@@ -263,6 +271,12 @@ static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 		number = read_class(argument(ctx, GC_STEP_ARGUMENT(cookie)));
 		key = mix(number ^ mix(cookie));
 		break;
+	case GC_KEY_OBJECT:
+		if (!thread || !thread->named)
+			return;
+		number = read_object(argument(ctx, GC_STEP_ARGUMENT(cookie)));
+		key = mix(number ^ mix(cookie));
+		break;
 	case GC_KEY_DIMS:
 	case GC_KEY_DIMS_AT:
 		number = read_dims(ctx, GC_STEP_ARGUMENT(cookie),
@@ -272,6 +286,9 @@ static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 	}
 	if (!thread && !signal->thinned)
 		thread = this_thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (thread)
+		thread->named =
+			GC_STEP_KEY(cookie) == GC_KEY_TEXT || GC_STEP_KEY(cookie) == GC_KEY_HINT;
 	take_work(thread, &all->waits, PT_REGS_SP(ctx), cpu, &at);
 	if (!signal->thinned)
 		end_rows(all, thread);

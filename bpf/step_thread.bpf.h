@@ -24,6 +24,7 @@ struct step_thread {
 	__u64 call_cpu; /* cpu_ns() then */
 	__u64 epoch;	/* of gc_waits, at base_ns; 0: none of this is set */
 	struct row rows[ROWS];
+	__u32 named; /* its last mark has a label: GC_KEY_OBJECT says what the named range began with */
 };
 
 struct {

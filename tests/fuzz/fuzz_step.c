@@ -34,6 +34,8 @@ static const struct {
 	{"dl4j:update", "adam", UNKNOWN},
 	{"dl4j:update", "sgd", UNKNOWN},
 	{"dl4j:loss", NULL, UNKNOWN},
+	{"torch:learner", NULL, 0x7f0000100000},
+	{"torch:learner", NULL, 0x7f0000200000},
 };
 
 #define CALLS	(sizeof(calls) / sizeof(*calls))

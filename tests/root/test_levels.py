@@ -16,8 +16,8 @@ def environment(kind):
     return found[0]
 
 
-def run(bench, kind, loop, steps, *args):
-    return training.run(bench, environment(kind), "levels.py", "--loop", loop, "--steps", steps, *args)
+def run(bench, kind, loop, steps, *args, **more):
+    return training.run(bench, environment(kind), "levels.py", "--loop", loop, "--steps", steps, *args, **more)
 
 
 def check_offer(trained, marks):
@@ -44,11 +44,42 @@ def test_in_turn(bench, loop, updates, args):
 
 @pytest.mark.parametrize("args", [(), ("--by-hand",)], ids=["losses", "by hand"])
 def test_delayed(bench, args):
-    """An actor that learns every second time: neither the updates nor their rounds are the iterations."""
+    """An actor that learns every second time: neither the updates nor their rounds are the iterations, but the critic's are."""
     trained = run(bench, "torch", "td3", 300, *args)
     assert len(trained.steps) == 450
     assert trained.track["confidence"] < CONFIDENT
     assert "/3 (150 steps)" in trained.track["note"]
+    offered = "%s/most" % trained.track["signal"]
+    assert "--step %s (300 steps)" % offered in trained.track["note"]
+    told = trained.again("--step", offered)
+    assert told.track["confidence"] == 1
+    assert len(told.steps) == 300
+    assert told.boundaries() == (300, 0)
+
+
+KINDS = {
+    "SGD": [], "SGD, groups": ["--groups"], "SGD, foreach": ["--foreach"], "SGD, momentum": ["--momentum", 0.9],
+    "Adam": [], "Adam, groups": ["--groups"], "Adam, foreach": ["--foreach"], "AdamW": [],
+    "AdamW, foreach": ["--foreach", "--groups"], "RMSprop": [], "RMSprop, foreach": ["--foreach", "--momentum", 0.9],
+    "Adagrad": [], "NAdam, foreach": ["--foreach"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_alike(bench, kind):
+    """Networks of one shape that learn in one loop differ only in what their optimizers write to; one alone is known."""
+    more = ["--optimizer", kind.split(",")[0], *KINDS[kind]]
+    check_offer(run(bench, "torch", "alike", 101, *more), 2)
+    alone = run(bench, "torch", "alike", 103, "--networks", 1, *more, name="alone")
+    assert alone.track["confidence"] > 0.9
+    assert len(alone.steps) == len(alone.truth.steps) == 103
+    assert alone.boundaries() == (103, 0)
+
+
+def test_alike_let_go(bench):
+    """More writes than are watched for long: those that were seen suffice."""
+    trained = run(bench, "torch", "alike", 3001, "--networks", 3)
+    check_offer(trained, 3)
 
 
 def test_minibatches(bench):

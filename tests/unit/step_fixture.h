@@ -179,6 +179,11 @@ static void torch(struct scene *scene, char what)
 		call(scene, "torch:loss", "cross_entropy_loss", UNKNOWN);
 		call(scene, "torch:loss", "nll_loss_nd", UNKNOWN);
 		break;
+	case '1': /* what the update before it writes to */
+	case '2':
+	case '3':
+		call(scene, "torch:learner", NULL, 0x7f0000100000 + 64 * what);
+		break;
 	default:
 		break;
 	}

@@ -216,6 +216,12 @@ static void test_spec(void **state)
 	assert_int_equal(step_spec_parse("usdt:provider:name/4", &spec, NULL), 0);
 	assert_true(spec.way == STEP_NAMED && spec.every == 4);
 	assert_string_equal(spec.name, "usdt:provider:name");
+	assert_int_equal(step_spec_parse("torch:record:a/b/most", &spec, NULL), 0);
+	assert_true(spec.way == STEP_NAMED && spec.most && !spec.every);
+	assert_string_equal(spec.name, "torch:record:a/b");
+	assert_int_equal(step_spec_parse("torch:record:a/mostly", &spec, NULL), 0);
+	assert_true(!spec.most && !spec.every);
+	assert_string_equal(spec.name, "torch:record:a/mostly");
 	assert_int_equal(step_spec_parse("/usr/lib/libfoo.so:bar", &spec, NULL), 0);
 	assert_string_equal(spec.name, "/usr/lib/libfoo.so:bar");
 	assert_int_equal(spec.every, 0);

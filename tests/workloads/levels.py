@@ -106,6 +106,29 @@ def distillation(given, truth):
                 learn(optimizer, nn.functional.kl_div(student(more).log_softmax(1), wanted, reduction="batchmean"))
 
 
+def optimizer_of(given, model):
+    """Of the kind that is asked for; with --groups one group of parameters for weights and one for biases."""
+    parameters = list(model.parameters())
+    if given.groups:
+        parameters = [{"params": [p for p in parameters if p.dim() > 1]},
+                      {"params": [p for p in parameters if p.dim() < 2]}]
+    more = {"foreach": True} if given.foreach else {}
+    if given.optimizer in ("SGD", "RMSprop"):
+        more["momentum"] = given.momentum
+    return getattr(torch.optim, given.optimizer)(parameters, lr=1e-3, **more)
+
+
+def alike(given, truth):
+    """Networks of one shape, which learn by one loss, each with an optimizer of its own of the same kind."""
+    learners = [network(16, 64, 64, 4) for _ in range(given.networks)]
+    learners = [(learner, optimizer_of(given, learner)) for learner in learners]
+    for _ in range(given.steps):
+        with truth.step():
+            inputs, labels = torch.randn(16, 16), torch.randint(4, (16,))
+            for learner, optimizer in learners:
+                learn(optimizer, nn.functional.cross_entropy(learner(inputs), labels))
+
+
 def ppo(given, truth):
     policy = network(8, 64, 64, 3)
     optimizer = adam(policy)
@@ -151,13 +174,18 @@ def xgb_cv(given, truth):
 
 
 LOOPS = {
-    "sac": sac, "td3": td3, "wgan": wgan, "distillation": distillation, "ppo": ppo, "products": products,
-    "xgb-cv": xgb_cv,
+    "sac": sac, "td3": td3, "wgan": wgan, "distillation": distillation, "alike": alike, "ppo": ppo,
+    "products": products, "xgb-cv": xgb_cv,
 }
 
 options = add_options(argparse.ArgumentParser(description=__doc__.splitlines()[0]), 300)
 options.add_argument("--loop", choices=LOOPS, required=True)
 options.add_argument("--by-hand", action="store_true", help="losses by hand, which call no function of PyTorch's for them")
+options.add_argument("--networks", type=int, default=2, help="alike: how many (2)")
+options.add_argument("--optimizer", default="Adam", help="alike: its class (Adam)")
+options.add_argument("--momentum", type=float, default=0, help="alike: of SGD and RMSprop (0)")
+options.add_argument("--foreach", action="store_true", help="alike: one call for all parameters of a group")
+options.add_argument("--groups", action="store_true", help="alike: two groups of parameters")
 chosen = options.parse_args()
 if chosen.loop == "xgb-cv":
     import numpy

@@ -59,12 +59,13 @@ static bool is_name(const char *text, size_t len)
 	return true;
 }
 
-/* Where "/N" begins in @text, or its end. A slash before anything else than a number is part of the
- * name. */
+/* Where "/N" or "/most" begins in @text, or its end. A slash before anything else is part of the name. */
 static const char *find_every(const char *text)
 {
 	const char *slash = strrchr(text, '/');
 
+	if (slash && !strcmp(slash + 1, "most"))
+		return slash;
 	if (slash && slash[1 + strspn(slash + 1, "+-0123456789")] == '\0')
 		return slash;
 	return text + strlen(text);
@@ -83,7 +84,8 @@ static int parse_name(const char *text, struct step_spec *spec, struct err *err)
 	if (len >= sizeof(spec->name))
 		return err_set(err, EINVAL, "the name of a step signal has at most %zu characters",
 			sizeof(spec->name) - 1);
-	if (*end) {
+	spec->most = !strcmp(end, "/most");
+	if (*end && !spec->most) {
 		r = parse_int(end + 1, "a number of marks a step", 1, MAX_EVERY, &every, err);
 		if (r)
 			return r;

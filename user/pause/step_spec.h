@@ -14,13 +14,14 @@ struct step_spec {
 	enum step_way way;
 	char name[SIGNAL_NAME_BYTES]; /* STEP_NAMED: as typed, without "/N" */
 	char recorded[SIGNAL_NAME_BYTES +
-		      8];   /* STEP_NAMED: the signal's name where it is the user's own probe */
-	uint32_t every;	    /* STEP_NAMED: N marks a step; 0: find out */
+		      8]; /* STEP_NAMED: the signal's name where it is the user's own probe */
+	uint32_t every;	  /* STEP_NAMED: N marks a step; 0: find out */
+	bool most; /* STEP_NAMED, "/most": of marks that take turns, those of the learner that has most of them */
 	uint64_t window_ns; /* STEP_WINDOW */
 };
 
 /*
- * "auto", "none", "window:5s", or the name of a signal: "torch:backward/2", "jax:pjit:make_step",
+ * "auto", "none", "window:5s", or the name of a signal: "torch:backward/2", "torch:backward/most", "jax:pjit:make_step",
  * "libfoo:bar", "usdt:provider:name/4". 0 or -EINVAL with a sentence.
  */
 int step_spec_parse(const char *text, struct step_spec *ret, struct err *err);

@@ -10,6 +10,9 @@
 /* at::_ops::NAME::call, the entry of every operator. */
 #define TORCH_OP(length, name) {"_ZN2at4_ops" #length #name "4callE*", #name}
 
+/* The same where it does not matter which of the signal's operators it is. */
+#define TORCH_OP_OF(length, name) {"_ZN2at4_ops" #length #name "4callE*", NULL}
+
 /* sd::ops::NAME_updater::validateAndExecute(sd::graph::Context &), what runs an updater. */
 #define ND4J_UPDATER(length, name)                                                                 \
 	{"_ZN2sd3ops" #length #name "_updater18validateAndExecuteE*", #name}
@@ -47,6 +50,17 @@ const struct signal_entry signal_table[] = {
 			TORCH_OP(14, smooth_l1_loss), TORCH_OP(10, huber_loss),
 			TORCH_OP(6, kl_div)},
 		.thinned = true},
+	/*
+	 * PyTorch 1.13: the tensor (argument: its address, or that of a list) that is written to first once an optimizer's step
+	 * has begun: a parameter, or what the optimizer keeps of it. Optimizers that are alike by their name differ in it. On
+	 * a processor an optimizer calls one of these for each parameter; the fused ones of 2.x are by their signatures alone.
+	 */
+	{"torch:learner", "libtorch_cpu", NULL, 0, GC_KEY_OBJECT, 1, 0,
+		{TORCH_OP_OF(11, add__Tensor), TORCH_OP_OF(8, addcmul_),
+			TORCH_OP_OF(18, _foreach_add__List), TORCH_OP_OF(20, _foreach_add__Scalar),
+			TORCH_OP_OF(20, _foreach_add__Tensor),
+			TORCH_OP_OF(24, _foreach_addcmul__Scalar), TORCH_OP_OF(12, _fused_adam_),
+			TORCH_OP_OF(13, _fused_adamw_), TORCH_OP_OF(11, _fused_sgd_)}},
 	/* PyTorch 1.13: once per bucket of gradients under DistributedDataParallel with gloo. */
 	{"torch:allreduce", "libtorch_cpu", NULL, 0, GC_KEY_NONE, 0, 0,
 		{{"_ZN4c10d16ProcessGroupGloo9allreduceE*", NULL}}},

@@ -133,6 +133,8 @@ static bool is_listed(const struct study *study, uint32_t id)
 	const struct symbol *symbol = &study->symbols.items[id];
 	const struct strand *strand = &study->strands.items[symbol->strand];
 
+	if (symbol->class == CLASS_LEARNER) /* marks nothing by itself */
+		return true;
 	for (size_t i = 0; i < strand->symbol_count && strand->symbols[i] != id; i++)
 		if (symbols_same(&study->symbols.items[strand->symbols[i]], symbol))
 			return true;

@@ -34,6 +34,7 @@ enum step_class classify(const char *signal, const char *label)
 	} known[] = {
 		{"torch:backward", CLASS_BACKWARD},
 		{"torch:loss", CLASS_LOSS},
+		{"torch:learner", CLASS_LEARNER},
 		{"jax:execute", CLASS_EXECUTE},
 		{"jax:pjit", CLASS_JIT},
 		{"xgboost:update", CLASS_UPDATE},

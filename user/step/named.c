@@ -17,6 +17,8 @@ static enum fit fit_one(const struct symbol *symbol, const char *typed)
 	char name[160];
 	size_t len = strlen(symbol->signal);
 
+	if (symbol->class == CLASS_LEARNER)
+		return FIT_NONE;
 	symbol_name(symbol, name, sizeof(name));
 	if (!strcmp(symbol->signal, typed)) /* also for marks whose labels were too many to keep */
 		return FIT_SIGNAL;
@@ -103,6 +105,8 @@ static int list_names(struct study *study, const struct step_spec *spec, enum fi
 		i++) {
 		const struct symbol *symbol = &study->symbols.items[order[i]];
 
+		if (symbol->class == CLASS_LEARNER)
+			continue;
 		if (least == FIT_NONE || fit_of(symbol, spec) == least)
 			r = add_near(&list, symbol, spec);
 	}
@@ -171,6 +175,19 @@ static int take_every(struct study *study, const struct strand *strand, uint32_t
 	return r ? r : 1;
 }
 
+/* Takes the marks of the learner that has most of them. */
+static int take_most(struct study *study, const struct strand *strand, struct choice *ret)
+{
+	int r = anchors_collect(study, strand, &ret->at);
+
+	if (!r)
+		r = turns_keep_most(study, strand, &ret->at);
+	if (!r)
+		note_add(ret->note, sizeof(ret->note),
+			"they take no turns: each mark was taken for a step");
+	return r < 0 ? r : 1;
+}
+
 static int take_pattern(struct study *study, const struct strand *strand, size_t symbols,
 	struct choice *ret)
 {
@@ -192,7 +209,9 @@ static int choose_named(struct study *study, const struct strand *strand,
 {
 	int r;
 
-	if (spec->every || class == CLASS_REQUEST)
+	if (spec->most)
+		r = take_most(study, strand, ret);
+	else if (spec->every || class == CLASS_REQUEST)
 		r = take_every(study, strand, spec->every ? spec->every : 1, ret);
 	else if (class == CLASS_UPDATE)
 		r = steps_of_updates(study, strand, ret);
@@ -238,7 +257,7 @@ static int choose_strand(struct study *study, const struct strand *strand,
 	if (!symbols)
 		return 0;
 	r = choose_named(study, strand, spec, fit, first->class, symbols, &choice);
-	if (spec->every || fit != FIT_SIGNAL || !*choice.signal) {
+	if (spec->every || spec->most || fit != FIT_SIGNAL || !*choice.signal) {
 		struct symbol whole = *first;
 
 		if (fit == FIT_SIGNAL && symbols > 1) {

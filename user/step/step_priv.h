@@ -27,7 +27,8 @@ enum step_class {
 	CLASS_GRAPH,	  /* a graph was launched; number: its handle */
 	CLASS_SYNC,	  /* the host waited for a device, or read from it; number: bytes */
 	CLASS_REQUEST,	  /* a server received or answered one; number: its connection */
-	CLASS_CALL,	  /* anything; number: a shape */
+	CLASS_LEARNER, /* what the update before it writes to, no event of its own; number: which */
+	CLASS_CALL,    /* anything; number: a shape */
 	CLASS_COUNT
 };
 
@@ -71,6 +72,8 @@ struct strand {
 	size_t count;
 	uint32_t *symbols; /* within study.order: its symbols, the busiest first */
 	size_t symbol_count;
+	uint32_t *
+		learners; /* within study.learners, by event: the symbol of what it updates + 1; 0: not known */
 };
 
 struct study {
@@ -79,6 +82,7 @@ struct study {
 	VEC(struct symbol) symbols;
 	VEC(struct strand) strands;
 	struct strand_event *events;
+	uint32_t *learners; /* by event; NULL: none is known */
 	uint32_t *order;
 	uint8_t *column; /* by symbol: its column + 1 in the kinds under construction, or 0 */
 };
@@ -91,6 +95,8 @@ struct study {
 int study_build(const struct recording *recording, struct step_marks *marks, uint64_t end_ns,
 	const char *keep, struct study *ret);
 void study_release(struct study *study);
+/* Takes the marks of CLASS_LEARNER out of the strands: each goes with the update just before it. 0 or -ENOMEM. */
+int learners_fold(struct study *study);
 
 /* How many calls @event stands for. */
 static inline uint64_t event_calls(const struct study *study, const struct strand_event *event)
@@ -233,6 +239,8 @@ int group_by_kind(struct study *study, const struct strand *strand, uint32_t mas
 	indices *at);
 /* Caps the trust in a choice whose marks take turns, and says what else may be a step. 0 or -ENOMEM. */
 int turns_judge(struct study *study, struct choice *choice);
+/* Keeps of *at, whose marks take turns, those of the learner that has most of them; all, if they do not. 1, 0 or -ENOMEM. */
+int turns_keep_most(struct study *study, const struct strand *strand, indices *at);
 /* Makes steps of the sequence of the anchors' symbols. 1, 0 or -ENOMEM. */
 int choose_sequence(struct study *study, const struct strand *strand, const uint32_t *weight,
 	struct choice *ret);

@@ -157,7 +157,7 @@ static void say_none(const struct study *study, struct steps *ret)
 	for (size_t i = 0; i < study->symbols.count; i++) {
 		const struct symbol *symbol = &study->symbols.items[i];
 
-		if (symbol->class == CLASS_REQUEST)
+		if (symbol->class == CLASS_REQUEST || symbol->class == CLASS_LEARNER)
 			continue;
 		if (symbol->let_go_ns && (!gone || symbol->marks > gone->marks))
 			gone = symbol;

@@ -121,6 +121,7 @@ static int take_line(struct gathering *g, size_t index, const struct step_line *
 	symbol = &g->study->symbols.items[id];
 	/* Requests come as clients send them: they are no steps of a loop unless the user says so. */
 	symbol->used = (!symbol->let_go_ns && symbol->class != CLASS_REQUEST) ||
+		       symbol->class == CLASS_LEARNER || /* a part of them says enough */
 		       (keep && !strcmp(symbol->signal, keep));
 	for (size_t i = 0; i < line->marks.count; i++) {
 		symbol->marks += 1ull + line->marks.items[i].skipped;
@@ -192,7 +193,7 @@ static int lay_events(struct gathering *g, const struct step_marks *marks)
 	}
 	for (size_t i = 0; i < study->strands.count; i++)
 		sort_strand(&study->strands.items[i]);
-	return 0;
+	return learners_fold(study);
 }
 
 static int compare_symbols(const void *a, const void *b, void *arg)
@@ -260,6 +261,7 @@ void study_release(struct study *study)
 	vec_free(&study->symbols);
 	vec_free(&study->strands);
 	free(study->events);
+	free(study->learners);
 	free(study->order);
 	free(study->column);
 	*study = (struct study){};

@@ -2,8 +2,14 @@
  * Marks that are alike and yet take turns: the optimizers of an actor and of a critic are both Adam. In: where steps begin,
  * and what lies between. Out: whether a step may as well be several of them, which then is said and not decided.
  */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "step_priv.h"
 
+#define UNSEEN UINT32_MAX
+
+#define FEWEST	       6
 #define LONGEST	       64  /* marks that take turns */
 #define MATCH_AT_LEAST 0.9 /* of the marks a round apart */
 #define PRIOR_TURNS                                                                                \
@@ -25,40 +31,169 @@ static bool differ(const struct kinds *kinds, const struct period *period)
 	return false;
 }
 
-/*
- * After how many marks the same comes again, by the classes of what is differentiated and by the losses' names. 0: all marks
- * are alike, or in no order. 0 or -ENOMEM.
- */
-static int find_round(struct study *study, const struct choice *choice, uint32_t *ret)
+/* Marks that take turns. */
+struct turns {
+	uint32_t length; /* of a round, in marks; 0: they take none */
+	uint32_t most;	 /* of these, the marks of the learner that has most of them, */
+	uint32_t who;	 /* which is this one, */
+	indices of;	 /* where this is each mark's */
+};
+
+/* In the round at @round, who has most of the marks. */
+static void count_turns(struct turns *turns, const uint32_t *round)
+{
+	for (uint32_t i = 0; i < turns->length; i++) {
+		uint32_t count = 0;
+
+		for (uint32_t j = 0; j < turns->length; j++)
+			count += round[j] == round[i];
+		if (count <= turns->most)
+			continue;
+		turns->most = count;
+		turns->who = round[i];
+	}
+}
+
+/* 0 or -ENOMEM. */
+static int add_index(indices *list, uint32_t value)
+{
+	uint32_t *slot = vec_add(list);
+
+	if (slot)
+		*slot = value;
+	return slot ? 0 : -ENOMEM;
+}
+
+/* By the classes of what is differentiated and by the losses' names, which come before the mark. 0 or -ENOMEM. */
+static int find_by_losses(struct study *study, const struct strand *strand, const indices *at,
+	struct turns *ret)
 {
 	const uint32_t mask = CLASS_BIT(CLASS_BACKWARD) | CLASS_BIT(CLASS_LOSS);
-	size_t count = choice->at.count ? choice->at.count - 1 : 0;
+	size_t count = at->count ? at->count - 1 : 0;
 	struct period period = {};
 	struct kinds kinds;
-	int r = kinds_build(study, choice->strand, &choice->at, mask, 0, &kinds);
+	int r = kinds_build(study, strand, at, mask, 0, &kinds);
 
-	*ret = 0;
 	if (!r)
 		r = kinds_normalise(&kinds, count);
-	if (!r && count >= 6)
+	if (!r && count >= FEWEST)
 		period = period_find(kinds.of.items, count, LONGEST);
-	if (period.length > 1 && period.match >= MATCH_AT_LEAST && differ(&kinds, &period))
-		*ret = period.length;
+	if (period.length > 1 && period.match >= MATCH_AT_LEAST && differ(&kinds, &period)) {
+		ret->length = period.length;
+		count_turns(ret, &kinds.of.items[period.from]);
+		r = add_index(&ret->of, kinds.of.items[period.length - 1]);
+		for (size_t i = 0; !r && i < count; i++)
+			r = add_index(&ret->of, kinds.of.items[i]);
+	}
 	kinds_release(&kinds);
+	return r;
+}
+
+/* Whom the updates of each mark's interval are of: the first one that is known, or UNSEEN. 0 or -ENOMEM. */
+static int read_learners(const struct strand *strand, const indices *at, indices *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < at->count; i++) {
+		size_t to = i + 1 < at->count ? at->items[i + 1] : strand->count;
+		uint32_t learner = 0;
+
+		for (size_t j = at->items[i]; j < to && !learner; j++)
+			learner = strand->learners[j];
+		r = add_index(ret, learner ? learner : UNSEEN);
+	}
+	return r;
+}
+
+/* Where it was not seen whose a mark is, it is that of a round before, or after. */
+static void fill_in(struct turns *turns)
+{
+	for (size_t i = turns->length; i < turns->of.count; i++)
+		if (turns->of.items[i] == UNSEEN)
+			turns->of.items[i] = turns->of.items[i - turns->length];
+	for (size_t i = turns->of.count; i-- > turns->length;)
+		if (turns->of.items[i - turns->length] == UNSEEN)
+			turns->of.items[i - turns->length] = turns->of.items[i];
+}
+
+/* By what they write to, where that was seen. 0 or -ENOMEM. */
+static int find_by_learners(const struct strand *strand, const indices *at, struct turns *ret)
+{
+	struct period period = {};
+	indices seen = {};
+	int r = strand->learners ? read_learners(strand, at, &ret->of) : 0;
+
+	for (size_t i = 0; !r && i < ret->of.count; i++)
+		if (ret->of.items[i] != UNSEEN)
+			r = add_index(&seen, ret->of.items[i]);
+	if (!r && seen.count >= FEWEST)
+		period = period_find(seen.items, seen.count, LONGEST);
+	if (period.length > 1 && period.match >= MATCH_AT_LEAST) {
+		ret->length = period.length;
+		count_turns(ret, &seen.items[period.from]);
+		fill_in(ret);
+	}
+	vec_free(&seen);
+	return r;
+}
+
+/* The longer round of both: networks that are alike in one way may differ in the other. 0 or -ENOMEM. */
+static int find_turns(struct study *study, const struct strand *strand, const indices *at,
+	struct turns *ret)
+{
+	struct turns losses = {};
+	int r;
+
+	*ret = (struct turns){};
+	r = find_by_learners(strand, at, ret);
+	if (!r)
+		r = find_by_losses(study, strand, at, &losses);
+	if (!r && losses.length > ret->length) {
+		vec_free(&ret->of);
+		*ret = losses;
+	} else {
+		vec_free(&losses.of);
+	}
+	return r;
+}
+
+int turns_keep_most(struct study *study, const struct strand *strand, indices *at)
+{
+	struct turns turns;
+	size_t kept = 0;
+	int r = find_turns(study, strand, at, &turns);
+
+	if (!r && turns.length) {
+		for (size_t i = 0; i < at->count; i++)
+			if (turns.of.items[i] == turns.who)
+				at->items[kept++] = at->items[i];
+		at->count = kept;
+		r = 1;
+	}
+	vec_free(&turns.of);
 	return r;
 }
 
 int turns_judge(struct study *study, struct choice *choice)
 {
-	uint32_t length;
-	int r = find_round(study, choice, &length);
+	struct turns turns;
+	size_t most = 0;
+	int r = find_turns(study, choice->strand, &choice->at, &turns);
 
-	if (r || !length)
-		return r;
-	if (choice->prior > PRIOR_TURNS)
-		choice->prior = PRIOR_TURNS;
-	note_add(choice->note, sizeof(choice->note),
-		"%u of them in turn learn different things: if these are one step, say --step %.100s/%u (%zu steps)",
-		length, choice->signal, length, choice->at.count / length);
-	return 0;
+	if (!r && turns.length) {
+		for (size_t i = 0; i < turns.of.count; i++)
+			most += turns.of.items[i] == turns.who;
+		if (choice->prior > PRIOR_TURNS)
+			choice->prior = PRIOR_TURNS;
+		note_add(choice->note, sizeof(choice->note),
+			"%u of them in turn learn different things: if these are one step, say --step %.100s/%u (%zu steps)",
+			turns.length, choice->signal, turns.length,
+			choice->at.count / turns.length);
+		if (turns.most > 1)
+			note_add(choice->note, sizeof(choice->note),
+				"if each of the %u that learn the same is one, and what comes with it, say --step %.100s/most (%zu steps)",
+				turns.most, choice->signal, most);
+	}
+	vec_free(&turns.of);
+	return r;
 }

@@ -85,6 +85,7 @@ static bool has_number(const struct step_signal *watch, const struct event *even
 	case GC_KEY_DIMS_AT:
 		return true;
 	case GC_KEY_CLASS:
+	case GC_KEY_OBJECT:
 		return event->mark.number; /* 0: it could not be read */
 	}
 	return false;
