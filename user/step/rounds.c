@@ -85,7 +85,28 @@ static struct round judge(const int64_t *own, size_t count, uint64_t median, siz
 	return round;
 }
 
-/* @paused_ns: in each step; NULL: none of it is known yet. 0 or -ENOMEM. */
+/* Whether so many steps are long that they may be those of rounds; pauses may be what makes them long, or some of them. */
+static int any_long(const struct step_track *track, bool *ret)
+{
+	size_t count = track->steps.count - 1, known, found = 0;
+	int64_t *own = calloc(count, sizeof(*own));
+	uint64_t *values = calloc(count, sizeof(*values)), median;
+	int r = own && values ? 0 : -ENOMEM;
+
+	*ret = false;
+	if (!r) {
+		known = own_work(track, NULL, own, values);
+		median = known * 2 >= count ? median_of(values, known) : 0;
+		for (size_t i = 0; i < count && median; i++)
+			found += own[i] >= 0 && (uint64_t)own[i] >= LONG_TIMES * median;
+		*ret = found >= ROUNDS_LEAST;
+	}
+	free(values);
+	free(own);
+	return r;
+}
+
+/* @paused_ns: in each step. 0 or -ENOMEM. */
 static int find_round(const struct step_track *track, const uint64_t *paused_ns, struct round *ret)
 {
 	size_t count = track->steps.count - 1, length, known = 0;
@@ -189,12 +210,12 @@ int steps_rounds(const struct recording *recording, struct step_track *track, st
 {
 	struct round round = {};
 	uint64_t *paused_ns;
+	bool any = false;
 	double share;
-	int r = may_have_rounds(track) ? find_round(track, NULL, &round) : 0;
+	int r = may_have_rounds(track) ? any_long(track, &any) : 0;
 
-	if (r || !round.length)
+	if (r || !any)
 		return r ? err_set(err, ENOMEM, "out of memory while finding steps") : 0;
-	/* The pauses may be what makes steps long: collections by hand, once an epoch. */
 	paused_ns = calloc(track->steps.count, sizeof(*paused_ns));
 	if (!paused_ns)
 		return err_set(err, ENOMEM, "out of memory while finding steps");
