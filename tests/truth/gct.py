@@ -66,10 +66,8 @@ def _worker(db, number, rank, begin, ranks):
                (ranks + number + 1, begin, rank.end, min(rank.loaded, rank.end - begin)))
 
 
-def write(path, ranks, work):
-    """work: with the CPU time at each mark, which this gctrace's schema must have."""
-    begin = ranks[0].marks[0] - BEFORE
-    end = max(rank.end for rank in ranks) + 1_000_000
+def create(path, begin, end):
+    """An empty recording, in a transaction that the caller commits."""
     db = sqlite3.connect(str(path), isolation_level=None)
     db.execute("PRAGMA synchronous = OFF")
     db.execute("PRAGMA journal_mode = OFF")
@@ -79,6 +77,13 @@ def write(path, ranks, work):
             "complete": 1}
     db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, str(v)) for k, v in meta.items()])
     db.execute("INSERT INTO clock VALUES (?, ?)", (begin, REALTIME))
+    return db
+
+
+def write(path, ranks, work):
+    """work: with the CPU time at each mark, which this gctrace's schema must have."""
+    begin = ranks[0].marks[0] - BEFORE
+    db = create(path, begin, max(rank.end for rank in ranks) + 1_000_000)
     db.execute("INSERT INTO step_signal VALUES (1, 'torch:record', 'libtrain.so: step+0 (push)', ?, 0,"
                " NULL)", (begin,))
     for number, rank in enumerate(ranks):
@@ -90,7 +95,34 @@ def write(path, ranks, work):
     db.close()
 
 
+def write_marks(path, marks, pauses, end):
+    """One process whose calls are marks, (ns, CPU time, signal, label or None, number or None), by time."""
+    begin = marks[0][0] - BEFORE
+    db = create(path, begin, end + 1_000_000)
+    db.execute("INSERT INTO process VALUES (1, ?, ?, 1, 'python3', NULL, ?, NULL)", (PID, PID, begin))
+    db.execute("INSERT INTO runtime (id, process, kind, version, tier, detail, attached_ns, missed)"
+               " VALUES (1, 1, 'cpython', '3.11.2', 'symbol', 'gc_collect_main', ?, 0)", (begin,))
+    db.executemany("INSERT INTO pause (start_ns, duration_ns, runtime, tid, interpreter, generation, cause, flags,"
+                   " collected, uncollectable) VALUES (?, ?, 1, ?, 0, 2, 1, 0, 97, 0)",
+                   [(start, length, PID) for start, length in pauses])
+    signals, series = {}, {}
+    for _, _, signal, label, number in marks:
+        signals.setdefault(signal, len(signals) + 1)
+        series.setdefault((signal, label, number), len(series) + 1)
+    db.executemany("INSERT INTO step_signal VALUES (?, ?, 'libtrain.so: call+0 (push)', ?, 0, NULL)",
+                   [(i, signal, begin) for signal, i in signals.items()])
+    db.executemany("INSERT INTO step_series VALUES (?, ?, 1, ?, ?, ?)",
+                   [(i, signals[signal], PID, label, number) for (signal, label, number), i in series.items()])
+    db.executemany("INSERT INTO step_mark (series, time_ns, work_ns) VALUES (?, ?, ?)",
+                   [(series[tuple(what)], ns, work) for ns, work, *what in marks])
+    db.execute("COMMIT")
+    db.close()
+
+
+def summary(path, *options):
+    return json.loads(gctrace("report", path, "-f", "json", *options).rstrip("\n").rsplit("\n", 1)[-1])
+
+
 def tracks(path):
     """The tracks of the report's summary, by the number of the rank."""
-    summary = json.loads(gctrace("report", path, "-f", "json").rstrip("\n").rsplit("\n", 1)[-1])
-    return {track["pid"] - PID: track for track in summary["tracks"]}
+    return {track["pid"] - PID: track for track in summary(path)["tracks"]}
