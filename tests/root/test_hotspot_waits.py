@@ -162,14 +162,13 @@ def test_who_rests_is_regular(bench, jdk):
 @jvm_check.full_only
 @jvm_check.each("jdk", jvm_check.spread((17, 25)))
 def test_polled_loop(bench, jdk):
-    """G1 has polls in such loops: their thread is late for no longer than the kernel lets it wait for a processor, as its
-    throttling of SCHED_FIFO does, and what counts as late."""
-    watched, tid, _ = loop(bench, jdk, "g1")
+    """G1 has polls in such loops: their thread is late for no longer than it and the VM Thread are kept from running, as the
+    kernel's throttling of SCHED_FIFO does and a hypervisor, and what counts as late."""
+    watched, tid, kept_ns = loop(bench, jdk, "g1")
     asked = [p for p in watched.pauses if p["cause"] == "System.gc()"]
     assert len(asked) == ROUNDS
-    (waited,) = watched.jvm.truth("waited")
     late = [p for p in watched.pauses if p["late_tid"] == tid]
-    assert sum(p["ttsp_ns"] - LATE_NS for p in late) <= waited["waited_ns"]
+    assert sum(p["ttsp_ns"] - LATE_NS for p in late) <= kept_ns
 
 
 @pytest.mark.realtime
