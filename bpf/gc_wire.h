@@ -164,14 +164,21 @@ struct gc_driver_thread {
 #define GC_STEP_ARGUMENT(cookie) ((__u32)(cookie) >> 24 & 0xff)
 #define GC_STEP_OFFSET(cookie)	 ((__u32)((cookie) >> 32))
 
-/* The attach cookie of a function that receives or sends: its signal, and where the first byte is. */
-#define GC_REQUEST_COOKIE(signal, kind) ((__u64)(kind) << 8 | (__u64)(signal))
-#define GC_REQUEST_SIGNAL(cookie)	((__u32)(cookie) & (GC_MAX_SIGNALS - 1))
-#define GC_REQUEST_KIND(cookie)		((__u32)(cookie) >> 8 & 0xff)
+/* The attach cookie of a function of a server: its signal, where the first byte is, the signal of what is not understood. */
+#define GC_REQUEST_COOKIE(signal, kind, other)                                                     \
+	((__u64)(other) << 16 | (__u64)(kind) << 8 | (__u64)(signal))
+#define GC_REQUEST_SIGNAL(cookie) ((__u32)(cookie) & (GC_MAX_SIGNALS - 1))
+#define GC_REQUEST_KIND(cookie)	  ((__u32)(cookie) >> 8 & 0xff)
+#define GC_REQUEST_OTHER(cookie)  ((__u32)(cookie) >> 16 & (GC_MAX_SIGNALS - 1))
 
 #define GC_REQUEST_BUFFER  0 /* its second argument is a buffer, */
 #define GC_REQUEST_VECTOR  1 /* a struct iovec, */
-#define GC_REQUEST_MESSAGE 2 /* or a struct msghdr */
+#define GC_REQUEST_MESSAGE 2 /* a struct msghdr, and the third are flags, */
+#define GC_REQUEST_SOCKET  3 /* or a buffer, and the fourth are flags */
+
+/* Why the requests of a connection cannot be read; stored, as a series' number. */
+#define GC_UNTOLD_ENCRYPTED 1
+#define GC_UNTOLD_HTTP2	    2
 
 /* A probe that may mark steps. */
 struct gc_signal {

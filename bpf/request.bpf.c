@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What a server receives and sends → a gc_mark for each HTTP/1 request, when its first bytes have been read, and for
- * each response, when its first bytes are to be written. Their number is the connection's descriptor.
+ * What a server accepts, receives and sends → a gc_mark for each connection, for each HTTP/1 request, when its first bytes
+ * have been read, and for each response, when its first bytes are to be written. Their number is the connection's
+ * descriptor. One more for each connection whose requests cannot be read: its number is why.
  */
 #include "step_thread.bpf.h"
 
@@ -31,7 +32,15 @@ static __always_inline __u64 first_buffer(__u32 kind, __u64 argument)
 {
 	if (kind == GC_REQUEST_MESSAGE)
 		argument = read_u64(argument + 16);
-	return kind == GC_REQUEST_BUFFER ? argument : read_u64(argument);
+	return kind == GC_REQUEST_BUFFER || kind == GC_REQUEST_SOCKET ? argument
+								      : read_u64(argument);
+}
+
+/* What is looked at beforehand (MSG_PEEK, 2) is received once more. */
+static __always_inline bool only_looks(__u32 kind, struct pt_regs *ctx)
+{
+	return (kind == GC_REQUEST_SOCKET && PT_REGS_PARM4(ctx) & 2) ||
+	       (kind == GC_REQUEST_MESSAGE && PT_REGS_PARM3(ctx) & 2);
 }
 
 /* The bytes of a text of at most eight characters, the first in the lowest. */
@@ -40,16 +49,33 @@ static __always_inline __u64 first_buffer(__u32 kind, __u64 argument)
 		(__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
 #define FIRST(word, bytes) ((word) & (~0ull >> (64 - 8 * (bytes))))
 
-/* RFC 9110, 9.1, and RFC 5789: a request begins with its method and a blank. */
+/* Whether @word is a method of @length bytes and what follows it: a blank, then a path, a URL or an asterisk. */
+static __always_inline bool asks(__u64 word, __u64 method, __u32 length)
+{
+	__u8 next = word >> 8 * (length + 1) & 0xff;
+
+	return FIRST(word, length + 1) == (method | (__u64)' ' << 8 * length) &&
+	       (next == '/' || next == 'h' || next == '*');
+}
+
+/* RFC 9110, 9.1, and RFC 5789; RFC 9112, 3.2. Of "OPTIONS " no more is in a word. */
 static __always_inline bool is_request(__u64 word)
 {
-	return FIRST(word, 4) == TEXT('G', 'E', 'T', ' ', 0, 0, 0, 0) ||
-	       FIRST(word, 5) == TEXT('P', 'O', 'S', 'T', ' ', 0, 0, 0) ||
-	       FIRST(word, 4) == TEXT('P', 'U', 'T', ' ', 0, 0, 0, 0) ||
-	       FIRST(word, 5) == TEXT('H', 'E', 'A', 'D', ' ', 0, 0, 0) ||
-	       FIRST(word, 7) == TEXT('D', 'E', 'L', 'E', 'T', 'E', ' ', 0) ||
-	       FIRST(word, 6) == TEXT('P', 'A', 'T', 'C', 'H', ' ', 0, 0) ||
+	return asks(word, TEXT('G', 'E', 'T', 0, 0, 0, 0, 0), 3) ||
+	       asks(word, TEXT('P', 'O', 'S', 'T', 0, 0, 0, 0), 4) ||
+	       asks(word, TEXT('P', 'U', 'T', 0, 0, 0, 0, 0), 3) ||
+	       asks(word, TEXT('H', 'E', 'A', 'D', 0, 0, 0, 0), 4) ||
+	       asks(word, TEXT('D', 'E', 'L', 'E', 'T', 'E', 0, 0), 6) ||
+	       asks(word, TEXT('P', 'A', 'T', 'C', 'H', 0, 0, 0), 5) ||
 	       word == TEXT('O', 'P', 'T', 'I', 'O', 'N', 'S', ' ');
+}
+
+/* What only a client sends: TLS's ClientHello (RFC 8446, 5.1 and 4), HTTP/2's preface (RFC 9113, 3.4). 0: neither. */
+static __always_inline __u64 why_untold(__u64 word)
+{
+	if (FIRST(word, 2) == TEXT(0x16, 3, 0, 0, 0, 0, 0, 0) && (word >> 40 & 0xff) == 1)
+		return GC_UNTOLD_ENCRYPTED;
+	return word == TEXT('P', 'R', 'I', ' ', '*', ' ', 'H', 'T') ? GC_UNTOLD_HTTP2 : 0;
 }
 
 /* "HTTP/1.1 200"; what comes before the response, 100, 102 and 103, is none. */
@@ -76,8 +102,8 @@ static __always_inline struct gc_signal *count_call(__u64 cookie)
 }
 
 /* Any thread may go on with a connection: marks are their process's, which is the thread that they name. */
-static __always_inline void send_request_mark(const struct gc_signal *signal, __u64 cookie,
-	__u64 fd)
+static __always_inline void send_request_mark(const struct gc_signal *signal, __u32 index,
+	__u64 number)
 {
 	struct gc_mark *mark = bpf_ringbuf_reserve(&events, sizeof(*mark), 0);
 
@@ -87,10 +113,10 @@ static __always_inline void send_request_mark(const struct gc_signal *signal, __
 	}
 	fill_header(&mark->header, GC_EVENT_MARK, sizeof(*mark), bpf_ktime_get_ns());
 	mark->header.tid = mark->header.pid;
-	mark->signal = GC_REQUEST_SIGNAL(cookie);
+	mark->signal = index;
 	mark->flags = 0;
-	mark->key = fd + 1;
-	mark->number = fd;
+	mark->key = number + 1;
+	mark->number = number;
 	mark->rss_bytes = mark->work_ns = 0;
 	mark->skipped = mark->pad = 0;
 	bpf_ringbuf_submit(mark, wakeup_flags(signal->hits));
@@ -103,7 +129,7 @@ int on_receive(struct pt_regs *ctx)
 	struct receive *receive;
 
 	OWN_STACK(ctx, no_programs);
-	if (!is_target() || !count_call(cookie))
+	if (!is_target() || !count_call(cookie) || only_looks(GC_REQUEST_KIND(cookie), ctx))
 		return 0;
 	receive = this_receive(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!receive) {
@@ -120,7 +146,7 @@ SEC("uretprobe")
 int on_received(struct pt_regs *ctx)
 {
 	struct receive *receive = this_receive(0);
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = bpf_get_attach_cookie(ctx), word, why;
 	struct gc_signals *all;
 	__u32 zero = 0;
 
@@ -129,8 +155,16 @@ int on_received(struct pt_regs *ctx)
 		return 0;
 	receive->sp = 0;
 	all = bpf_map_lookup_elem(&signals, &zero);
-	if (all && (__s64)PT_REGS_RC(ctx) >= 8 && is_request(read_u64(receive->buffer)))
-		send_request_mark(&all->signals[GC_REQUEST_SIGNAL(cookie)], cookie, receive->fd);
+	if (!all || (__s64)PT_REGS_RC(ctx) < 8)
+		return 0;
+	word = read_u64(receive->buffer);
+	why = why_untold(word);
+	if (is_request(word))
+		send_request_mark(&all->signals[GC_REQUEST_SIGNAL(cookie)],
+			GC_REQUEST_SIGNAL(cookie), receive->fd);
+	else if (why)
+		send_request_mark(&all->signals[GC_REQUEST_OTHER(cookie)], GC_REQUEST_OTHER(cookie),
+			why);
 	return 0;
 }
 
@@ -146,7 +180,39 @@ int on_send(struct pt_regs *ctx)
 	signal = count_call(cookie);
 	buffer = first_buffer(GC_REQUEST_KIND(cookie), PT_REGS_PARM2(ctx));
 	if (signal && is_response(read_u64(buffer), read_u64(buffer + 8)))
-		send_request_mark(signal, cookie, (__u32)PT_REGS_PARM1(ctx));
+		send_request_mark(signal, GC_REQUEST_SIGNAL(cookie), (__u32)PT_REGS_PARM1(ctx));
+	return 0;
+}
+
+/* accept() and accept4(): what they return is another connection than the one that had this descriptor before. */
+SEC("uretprobe")
+int on_accepted(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	struct gc_signal *signal;
+
+	OWN_STACK(ctx, no_programs);
+	if ((__s32)PT_REGS_RC(ctx) < 0 || !is_target())
+		return 0;
+	signal = count_call(cookie);
+	if (signal)
+		send_request_mark(signal, GC_REQUEST_SIGNAL(cookie), (__u32)PT_REGS_RC(ctx));
+	return 0;
+}
+
+/* OpenSSL's SSL_set_accept_state(), which reads from the socket by itself: a connection to a server. */
+SEC("uprobe")
+int on_encrypted(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	struct gc_signal *signal;
+
+	OWN_STACK(ctx, no_programs);
+	if (!is_target())
+		return 0;
+	signal = count_call(cookie);
+	if (signal)
+		send_request_mark(signal, GC_REQUEST_SIGNAL(cookie), GC_UNTOLD_ENCRYPTED);
 	return 0;
 }
 

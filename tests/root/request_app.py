@@ -37,9 +37,30 @@ def main(http, loop):
 
     app = fastapi.FastAPI()
 
+    @app.get("/gone")
+    async def gone(request: fastapi.Request):
+        """Until its client is: it is answered too late."""
+        open(os.path.join(FOLDER, "asked"), "w").close()
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        return fastapi.Response(BODY)
+
     @app.get("/{name:path}")
     async def get(name: str):
         return fastapi.Response(answer("/" + name, time.monotonic_ns()))
+
+    @app.post("/{name:path}")
+    async def post(name: str, request: fastapi.Request):
+        read_ns = time.monotonic_ns()
+        return fastapi.Response(answer("/%d" % len(await request.body()), read_ns))
+
+    @app.websocket("/socket")
+    async def echo(connection: fastapi.WebSocket):
+        answer("/socket", time.monotonic_ns())
+        await connection.accept()
+        for _ in range(11):
+            await connection.send_bytes(await connection.receive_bytes())
+        await connection.close()
 
     listener = socket.create_server(("127.0.0.1", 0))
     print(json.dumps({"port": listener.getsockname()[1]}), flush=True)

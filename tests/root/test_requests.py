@@ -1,6 +1,5 @@
 """Requests of servers against the log that each keeps itself: every one once, and which of them pauses stopped."""
 
-import http.client
 import json
 import socket
 import sqlite3
@@ -8,118 +7,27 @@ import threading
 
 import pytest
 
-import conftest
 import harness
 import jvm_check
 import jvm_harness
-import training
-
-SUBJECT = harness.HERE / "request_subject.py"
-REQUESTS = 211
-EVERY = 13  # such a request collects
-HELD, ROUNDS = 7, 23  # at once, in the loop of a server
-
-
-SERVERS = [e for e in training.load_environments() if e.kind == "server"]
-servers = pytest.mark.parametrize("environment", SERVERS or [None], ids=str)
-here = conftest.each(
-    "python", conftest.spread([r for r in conftest.PLAIN if not r.in_root]), "CPython outside a root of its own is here"
+from request_check import (
+    App,
+    Client,
+    Server,
+    check_summary,
+    check_times,
+    here,
+    load,
+    need,
+    paths_of,
+    read_log,
+    requests_of,
+    seen,
+    servers,
 )
 
-
-class Server(harness.Process):
-    def __init__(self, bench, runtime, *words):
-        super().__init__([runtime.exe, SUBJECT, *words], env=runtime.environment)
-        bench.keep(self)
-        self.port = self.answer()["port"]
-
-    def answer(self):
-        line = self.out.next(30)
-        assert line is not None, self.err.text()
-        return json.loads(line)
-
-    def ask(self, command):
-        self.send(command)
-        return self.answer()
-
-
-def seen(tracer, pid):
-    """Until the requests of @pid are seen: it serves already, and is looked at ten times a second."""
-    tracer.attached("requests of process %d are seen" % pid)
-
-
-class Client:
-    def __init__(self, port):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port)
-
-    def get(self, path):
-        self.connection.request("GET", path)
-        assert self.connection.getresponse().read() == b"x" * 37
-
-
-def load(port, paths, connections=1):
-    """One after the other, by connections that are kept."""
-    clients = [Client(port) for _ in range(connections)]
-    for i, path in enumerate(paths):
-        if i % 31 == 30:
-            clients[i % connections].connection.close()  # the next one opens another
-        clients[i % connections].get(path)
-    return clients
-
-
-def paths_of(count):
-    return ["/collect" if i % EVERY == 5 else "/early" if i % 17 == 3 else "/" for i in range(count)]
-
-
-QUERY = """
-select g.name, s.number, m.time_ns from step_mark m join step_series s on m.series = s.id
-join step_signal g on s.signal = g.id join process p on s.process = p.id where p.pid = ? order by m.time_ns
-"""
-
-
-def requests_of(file, pid):
-    """[(start, end)], each as its connection's marks say."""
-    base = sqlite3.connect(file)
-    opened, found = {}, []
-    for name, connection, time_ns in base.execute(QUERY, (pid,)):
-        if name == "http:request":
-            assert connection not in opened
-            opened[connection] = time_ns
-        else:
-            found.append((opened.pop(connection), time_ns))
-    assert not opened
-    assert base.execute("select cause, count from drops").fetchall() == []
-    base.close()
-    return sorted(found)
-
-
-def check_times(file, pid, log):
-    """The server's own times lie within those that were seen, request by request."""
-    own = sorted((read_ns, answer_ns) for _, read_ns, answer_ns in log)
-    requests = requests_of(file, pid)
-    assert len(requests) == len(own)
-    left = list(requests)
-    for read_ns, answer_ns in own:
-        around = [r for r in left if r[0] <= read_ns and answer_ns <= r[1]]
-        assert around
-        left.remove(min(around, key=lambda r: r[1] - r[0]))
-    return requests
-
-
-def check_summary(bench, pid, requests, log, stopped, at_once):
-    """By the report, and by what the recording's own pauses say. @stopped: by the log; None: of others it knows nothing."""
-    records = bench.report()
-    (found,) = [r for r in records.summary["requests"] if r["pid"] == pid]
-    pauses = [(p["start_ns"], p["end_ns"]) for p in records.of_pid(pid)]
-    overlaps = [sum(max(0, min(b, d) - max(a, c)) for c, d in pauses) for a, b in requests]
-    assert found["requests"] == len(log) and found["unanswered"] == 0
-    assert found["stopped"] == sum(o > 0 for o in overlaps) and stopped in (None, found["stopped"])
-    assert found["overlap_ns"] == sum(overlaps) and found["overlap_max_ns"] == max(overlaps)
-    assert found["time_ns"] == sum(b - a for a, b in requests)
-    assert found["max_ns"] == max(b - a for a, b in requests)
-    assert found["max_without_ns"] == max(b - a - o for (a, b), o in zip(requests, overlaps))
-    assert found["at_once"] == at_once
-    return records
+REQUESTS = 211
+HELD, ROUNDS = 7, 23  # at once, in the loop of a server
 
 
 @here
@@ -212,29 +120,18 @@ def test_a_program_that_does_not_serve(bench, python):
     assert sqlite3.connect(bench.file).execute("select count(*) from step_signal").fetchone() == (0,)
 
 
-def need(environment):
-    conftest.need("workloads", environment, "scripts/workloads server-3.11 has not been run")
-
-
-def log_of(folder, pid):
-    path = folder / str(pid)
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 @servers
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("parser", ["h11", "httptools"])
 def test_uvicorn(bench, environment, parser, loop):
     need(environment)
-    argv = [environment.python, harness.HERE / "request_app.py", parser, loop]
-    server = bench.process(argv, env={"REQUEST_LOG": str(bench.scratch)})
-    port = json.loads(server.out.next(60))["port"]
+    server = App(bench, environment, parser, loop)
     tracer = bench.record(server, "-v")
     seen(tracer, server.pid)
     paths = [path.replace("/early", "/") for path in paths_of(REQUESTS)]
-    clients = load(port, paths, 3)
+    clients = load(server.port, paths, 3)
     assert tracer.interrupt() == 0, tracer.err.text()
-    log = log_of(bench.scratch, server.pid)
+    log = server.log()
     assert [path for path, _, _ in log] == paths and clients
     requests = check_times(bench.file, server.pid, log)
     check_summary(bench, server.pid, requests, log, paths.count("/collect"), 1)
@@ -261,7 +158,7 @@ def test_gunicorn(bench, environment, worker):
     for path in paths:
         Client(listener.getsockname()[1]).get(path)
     assert tracer.interrupt() == 0, tracer.err.text()
-    logs = {pid: log_of(bench.scratch, pid) for pid in workers}
+    logs = {pid: read_log(bench.scratch / str(pid)) for pid in workers}
     assert sorted(path for log in logs.values() for path, _, _ in log) == sorted(paths)
     for pid, log in logs.items():
         if log:

@@ -41,6 +41,7 @@ void attrib_release(struct attribution *attribution)
 	vec_free(&attribution->gpu_memory);
 	vec_free(&attribution->triggers);
 	vec_free(&attribution->requests);
+	vec_free(&attribution->requests_untold);
 	vec_free(&attribution->explicit_calls.callers);
 	vec_free(&attribution->explicit_calls.sums);
 	sums_release(&attribution->figures.durations);

@@ -193,6 +193,13 @@ struct request_cost {
 	struct request_times with, without;  /* durations; durations less overlap */
 };
 
+/* Requests to a process that are in no figure, though it was watched: see struct request_rest. */
+struct request_untold {
+	uint32_t process;   /* struct process.id */
+	uint64_t responses; /* whose requests are not certain */
+	bool encrypted, http2;
+};
+
 /* Cost by the line that triggered it: a frame of the stack table, innermost outside libraries. */
 struct trigger_cost {
 	uint32_t frame;			    /* 0: no stack was taken */
@@ -264,8 +271,9 @@ struct attribution {
 	VEC(struct charge) charges;		 /* all pauses; none where there are no tracks */
 	VEC(const struct pause_class *) classes; /* of the charges, in the order they first occur */
 	VEC(struct track_cost) tracks;
-	VEC(struct trigger_cost) triggers;    /* costliest first */
-	VEC(struct request_cost) requests;    /* the busiest server first: request_cost_find() */
+	VEC(struct trigger_cost) triggers; /* costliest first */
+	VEC(struct request_cost) requests; /* the busiest server first: request_cost_find() */
+	VEC(struct request_untold) requests_untold;
 	struct explicit_calls explicit_calls; /* calls for a collection, and totals of stalls */
 	/*
 	 * What GPUs did, NULL: not known. If it is, gpu_charges.pauses has all pauses in the order in which the source gave

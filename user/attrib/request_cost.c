@@ -156,14 +156,6 @@ static int sum_up(const struct request *requests, size_t count, const struct sto
 	return most_at_once(requests, count, &ret->at_once);
 }
 
-static uint64_t unanswered_of(const struct requests *requests, uint32_t process)
-{
-	for (size_t i = 0; i < requests->unanswered.count; i++)
-		if (requests->unanswered.items[i].process == process)
-			return requests->unanswered.items[i].count;
-	return 0;
-}
-
 static int add_process(struct attribution *attribution, const struct requests *requests,
 	size_t from, size_t to, const stops *all)
 {
@@ -171,13 +163,31 @@ static int add_process(struct attribution *attribution, const struct requests *r
 	size_t first = vec_first(all, process, process),
 	       last = vec_first(all, process, process + 1);
 	struct request_cost *cost = vec_add(&attribution->requests);
+	const struct request_rest *rest = requests_rest(requests, process);
 
 	if (!cost)
 		return -ENOMEM;
 	cost->process = process;
-	cost->unanswered = unanswered_of(requests, process);
+	cost->unanswered = rest ? rest->unanswered : 0;
 	return sum_up(&requests->items.items[from], to - from, all->items + first, last - first,
 		cost);
+}
+
+static int add_untold(struct attribution *attribution, const struct requests *requests)
+{
+	for (size_t i = 0; i < requests->rests.count; i++) {
+		const struct request_rest *rest = &requests->rests.items[i];
+		struct request_untold *untold;
+
+		if (!rest->untold && !rest->encrypted && !rest->http2)
+			continue;
+		untold = vec_add(&attribution->requests_untold);
+		if (!untold)
+			return -ENOMEM;
+		*untold = (struct request_untold){
+			rest->process, rest->untold, rest->encrypted, rest->http2};
+	}
+	return 0;
 }
 
 static int busiest_first(const void *a, const void *b)
@@ -193,11 +203,12 @@ int request_cost_find(struct attribution *attribution, const struct requests *re
 	attrib_next_fn next, void *source, struct err *err)
 {
 	stops all = {};
-	int read, r = 0;
+	int read = 0, r = add_untold(attribution, requests);
 
-	if (!requests->items.count)
+	if (!r && !requests->items.count)
 		return 0;
-	read = read_stops(attribution, next, source, &all, err);
+	if (!r)
+		read = read_stops(attribution, next, source, &all, err);
 	settle_stops(&all);
 	for (size_t i = 0, end; !r && read != -ENOMEM && i < requests->items.count; i = end) {
 		end = i + 1;

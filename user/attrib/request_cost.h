@@ -6,7 +6,7 @@
 
 /*
  * Fills attribution->requests with the pauses of @next, from the first on; none at a runtime's exit, or of an interpreter
- * that stops no other. 0 or -errno with a sentence; what @next returned passes
+ * that stops no other; and attribution->requests_untold. 0 or -errno with a sentence; what @next returned passes
  * through, after a damaged row with what came before.
  */
 int request_cost_find(struct attribution *attribution, const struct requests *requests,

@@ -140,7 +140,7 @@ static int find_requests(struct analysis *analysis, const struct requests *reque
 {
 	int r;
 
-	if (!requests->items.count)
+	if (!requests->items.count && !requests->rests.count)
 		return 0;
 	rewind_pauses(analysis);
 	r = request_cost_find(&analysis->attribution, requests, next_pause, analysis, err);

@@ -12,21 +12,25 @@ DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
 /*
  * (descriptor, buffer, …), (descriptor, struct msghdr *, …), (descriptor, struct iovec *, …). CPython's sockets, and
- * with them asyncio and everything written in Python, call those that only sockets have. libuv, of uvloop, and the
- * JDK's channels call those that serve any file.
+ * with them asyncio and everything written in Python, call those that only sockets have. libuv, of uvloop, the JDK's
+ * channels and Netty's own call those that serve any file.
  */
 static const struct request_function {
 	const char *name;
 	uint8_t kind;
-	bool sends, files;
+	enum request_role role;
+	bool files;
 } functions[] = {
-	{"recv", GC_REQUEST_BUFFER, false, false},
-	{"recvfrom", GC_REQUEST_BUFFER, false, false},
-	{"send", GC_REQUEST_BUFFER, true, false},
-	{"sendmsg", GC_REQUEST_MESSAGE, true, false},
-	{"read", GC_REQUEST_BUFFER, false, true},
-	{"write", GC_REQUEST_BUFFER, true, true},
-	{"writev", GC_REQUEST_VECTOR, true, true},
+	{"accept", 0, REQUEST_ACCEPTS, false},
+	{"accept4", 0, REQUEST_ACCEPTS, false},
+	{"recv", GC_REQUEST_SOCKET, REQUEST_RECEIVES, false},
+	{"recvfrom", GC_REQUEST_SOCKET, REQUEST_RECEIVES, false},
+	{"recvmsg", GC_REQUEST_MESSAGE, REQUEST_RECEIVES, false},
+	{"send", GC_REQUEST_BUFFER, REQUEST_SENDS, false},
+	{"sendmsg", GC_REQUEST_MESSAGE, REQUEST_SENDS, false},
+	{"read", GC_REQUEST_BUFFER, REQUEST_RECEIVES, true},
+	{"write", GC_REQUEST_BUFFER, REQUEST_SENDS, true},
+	{"writev", GC_REQUEST_VECTOR, REQUEST_SENDS, true},
 };
 
 _Static_assert(ARRAY_SIZE(functions) <= REQUEST_MAX_SITES, "room for all");
@@ -45,7 +49,13 @@ bool request_library(const char *path)
 
 bool request_by_file_calls(const char *path)
 {
-	return begins(path, "libnio.so") || begins(path, "libuv.so") || strstr(path, "/uvloop/");
+	return begins(path, "libnio.so") || begins(path, "libuv.so") || strstr(path, "/uvloop/") ||
+	       begins(path, "libnetty_transport_native_epoll");
+}
+
+bool request_encrypts(const char *path)
+{
+	return begins(path, "libssl.so") || begins(path, "libssl-");
 }
 
 static void add(const struct elf_file *file, const struct request_function *function,
@@ -61,7 +71,7 @@ static void add(const struct elf_file *file, const struct request_function *func
 			return; /* two names of one function */
 	site->name = function->name;
 	site->kind = function->kind;
-	site->sends = function->sends;
+	site->role = function->role;
 	plan->count++;
 }
 
@@ -78,4 +88,18 @@ int request_plan(int fd, const char *name, bool files, struct request_plan *ret,
 			add(file, &functions[i], ret);
 	return ret->count ? 0
 			  : err_set(err, ENOENT, "%s has neither recv() nor send() to probe", name);
+}
+
+int request_plan_encrypted(int fd, const char *name, struct request_plan *ret, struct err *err)
+{
+	static const struct request_function serves = {
+		"SSL_set_accept_state", 0, REQUEST_ENCRYPTS, false};
+	_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
+	int r = elf_file_open(fd, name, &file, err);
+
+	if (r)
+		return r;
+	ret->count = 0;
+	add(file, &serves, ret);
+	return ret->count ? 0 : err_set(err, ENOENT, "%s has no %s() to probe", name, serves.name);
 }

@@ -49,10 +49,11 @@ const char *verdict_gpu(const struct attribution *attribution, char *text, size_
 
 /*
  * What pauses stopped of the requests to the busiest server, likewise: "Pauses stopped 915 of 11032 requests to uvicorn
- * (4711) (8.3 %), for …". "" without requests; @attribution may be NULL. Returns @text.
+ * (4711) (8.3 %), for …". And those that cannot be told: "Connections to python3 (4711) are encrypted: …". "" without
+ * either; @attribution may be NULL. Returns @text.
  */
 const char *verdict_requests(const struct attribution *attribution, char *text, size_t size);
-#define VERDICT_REQUESTS_BYTES 512
+#define VERDICT_REQUESTS_BYTES 1024
 
 /* What is missing of an incomplete recording, in one clause without a full stop: "3 events were lost (ring-full)". */
 void verdict_missing(const struct recording *recording, char *text, size_t size);

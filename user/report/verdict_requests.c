@@ -6,22 +6,17 @@
 #include "parse.h"
 #include "verdict.h"
 
-const char *verdict_requests(const struct attribution *attribution, char *text, size_t size)
+/* Of the busiest server; as snprintf(). */
+static size_t say_stopped(const struct attribution *attribution, char *text, size_t size)
 {
-	const struct request_cost *cost =
-		attribution && attribution->requests.count ? attribution->requests.items : NULL;
-	const char *name;
+	const struct request_cost *cost = attribution->requests.items;
+	const char *name = VERDICT_NAME(recording_process(attribution->recording, cost->process));
 
-	*text = '\0';
-	if (!cost)
-		return text;
-	name = VERDICT_NAME(recording_process(attribution->recording, cost->process));
-	if (!cost->stopped) {
-		snprintf(text, size, " Pauses stopped none of the %" PRIu64 " request%s to %s.",
-			cost->requests, cost->requests == 1 ? "" : "s", name);
-		return text;
-	}
-	snprintf(text, size,
+	if (!cost->stopped)
+		return (size_t)snprintf(text, size,
+			" Pauses stopped none of the %" PRIu64 " request%s to %s.", cost->requests,
+			cost->requests == 1 ? "" : "s", name);
+	return (size_t)snprintf(text, size,
 		" Pauses stopped %" PRIu64 " of %" PRIu64
 		" request%s to %s (%s), for %s on average and %s at most: the 99th percentile is %s, "
 		"and %s without that.",
@@ -30,5 +25,43 @@ const char *verdict_requests(const struct attribution *attribution, char *text, 
 		FORMAT_DURATION(cost->overlap_ns / cost->stopped),
 		FORMAT_DURATION(cost->overlap_max_ns), FORMAT_DURATION(cost->with.p99_ns),
 		FORMAT_DURATION(cost->without.p99_ns));
+}
+
+static void say_untold(const struct attribution *attribution, char *text, size_t size)
+{
+	const struct request_untold *untold = attribution->requests_untold.items;
+	size_t more = attribution->requests_untold.count;
+	size_t used = 0;
+	const char *name;
+
+	*text = '\0';
+	if (!more--)
+		return;
+	name = VERDICT_NAME(recording_process(attribution->recording, untold->process));
+	if (untold->encrypted || untold->http2)
+		used = (size_t)snprintf(text, size,
+			" Connections to %s %s%s%s: their requests are not told%s.", name,
+			untold->encrypted ? "are encrypted" : "",
+			untold->encrypted && untold->http2 ? " or " : "",
+			untold->http2 ? "speak HTTP/2" : "",
+			more ? ", nor those of other servers" : "");
+	if (untold->responses && used < size)
+		snprintf(text + used, size - used,
+			" %" PRIu64
+			" response%s of %s answer%s requests that are not told, since on "
+			"their connections not every request was answered before the next.",
+			untold->responses, untold->responses == 1 ? "" : "s", name,
+			untold->responses == 1 ? "s" : "");
+}
+
+const char *verdict_requests(const struct attribution *attribution, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	if (attribution && attribution->requests.count)
+		used = say_stopped(attribution, text, size);
+	if (attribution && used < size)
+		say_untold(attribution, text + used, size - used);
 	return text;
 }

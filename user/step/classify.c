@@ -48,6 +48,8 @@ enum step_class classify(const char *signal, const char *label)
 		{"cuda:sync", CLASS_SYNC},
 		{"http:request", CLASS_REQUEST},
 		{"http:response", CLASS_REQUEST},
+		{"http:connection", CLASS_REQUEST},
+		{"http:untold", CLASS_REQUEST},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)

@@ -12,16 +12,26 @@ struct request {
 	uint64_t start_ns, end_ns;
 };
 
-struct requests {
-	VEC(struct request) items; /* by process, then by start */
-	VEC(struct unanswered {
-		uint64_t count;
-		uint32_t process;
-	})
-	unanswered; /* that have no response */
+/* What of a process's requests is not among the items. */
+struct request_rest {
+	uint32_t process;
+	uint64_t unanswered;   /* that have no response */
+	uint64_t untold;       /* responses of which it is not certain which requests they answer */
+	bool encrypted, http2; /* a connection's requests cannot be read */
 };
 
-/* Pairs them by connection. 0 or -ENOMEM; the caller releases *ret in any case. */
+struct requests {
+	VEC(struct request) items; /* by process, then by start */
+	VEC(struct request_rest) rests;
+};
+
+/*
+ * Pairs them by connection. One on which request and response do not take turns is left out as a whole: its client does not
+ * wait for the one before (pipelining), or what looks like a request was none. 0 or -ENOMEM; the caller releases *ret in any
+ * case.
+ */
 int requests_find(const struct recording *recording, const struct step_marks *marks,
 	struct requests *ret);
+/* Of a process; NULL: there is none. */
+const struct request_rest *requests_rest(const struct requests *requests, uint32_t process);
 void requests_release(struct requests *requests);

@@ -10,8 +10,9 @@
 #include "utf8.h"
 
 /* Of one signal: labels that differ from call to call ("step 17") share a series beyond. */
-#define SERIES_MOST 1000
-#define KEY_OTHERS  0xffffffffffffffffull
+#define SERIES_MOST	 1000
+#define CONNECTIONS_MOST 16384 /* of a signal whose numbers are descriptors, which come again */
+#define KEY_OTHERS	 0xffffffffffffffffull
 
 int steps_on_label(struct step_watch *steps, const struct event *event)
 {
@@ -143,7 +144,8 @@ static struct series *find_series(struct step_watch *steps, uint32_t process,
 
 		if (id)
 			return series_by_id(steps, (uint32_t)*id);
-		if (key == KEY_OTHERS || watch->series < SERIES_MOST)
+		if (key == KEY_OTHERS ||
+			watch->series < (watch->by_number ? CONNECTIONS_MOST : SERIES_MOST))
 			return add_series(steps, process, event, key);
 		key = KEY_OTHERS;
 	}

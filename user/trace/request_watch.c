@@ -52,83 +52,153 @@ static int get_signal(struct step_watch *steps, const char *name, const char *de
 	return index;
 }
 
+/* What a server's functions mark, and what is said of where. */
+static const struct {
+	const char *signal, *detail, *by_files;
+} roles[REQUEST_ROLES] = {
+	[REQUEST_ACCEPTS] = {CONNECT_SIGNAL, "accept and accept4, at the return"},
+	[REQUEST_RECEIVES] = {REQUEST_SIGNAL, "recv, recvfrom and recvmsg, at the return",
+		"recv, recvfrom, recvmsg and read, at the return"},
+	[REQUEST_SENDS] = {RESPONSE_SIGNAL, "send and sendmsg", "send, sendmsg, write and writev"},
+	[REQUEST_ENCRYPTS] = {UNTOLD_SIGNAL, "TLS and HTTP/2 where connections begin"},
+};
+
 static int attach_site(const struct request_watch *watch, struct request_process *process,
-	const char *path, const struct request_site *site, const int indexes[2])
+	const char *path, const struct request_site *site, const int indexes[])
 {
 	const struct gctrace_bpf *bpf = watch->steps->programs->bpf;
 	struct request_probe *probe = vec_add(&process->probes);
 	struct uprobe_place at = {.path = path,
 		.offset = site->offset,
 		.pid = process->pid,
-		.cookie = GC_REQUEST_COOKIE(indexes[site->sends], site->kind)};
+		.cookie = GC_REQUEST_COOKIE(indexes[site->role], site->kind,
+			indexes[REQUEST_ENCRYPTS])};
 	int r;
 
 	if (!probe)
 		return -ENOMEM;
-	if (site->sends)
+	if (site->role == REQUEST_SENDS)
 		return uprobe_attach(bpf->progs.on_send, &at, &probe->at_entry);
+	if (site->role == REQUEST_ENCRYPTS)
+		return uprobe_attach(bpf->progs.on_encrypted, &at, &probe->at_entry);
 	at.at_return = true;
+	if (site->role == REQUEST_ACCEPTS)
+		return uprobe_attach(bpf->progs.on_accepted, &at, &probe->at_return);
 	r = uprobe_attach(bpf->progs.on_received, &at, &probe->at_return);
 	at.at_return = false;
 	return r ? r : uprobe_attach(bpf->progs.on_receive, &at, &probe->at_entry);
 }
 
-/* In the C library open as @fd. 0, or -errno with a sentence. */
-static int attach(struct request_watch *watch, struct request_process *process, int fd,
-	const char *name, bool files, struct err *err)
+static int get_signals(struct request_watch *watch, const char *name, bool files, int ret[],
+	struct err *err)
 {
-	struct request_plan plan;
-	char path[32], detail[2][128];
-	int indexes[2], r = request_plan(dup(fd), name, files, &plan, err);
+	char detail[128];
 
-	if (r)
-		return r;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	snprintf(detail[0], sizeof(detail[0]), "%.64s: %s, at the return", name,
-		files ? "recv, recvfrom and read" : "recv and recvfrom");
-	snprintf(detail[1], sizeof(detail[1]), "%.64s: %s", name,
-		files ? "send, sendmsg, write and writev" : "send and sendmsg");
-	for (size_t i = 0; i < 2; i++) {
-		indexes[i] =
-			get_signal(watch->steps, i ? RESPONSE_SIGNAL : REQUEST_SIGNAL, detail[i]);
-		if (indexes[i] < 0)
-			return err_set(err, -indexes[i], "there is no room for the signal: %s",
-				strerror(-indexes[i]));
+	for (size_t i = 0; i < REQUEST_ROLES; i++) {
+		snprintf(detail, sizeof(detail), "%.64s: %s", name,
+			files && roles[i].by_files ? roles[i].by_files : roles[i].detail);
+		ret[i] = get_signal(watch->steps, roles[i].signal, detail);
+		if (ret[i] < 0)
+			return err_set(err, -ret[i], "there is no room for the signal: %s",
+				strerror(-ret[i]));
 	}
-	/* Those that receive come first: no response is without its request. */
-	for (size_t i = 0; !r && i < plan.count; i++) {
-		r = attach_site(watch, process, path, &plan.sites[i], indexes);
+	return 0;
+}
+
+/* In the library open as @fd. 0, or -errno with a sentence. */
+static int attach_plan(struct request_watch *watch, struct request_process *process, int fd,
+	const struct request_plan *plan, const int indexes[], struct err *err)
+{
+	char path[32];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	/* In the plan's order, those that accept and receive first: no response is without its request. */
+	for (size_t i = 0; !r && i < plan->count; i++) {
+		r = attach_site(watch, process, path, &plan->sites[i], indexes);
 		if (r)
-			err_set(err, -r, "%s of %s cannot be probed: %s", plan.sites[i].name, name,
+			err_set(err, -r, "%s cannot be probed: %s", plan->sites[i].name,
 				strerror(-r));
 	}
 	return r;
 }
 
-static void begin(struct request_watch *watch, struct request_process *process)
+/* What of a process's files matters here. */
+struct server_files {
+	const struct proc_map *library, *encrypts; /* the C library; OpenSSL, or NULL */
+	bool by_file_calls;
+};
+
+static struct server_files find_files(const struct proc_maps *maps)
 {
-	const struct proc_map *library = NULL;
-	struct proc_maps maps = {};
+	struct server_files found = {};
+
+	for (size_t i = 0; i < maps->maps.count; i++) {
+		const struct proc_map *map = &maps->maps.items[i];
+
+		found.by_file_calls |= request_by_file_calls(map->path);
+		if (map->exec && !found.library && request_library(map->path))
+			found.library = map;
+		if (map->exec && !found.encrypts && request_encrypts(map->path))
+			found.encrypts = map;
+	}
+	return found;
+}
+
+/* Without it, requests that OpenSSL reads are not told, and nobody says so. */
+static void attach_encrypts(struct request_watch *watch, struct request_process *process,
+	const struct proc_map *map, const int indexes[])
+{
+	struct request_plan plan;
 	struct err why = {};
 	char path[PATH_MAX];
-	bool files = false;
-	int fd, r;
+	int fd = proc_map_open(process->pid, map, path, sizeof(path));
+	int r = fd < 0 ? fd : request_plan_encrypted(dup(fd), map->path, &plan, &why);
+
+	if (!r)
+		r = attach_plan(watch, process, fd, &plan, indexes, &why);
+	if (r)
+		log_debug("whether process %d encrypts is not seen: %s", process->pid, why.text);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int attach(struct request_watch *watch, struct request_process *process,
+	const struct server_files *files, struct err *err)
+{
+	const struct proc_map *library = files->library;
+	struct request_plan plan;
+	char path[PATH_MAX];
+	const char *name;
+	int indexes[REQUEST_ROLES], fd, r;
+
+	fd = library ? proc_map_open(process->pid, library, path, sizeof(path)) : -ENOENT;
+	if (fd < 0)
+		return err_set(err, -fd, "its C library was not found");
+	name = strrchr(library->path, '/') + 1;
+	r = request_plan(dup(fd), name, files->by_file_calls, &plan, err);
+	if (!r)
+		r = get_signals(watch, name, files->by_file_calls, indexes, err);
+	if (!r && files->encrypts)
+		attach_encrypts(watch, process, files->encrypts, indexes);
+	if (!r)
+		r = attach_plan(watch, process, fd, &plan, indexes, err);
+	close(fd);
+	return r;
+}
+
+static void begin(struct request_watch *watch, struct request_process *process)
+{
+	struct server_files files;
+	struct proc_maps maps = {};
+	struct err why = {};
+	int r;
 
 	if (proc_maps_read(process->pid, &maps))
 		return;
-	for (size_t i = 0; i < maps.maps.count; i++) {
-		const struct proc_map *map = &maps.maps.items[i];
-
-		files |= request_by_file_calls(map->path);
-		if (map->exec && !library && request_library(map->path))
-			library = map;
-	}
-	fd = library ? proc_map_open(process->pid, library, path, sizeof(path)) : -ENOENT;
-	r = fd < 0 ? err_set(&why, -fd, "its C library was not found")
-		   : attach(watch, process, fd, strrchr(library->path, '/') + 1, files, &why);
+	files = find_files(&maps);
+	r = attach(watch, process, &files, &why);
 	proc_maps_release(&maps);
-	if (fd >= 0)
-		close(fd);
 	process->serves = !r;
 	process->failed = r && r != -ESRCH && r != -ENOENT;
 	if (r) {

@@ -1,6 +1,6 @@
 /*
  * HTTP/1 requests of traced processes that serve, by uprobes on the C library's functions that receive and send, in
- * those processes alone → marks of two signals, whose number is the connection's descriptor.
+ * those processes alone → marks of three signals, whose number is the connection's descriptor, and one of what is not told.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct request_process {
 	bool serves, failed;
 	VEC(struct request_probe {
 		struct uprobe at_entry;
-		struct uprobe at_return; /* of those that receive */
+		struct uprobe at_return; /* of those that accept or receive */
 	})
 	probes;
 };
