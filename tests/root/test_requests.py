@@ -1,15 +1,19 @@
 """Requests of servers against the log that each keeps itself: every one once, and which of them pauses stopped."""
 
 import json
+import os
 import socket
 import sqlite3
 import threading
+from pathlib import Path
 
 import pytest
 
+import conftest
 import harness
 import jvm_check
 import jvm_harness
+import training
 from request_check import (
     App,
     Client,
@@ -166,18 +170,15 @@ def test_gunicorn(bench, environment, worker):
             check_summary(bench, pid, requests, log, [path for path, _, _ in log].count("/collect"), 1)
 
 
-@jvm_check.each("jvm", jvm_check.newest([r for r in jvm_check.PLAIN if r.feature >= 11 and not r.in_root]))
-def test_a_jvm_that_serves(bench, jvm):
-    """With channels, which read and write as if their sockets were files."""
-    server = bench.process(jvm.argv(["-Xmx64m", jvm_harness.PROGRAMS / "Serve.java"]))
-    port = json.loads(server.out.next(60))["port"]
-    Client(port).get("/")  # the library of channels is loaded
+def check_jvm(bench, server, warm):
+    """Of a program of Serve.java's commands that has answered @warm requests before: request by request. Returns what it said."""
     tracer = bench.record(server, "-v")
     seen(tracer, server.pid)
     paths = [path.replace("/early", "/") for path in paths_of(REQUESTS)]
-    clients = load(port, paths, 3)
+    clients = load(server.port, paths, 3)
     server.send("log")
-    log = json.loads(server.out.next(30))["log"][1:]
+    said = json.loads(server.out.next(30))
+    log = said["log"][warm:]
     assert tracer.interrupt() == 0, tracer.err.text()
     assert [path for path, _, _ in log] == paths and clients
     requests = check_times(bench.file, server.pid, log)
@@ -187,3 +188,26 @@ def test_a_jvm_that_serves(bench, jvm):
     for path, read_ns, answer_ns in log:
         if path == "/collect":
             assert sum(read_ns < p["start_ns"] and p["end_ns"] < answer_ns for p in collections) == 1
+    return said
+
+
+@jvm_check.each("jvm", jvm_check.newest([r for r in jvm_check.PLAIN if r.feature >= 11 and not r.in_root]))
+def test_a_jvm_that_serves(bench, jvm):
+    """With channels, which read and write as if their sockets were files."""
+    server = bench.process(jvm.argv(["-Xmx64m", jvm_harness.PROGRAMS / "Serve.java"]))
+    server.port = json.loads(server.out.next(60))["port"]
+    Client(server.port).get("/")  # the library of channels is loaded
+    check_jvm(bench, server, 1)
+
+
+@pytest.mark.parametrize("environment", [e for e in training.load_environments() if e.kind == "jserver"] or [None], ids=str)
+@pytest.mark.parametrize("words", [["Tomcat"], ["Netty", "nio"], ["Netty", "epoll"]], ids="-".join)
+def test_a_java_server(bench, environment, words):
+    """As they are embedded, by their own logs, too."""
+    conftest.need("workloads", environment, "scripts/workloads jserver has not been run")
+    cache = Path(os.environ.get("GCTRACE_CACHE") or Path.home() / ".cache/gctrace")
+    here = cache / "workloads" / environment.name
+    argv = [environment.python, "-Xmx64m", "-cp", "%s/classes:%s/lib/*" % (here, here), *words]
+    server = bench.process(argv)
+    server.port = json.loads(server.out.next(60))["port"]
+    assert check_jvm(bench, server, 0)["accesses"] == REQUESTS
