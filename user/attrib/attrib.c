@@ -215,6 +215,27 @@ int attrib_build(const struct recording *recording, const struct stack_table *st
 	return read;
 }
 
+int attrib_overlaps(const struct recording *recording, const struct steps *steps,
+	attrib_next_fn next, void *source, struct attribution *ret, struct err *err)
+{
+	static const struct stack_table no_stacks;
+	struct attribution built = {.recording = recording, .stacks = &no_stacks, .steps = steps};
+	_cleanup_(charging_release) struct charging charging = {};
+	int r = prepare(&built, &charging);
+
+	if (r)
+		err_set(err, ENOMEM, "out of memory while charging pauses to steps");
+	else
+		r = charge_read(&built, &charging, next, source, err);
+	if (r) {
+		attrib_release(&built);
+		return r;
+	}
+	charge_overlap(&built, &charging);
+	*ret = built;
+	return 0;
+}
+
 bool attrib_harmless(const struct track_cost *cost)
 {
 	double limit_ns = ATTRIB_HARMLESS * (double)cost->time_ns;

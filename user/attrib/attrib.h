@@ -326,6 +326,13 @@ int attrib_build(const struct recording *recording, const struct stack_table *st
 void attrib_release(struct attribution *attribution);
 
 /*
+ * Only what pauses stopped, for as long as a session goes on: of step_cost the overlap, the pauses and the worst of them.
+ * Pauses have no stack and no facts. 0 or -errno with a sentence; the caller releases *ret.
+ */
+int attrib_overlaps(const struct recording *recording, const struct steps *steps,
+	attrib_next_fn next, void *source, struct attribution *ret, struct err *err);
+
+/*
  * The frame that stands for @stack: its innermost one of the user's own code, else its
  * innermost outside the runtime's own, else its innermost. 0: STACK_NONE.
  */

@@ -71,7 +71,7 @@ static int turn(struct capture *capture)
 		return r;
 	}
 	show_running(capture);
-	capture_show_left_out(capture, now);
+	capture_show_sums(capture, now);
 	if (capture->out)
 		fflush(capture->out);
 	if (capture->child)
@@ -289,7 +289,7 @@ static int finish(struct capture *capture, int r)
 	if (r)
 		log_error("%s", capture->store ? store_writer_error(capture->store) : strerror(-r));
 	capture->said = r;
-	capture_show_left_out(capture, UINT64_MAX);
+	capture_show_sums(capture, UINT64_MAX);
 	status = capture_close_store(capture);
 	if (!status && (capture->out || capture->options->budgets.items.count))
 		status = show_end(capture);
@@ -342,6 +342,18 @@ static int capture_session(struct capture *capture)
 	return status;
 }
 
+/* Without --min-duration, so few lines that a person can read them. */
+static void prepare_lines(struct capture *capture)
+{
+	const struct capture_options *options = capture->options;
+	bool set = options->min_duration_set;
+	uint64_t min_ns = set ? options->filter.min_duration_ns : LIVE_MIN_NS;
+
+	capture->sums.lines.min_ns = min_ns;
+	capture->sums.lines.most = set ? 0 : LIVE_LINES;
+	live_steps_start(&capture->sums.steps, &options->step, min_ns, set ? 0 : LIVE_NAMED);
+}
+
 int capture_run(const struct capture_options *options, struct capture_child *child, FILE *out)
 {
 	struct capture capture = {.options = options,
@@ -359,10 +371,9 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 	if (r)
 		return cmd_fail(r, &err);
 	r = trace_open(&options->trace, &sink, &capture.trace, &err);
-	capture.shown_lines.min_ns =
-		options->min_duration_set ? options->filter.min_duration_ns : LIVE_MIN_NS;
-	capture.shown_lines.most = options->min_duration_set ? 0 : LIVE_LINES;
 	capture.lines = out && !options->candidates && (!child || options->json);
+	if (capture.lines && !options->json)
+		prepare_lines(&capture);
 	if (r)
 		return cmd_blind(&err);
 	if (!options->json)
@@ -374,6 +385,7 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 	}
 	trace_free(capture.trace);
 	store_reader_free(capture.reader);
+	live_steps_release(&capture.sums.steps);
 	cleanup_close(&capture.signals);
 	cleanup_close(&capture.timer);
 	cleanup_close(&capture.poll);

@@ -4,7 +4,7 @@
 #include <limits.h>
 
 #include "capture.h"
-#include "live_lines.h"
+#include "live_sums.h"
 #include "store.h"
 
 struct capture {
@@ -20,7 +20,8 @@ struct capture {
 	bool settled;	/* it has been renamed to its path */
 	bool said;	/* the log has said why it could not be written */
 	uint64_t paused_from_ns, paused_until_ns; /* the last pause */
-	struct live_lines shown_lines;		  /* which pauses get a line of text */
+	struct live_sums
+		sums; /* which pauses get a line of text; what is said of the others, and of steps */
 	unsigned int
 		headed; /* which headers of the lines have been written: text_live_header()'s */
 	uint64_t deadline_ns, commit_ns;
@@ -66,5 +67,5 @@ int capture_check_quota(struct capture *capture, struct err *err);
 
 /* Writes the header of the lines for @pause's runtime, once; NULL: for the runtimes found. */
 void capture_show_header(struct capture *capture, const struct pause *pause);
-/* Writes the line about pauses that got none, if it is due at @now_ns. */
-void capture_show_left_out(struct capture *capture, uint64_t now_ns);
+/* Writes the lines about steps, and about pauses that got none, if they are due at @now_ns. */
+void capture_show_sums(struct capture *capture, uint64_t now_ns);

@@ -43,6 +43,9 @@ static int on_mark(void *arg, const struct mark *mark)
 {
 	struct capture *capture = arg;
 
+	if (capture->lines)
+		live_steps_mark(&capture->sums.steps, capture->out, trace_recording(capture->trace),
+			mark);
 	return capture->store ? store_put_mark(capture->store, mark) : 0;
 }
 
@@ -60,12 +63,11 @@ void capture_show_header(struct capture *capture, const struct pause *pause)
 			&capture->headed);
 }
 
-void capture_show_left_out(struct capture *capture, uint64_t now_ns)
+void capture_show_sums(struct capture *capture, uint64_t now_ns)
 {
-	struct live_lines *lines = &capture->shown_lines;
-
-	if (capture->lines && live_lines_due(lines, now_ns))
-		live_lines_tell(lines, capture->out, trace_recording(capture->trace));
+	if (capture->lines && !capture->options->json)
+		live_sums_tell(&capture->sums, capture->out, trace_recording(capture->trace),
+			now_ns);
 }
 
 /*
@@ -80,11 +82,11 @@ static bool has_line(struct capture *capture, const struct pause *pause)
 	filter.min_duration_ns = 0;
 	if (!pause_passes(pause, &filter))
 		return false;
-	capture_show_left_out(capture, pause->end_ns);
-	return live_lines_take(&capture->shown_lines, pause->end_ns, pause_duration(pause));
+	capture_show_sums(capture, pause->end_ns);
+	return live_lines_take(&capture->sums.lines, pause->end_ns, pause_duration(pause));
 }
 
-static void show_pause(struct capture *capture, const struct pause *pause)
+static void put_line(struct capture *capture, const struct pause *pause)
 {
 	const struct recording *recording = trace_recording(capture->trace);
 	const struct stack_table *stacks = trace_stacks(capture->trace);
@@ -96,6 +98,24 @@ static void show_pause(struct capture *capture, const struct pause *pause)
 		text_pause_line(capture->out, recording, stacks, pause);
 }
 
+/* Shows @pause, counts it, or neither; what it stops of steps is kept in any case. */
+static void show_pause(struct capture *capture, const struct pause *pause)
+{
+	const struct recording *recording = trace_recording(capture->trace);
+	bool of_steps = capture->sums.steps.on &&
+			(!capture->options->filter.gc_only || pause_collects(pause));
+	bool line = has_line(capture, pause);
+	struct pause judged = *pause;
+
+	if (!line && !of_steps)
+		return;
+	meaning_judge(recording, trace_stacks(capture->trace)->strings, &judged);
+	if (line)
+		put_line(capture, &judged);
+	if (of_steps)
+		live_steps_pause(&capture->sums.steps, recording, &judged, line);
+}
+
 static int on_pause(void *arg, const struct pause *pause)
 {
 	struct capture *capture = arg;
@@ -103,13 +123,8 @@ static int on_pause(void *arg, const struct pause *pause)
 
 	capture->paused_from_ns = pause->start_ns;
 	capture->paused_until_ns = pause->end_ns;
-	if (capture->lines && has_line(capture, pause)) {
-		struct pause judged = *pause;
-
-		meaning_judge(trace_recording(capture->trace),
-			trace_stacks(capture->trace)->strings, &judged);
-		show_pause(capture, &judged);
-	}
+	if (capture->lines)
+		show_pause(capture, pause);
 	if (!capture->store) {
 		capture->unstored++;
 		return 0;
@@ -144,7 +159,7 @@ static int on_stall(void *arg, const struct stall *stall)
 	if (capture->lines && capture->options->json) {
 		json_stall(capture->out, recording, stacks, stall, NULL);
 	} else if (capture->lines && stall_is_shown(capture, stall) &&
-		   live_lines_take_stall(&capture->shown_lines, stall->end_ns,
+		   live_lines_take_stall(&capture->sums.lines, stall->end_ns,
 			   stall->end_ns - stall->start_ns)) {
 		capture_show_header(capture, NULL);
 		text_stall_line(capture->out, recording, stacks, stall);

@@ -56,6 +56,27 @@ bool live_lines_due(const struct live_lines *lines, uint64_t now_ns)
 	       now_ns - lines->left_out.first_ns >= LIVE_EVERY_NS;
 }
 
+static void put_stalls(FILE *out, const char *before, unsigned long long stalls)
+{
+	if (stalls)
+		fprintf(out, "%s%llu more stall%s", before, stalls, stalls == 1 ? "" : "s");
+}
+
+static void put_pauses(FILE *out, const struct live_lines *lines)
+{
+	fprintf(out, "%llu more pause%s, %s", (unsigned long long)lines->left_out.count,
+		lines->left_out.count == 1 ? "" : "s", FORMAT_DURATION(lines->left_out.total_ns));
+}
+
+static void start_again(struct live_lines *lines, FILE *out)
+{
+	if (!lines->told)
+		fputs(" (--min-duration 0 shows each)", out);
+	lines->told = true;
+	lines->left_out.count = lines->left_out.stalls = 0;
+	lines->left_out.total_ns = lines->left_out.longest_ns = 0;
+}
+
 void live_lines_tell(struct live_lines *lines, FILE *out, const struct recording *recording)
 {
 	unsigned long long count = lines->left_out.count, stalls = lines->left_out.stalls;
@@ -64,17 +85,24 @@ void live_lines_tell(struct live_lines *lines, FILE *out, const struct recording
 		return;
 	cell_time(out, recording, lines->last_ns);
 	fputs("       … ", out);
-	if (count)
-		fprintf(out, "%llu more pause%s, %s in all, longest %s", count,
-			count == 1 ? "" : "s", FORMAT_DURATION(lines->left_out.total_ns),
-			FORMAT_DURATION(lines->left_out.longest_ns));
-	if (stalls)
-		fprintf(out, "%s%llu more stall%s", count ? "; " : "", stalls,
-			stalls == 1 ? "" : "s");
-	if (!lines->told)
-		fputs(" (--min-duration 0 shows each)", out);
+	if (count) {
+		put_pauses(out, lines);
+		fprintf(out, " in all, longest %s", FORMAT_DURATION(lines->left_out.longest_ns));
+	}
+	put_stalls(out, count ? "; " : "", stalls);
+	start_again(lines, out);
 	fputc('\n', out);
-	lines->told = true;
-	lines->left_out.count = lines->left_out.stalls = 0;
-	lines->left_out.total_ns = lines->left_out.longest_ns = 0;
+}
+
+void live_lines_append(struct live_lines *lines, FILE *out)
+{
+	unsigned long long count = lines->left_out.count, stalls = lines->left_out.stalls;
+
+	if (!count && !stalls)
+		return;
+	fputs("  | ", out);
+	if (count)
+		put_pauses(out, lines);
+	put_stalls(out, count ? "; " : "", stalls);
+	start_again(lines, out);
 }

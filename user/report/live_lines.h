@@ -38,3 +38,5 @@ bool live_lines_due(const struct live_lines *lines, uint64_t now_ns);
 
 /* Writes it, if there is anything to say, and starts counting again. */
 void live_lines_tell(struct live_lines *lines, FILE *out, const struct recording *recording);
+/* The same as a part of another line, "  | 14 more pauses, 12.10 ms"; nothing if there are none. */
+void live_lines_append(struct live_lines *lines, FILE *out);

@@ -1,0 +1,19 @@
+/* The once-a-second lines of the live view: steps that have ended, and pauses that got no line of their own. */
+#pragma once
+
+#include "live_steps.h"
+
+struct live_sums {
+	struct live_lines lines; /* which pauses get a line */
+	struct live_steps steps;
+	uint64_t start_ns; /* when it was first asked what there is to say */
+	uint64_t last_ns;  /* when it last was said */
+	bool hinted;	   /* that steps are not told yet */
+};
+
+/*
+ * Says what there is to say since it last did, if it is due at @now_ns: the time of an event, or the clock's.
+ * UINT64_MAX: the session is over.
+ */
+void live_sums_tell(struct live_sums *sums, FILE *out, const struct recording *recording,
+	uint64_t now_ns);
