@@ -8,7 +8,8 @@
 #include "live_steps.h"
 #include "stats.h"
 
-#define FOR_SURE 20 /* steps: with fewer, confidence is less */
+#define FOR_SURE 20   /* steps: with fewer, confidence is less */
+#define DOUBTED	 0.65 /* the confidence in steps that have rounds */
 
 void live_steps_start(struct live_steps *steps, const struct step_spec *spec, uint64_t min_ns,
 	unsigned int most)
@@ -37,6 +38,27 @@ static struct live_track *track_of(struct live_steps *steps, uint32_t process)
 		if (steps->tracks.items[i].process == process)
 			return &steps->tracks.items[i];
 	return NULL;
+}
+
+/* NULL: memory is out. */
+static struct live_track *track_for(struct live_steps *steps, uint32_t process)
+{
+	struct live_track *track = track_of(steps, process);
+
+	if (track)
+		return track;
+	track = vec_add(&steps->tracks);
+	if (track)
+		track->process = process;
+	return track;
+}
+
+bool live_steps_told(const struct live_steps *steps)
+{
+	for (size_t i = 0; i < steps->tracks.count; i++)
+		if (steps->tracks.items[i].told)
+			return true;
+	return false;
 }
 
 void live_steps_pause(struct live_steps *steps, const struct recording *recording,
@@ -109,41 +131,39 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 
 /*
  * How sure it is that these are steps, as a report of the whole session would have it: where the window holds few, the
- * many before count.
+ * many before count, and a doubt stays.
  */
-static int judge(struct live_steps *steps, const struct recording *recording,
-	struct step_track *found, struct err *err)
+static int judge(const struct live_steps *steps, const struct recording *recording,
+	struct live_track *track, struct step_track *found, struct err *err)
 {
-	const struct live_track *track = track_of(steps, found->process);
 	struct reading_on on = {.steps = steps};
 	size_t count = found->steps.count;
+	bool same = !strcmp(track->signal, found->signal);
+	int r;
 
-	if (track && track->told && count && count < FOR_SURE &&
-		!strcmp(track->signal, found->signal))
+	if (same && track->told && count && count < FOR_SURE)
 		found->confidence *= (double)FOR_SURE / (double)count;
-	return steps_rounds(recording, found, next_pause, &on, err);
+	if (step_track_confident(found)) {
+		r = steps_rounds(recording, found, next_pause, &on, err);
+		if (r)
+			return r;
+		track->doubted = !step_track_confident(found) || (same && track->doubted);
+	}
+	if (track->doubted && found->confidence > DOUBTED)
+		found->confidence = DOUBTED;
+	return 0;
 }
 
-/* Steps that are not told any more are known as far as they were counted. */
-static bool settle(struct live_steps *steps, const struct step_track *found,
-	struct live_track **ret)
+/* Whether steps are told, and by what, from now on. */
+static void settle(struct live_track *track, const struct step_track *found)
 {
-	struct live_track *track = track_of(steps, found->process);
 	bool sure = found->measured && step_track_confident(found);
 
-	if (!track && sure)
-		track = vec_add(&steps->tracks);
-	if (!track)
-		return false;
-	track->process = found->process;
-	track->confidence = found->confidence;
 	track->news |= sure != track->told || (sure && strcmp(track->signal, found->signal));
+	track->confidence = found->confidence;
 	track->told = sure;
 	track->tid = found->tid;
-	if (sure)
-		memcpy(track->signal, found->signal, sizeof(track->signal));
-	*ret = track;
-	return sure;
+	memcpy(track->signal, found->signal, sizeof(track->signal));
 }
 
 static struct live_step measure(const struct live_steps *steps,
@@ -200,6 +220,19 @@ static void count_steps(struct live_steps *steps, FILE *out, const struct attrib
 		track->hurry_ns = 0;
 }
 
+/* The series that has a mark at @time_ns; 0: none has. */
+static uint32_t series_at(const struct step_window *window, uint64_t time_ns)
+{
+	for (size_t i = 0; i < window->marks.lines.count; i++) {
+		const struct step_line *line = &window->marks.lines.items[i];
+		size_t at = vec_first(&line->marks, time_ns, time_ns);
+
+		if (at < line->marks.count && line->marks.items[at].time_ns == time_ns)
+			return line->series;
+	}
+	return 0;
+}
+
 /* When the first step began that has not been counted; UINT64_MAX: there is none. */
 static uint64_t uncounted_from(struct live_steps *steps, const struct steps *found)
 {
@@ -221,21 +254,23 @@ static int take(struct live_steps *steps, FILE *out, const struct recording *rec
 {
 	struct reading_on on = {.steps = steps, .from_ns = uncounted_from(steps, found)};
 	_cleanup_(attrib_release) struct attribution attribution = {};
-	int r = 0;
+	int r = attrib_overlaps(recording, found, next_pause, &on, &attribution, err);
 
-	for (size_t i = 0; !r && i < found->tracks.count; i++)
-		r = judge(steps, recording, &found->tracks.items[i], err);
-	if (!r)
-		r = attrib_overlaps(recording, found, next_pause, &on, &attribution, err);
 	for (size_t i = 0; !r && i < found->tracks.count; i++) {
-		const struct step_track *one = &found->tracks.items[i];
+		struct step_track *one = &found->tracks.items[i];
 		const struct process *process = recording_process(recording, one->process);
-		struct live_track *track = track_of(steps, one->process);
+		struct live_track *track = track_for(steps, one->process);
 		bool known = track && track->told;
 
-		if (!settle(steps, one, &track))
+		r = track ? judge(steps, recording, track, one, err) : -ENOMEM;
+		if (r)
+			return r;
+		settle(track, one);
+		if (!track->told)
 			continue;
 		track->ended = last || (process && process->exit_ns);
+		track->begins =
+			series_at(&steps->window, one->steps.items[one->steps.count - 1].start_ns);
 		count_steps(steps, out, &attribution, i, track, known);
 	}
 	return r;
@@ -296,9 +331,6 @@ void live_steps_look(struct live_steps *steps, FILE *out, const struct recording
 void live_steps_mark(struct live_steps *steps, FILE *out, const struct recording *recording,
 	const struct mark *mark)
 {
-	const struct series *series;
-	const struct live_track *track;
-
 	if (!steps->on)
 		return;
 	steps->fresh = true;
@@ -308,11 +340,15 @@ void live_steps_mark(struct live_steps *steps, FILE *out, const struct recording
 	}
 	if (mark->time_ns < steps->look_ns || mark->time_ns - steps->look_ns < LIVE_LOOK_NS)
 		return;
-	series = recording_series(recording, mark->series);
-	track = series ? track_of(steps, series->process) : NULL;
-	if (track && track->hurry_ns && track->tid == series->tid &&
-		mark->time_ns >= track->hurry_ns)
+	for (size_t i = 0; i < steps->tracks.count; i++) {
+		const struct live_track *track = &steps->tracks.items[i];
+
+		if (!track->hurry_ns || track->begins != mark->series ||
+			mark->time_ns < track->hurry_ns)
+			continue;
 		live_steps_look(steps, out, recording, mark->time_ns, false);
+		return;
+	}
 }
 
 bool live_steps_pending(const struct live_steps *steps, const struct recording *recording)

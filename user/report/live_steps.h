@@ -26,11 +26,13 @@ struct live_step {
 struct live_track {
 	uint32_t process, tid;
 	char signal[160];
-	bool told;	   /* they are known with confidence */
-	bool news;	   /* how they are told has not been said */
-	bool ended;	   /* the process has, and its last step is counted */
+	bool told;    /* they are known with confidence */
+	bool doubted; /* there were rounds of them: the latest marks alone may not show that again */
+	bool news;    /* how they are told has not been said */
+	bool ended;   /* the process has, and its last step is counted */
 	double confidence; /* the latest */
 	uint64_t until_ns; /* steps that began before this are counted */
+	uint32_t begins;   /* the series whose mark began the latest step */
 	uint64_t hurry_ns; /* a pause that got a line ended then, in a step that goes on; 0: none */
 	VEC(uint64_t) durations;
 	uint64_t slowed; /* by pauses */
@@ -79,6 +81,8 @@ void live_steps_pause(struct live_steps *steps, const struct recording *recordin
 void live_steps_look(struct live_steps *steps, FILE *out, const struct recording *recording,
 	uint64_t now_ns, bool last);
 
+/* Whether the steps of some process are told. */
+bool live_steps_told(const struct live_steps *steps);
 /* Whether the next look may find steps that have ended. */
 bool live_steps_pending(const struct live_steps *steps, const struct recording *recording);
 

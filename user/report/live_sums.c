@@ -144,7 +144,7 @@ static void put_hint(struct live_sums *sums, FILE *out, const struct recording *
 	if (sums->hinted || !sums->steps.on || now_ns == UINT64_MAX)
 		return;
 	sums->hinted = true;
-	if (sums->steps.tracks.count)
+	if (live_steps_told(&sums->steps))
 		return;
 	cell_time(out, recording, now_ns);
 	fputs("       … steps: not told yet\n", out);
