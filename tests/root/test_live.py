@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 
 import pytest
 
 import harness
+import training
 from harness import Records, gctrace
 from test_counts import best_tiers, check_sums
 
@@ -178,3 +180,152 @@ def test_run_as_the_invoking_user(bench, some_runtime):
     assert os.stat(bench.file).st_uid == 65534
     tracer.send("quit")
     tracer.finish()
+
+
+# ── steps ──
+
+CLOCK = r"^\d\d:\d\d:\d\d\.\d{3} +"
+SUMS = re.compile(CLOCK + r"(\d+|…) steps (\d+)( in \d+ other process(?:es)?)?, ")
+SLOW = re.compile(CLOCK + r"(\d+) step of ([0-9.]+ \S+), [0-9.]+ × the median, ([0-9.]+ \S+) of it GC \(")
+LEFT_OUT = re.compile(r"(?:… |  \| )(\d+) more pauses?, ")
+UNIT_NS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9}
+LOOP = """
+import gc, os, sys, time
+gc.disable()
+kept = [[] for _ in range(200000)]
+def train(steps):
+    for i in range(steps):
+        os.getppid()
+        for _ in range(7):
+            gc.collect(0)
+        if i %% 23 == 22:
+            gc.collect()
+        time.sleep(0.001)
+print("ready", flush=True)
+%s
+print("ended", flush=True)
+sys.stdin.readline()
+"""
+ALONE = "sys.stdin.readline()\ntrain(1511)"
+FORKED = """
+sys.stdin.readline()
+children = []
+for count in (211, 223, 227, 229, 233, 239):
+    children.append(os.fork())
+    if not children[-1]:
+        train(count)
+        os._exit(0)
+for child in children:
+    os.waitpid(child, 0)
+"""
+PER_STEP = 7  # collections by hand, and one more every 23rd step
+
+
+def watched(bench, runtime, program, *options, env={}):
+    """What a live session says of LOOP; the target stands still when it ends."""
+    target = bench.process(runtime.start_line("-c") + [LOOP % program], env=runtime.environment)
+    assert target.out.next() == "ready"
+    tracer = bench.tracer("-p", target.pid, "-o", bench.file, *options, env=env)
+    target.send("")
+    assert target.out.next(60) == "ended"
+    target.send("")
+    assert target.wait() == 0
+    tracer.finish()
+    return target, tracer.out.text()
+
+
+def before_report(text):
+    """The lines that were written before the summary, which speaks of steps too."""
+    lines = text.splitlines()
+    ended = [i for i, line in enumerate(lines) if re.match(r"\S.* (stopped|paused) ", line)]
+    return lines[: ended[0]]
+
+
+def shown_steps(text):
+    found = [SUMS.match(line) for line in before_report(text)]
+    return sum(int(m[2]) for m in found if m)
+
+
+def ns(text):
+    number, unit = text.split()
+    return float(number) * UNIT_NS[unit]
+
+
+def alike(shown, ns_of_step):
+    """FORMAT_DURATION has four digits."""
+    return abs(shown - ns_of_step) <= 0.0005 * ns_of_step + 1
+
+
+def test_live_steps_each_once(bench, some_runtime):
+    """The lines' sums are the marks that the program made, and what its report has; pauses have a line or are counted."""
+    target, text = watched(bench, some_runtime, ALONE, "--step", "libc:getppid")
+    assert shown_steps(text) == 1511
+    records = bench.report()
+    steps = records.of("step")
+    assert len(steps) == 1511
+    assert text.count("steps: by user:libc:getppid, confidence 1.00") == 1
+    assert "steps: no longer" not in text
+    lines = [l for l in before_report(text) if re.match(CLOCK + r"\d+ \S+ +[012] ", l)]
+    counted = sum(int(n) for l in before_report(text) for n in LEFT_OUT.findall(l))
+    assert len(lines) + counted == len(records.pauses)
+    assert sum(p["cause"] == "manual" for p in records.pauses) == 1511 * PER_STEP + 1511 // 23
+
+
+def test_live_slow_steps_are_the_reports(bench, some_runtime):
+    """Each that is named is a step of the report, as long and as long stopped as that says."""
+    target, text = watched(bench, some_runtime, ALONE, "--step", "libc:getppid", "--min-duration", "0")
+    named = [m for m in map(SLOW.match, before_report(text)) if m]
+    assert named
+    steps = bench.report().of("step")
+    for m in named:
+        assert int(m[1]) == target.pid
+        assert [s for s in steps if alike(ns(m[2]), s["duration_ns"]) and alike(ns(m[3]), s["pause_ns"])], m[0]
+    assert shown_steps(text) == 1511
+
+
+def test_live_steps_of_several(bench, some_runtime):
+    """Six children that end one by one; at most four have a line each second, and none of their steps is lost."""
+    target, text = watched(bench, some_runtime, FORKED, "--step", "libc:getppid")
+    assert shown_steps(text) == 211 + 223 + 227 + 229 + 233 + 239
+    assert len(bench.report().of("step")) == shown_steps(text)
+
+
+def test_live_without_steps(bench, some_runtime):
+    """A program of which nothing marks steps, and steps that nobody wants: nothing is said of their number."""
+    target, text = watched(bench, some_runtime, ALONE)
+    assert shown_steps(text) == 0 and "confidence" not in text
+    assert text.count("steps: not told yet") == 1
+    target, text = watched(bench, some_runtime, ALONE, "--step", "none")
+    assert "… steps" not in text and not shown_steps(text)
+
+
+def test_live_steps_until_there_is_no_room(bench, some_runtime):
+    """Beyond what a recording keeps, none are counted, and that is said once."""
+    target, text = watched(
+        bench, some_runtime, ALONE, "--step", "libc:getppid", env={"GCTRACE_MARKS": "211"}
+    )
+    assert shown_steps(text) == 211 == len(bench.report().of("step"))
+    assert text.count("steps: not known from here on") == 1
+
+
+TORCH = [e for e in training.load_environments() if e.kind == "torch" and e.python == training.SYSTEM]
+
+
+@pytest.mark.parametrize("environment", TORCH or [None], ids=str)
+@pytest.mark.parametrize("script", ["torch_cnn.py", "torch_accumulate.py"])
+def test_live_steps_of_pytorch(bench, environment, script):
+    """Found, not named: as many as the program trained."""
+    if not environment:
+        pytest.skip("scripts/workloads could not install torch for %s" % training.SYSTEM)
+    target = bench.process(
+        [environment.python, training.WORKLOADS / script, "--steps", "307", "--wait"]
+    )
+    while not target.out.next(training.START_S).startswith("READY"):
+        pass
+    tracer = bench.tracer("-p", target.pid)
+    target.send("")
+    assert target.wait(training.TRAIN_S) == 0
+    tracer.finish()
+    text = tracer.out.text()
+    assert shown_steps(text) == 307
+    assert text.count("steps: by torch:record:Optimizer.step#") == 1

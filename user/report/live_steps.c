@@ -338,7 +338,7 @@ void live_steps_mark(struct live_steps *steps, FILE *out, const struct recording
 		live_steps_release(steps);
 		return;
 	}
-	if (mark->time_ns < steps->look_ns || mark->time_ns - steps->look_ns < LIVE_LOOK_NS)
+	if (mark->time_ns < steps->look_ns + steps->window.kept * LIVE_LOOK_NS)
 		return;
 	for (size_t i = 0; i < steps->tracks.count; i++) {
 		const struct live_track *track = &steps->tracks.items[i];

@@ -9,9 +9,10 @@
 #include "live_lines.h"
 #include "window.h"
 
-#define LIVE_LOOK_NS 200000000ull /* the shortest time between two looks at the marks */
-#define LIVE_PAUSES  65536	  /* kept for steps that have not ended */
-#define LIVE_NAMED   5		  /* slow steps that get a line each second */
+#define LIVE_LOOK_NS                                                                               \
+	20000 /* the shortest time between two looks at the marks, for each mark: looks take 1 % of it */
+#define LIVE_PAUSES 65536 /* kept for steps that have not ended */
+#define LIVE_NAMED  5	  /* slow steps that get a line each second */
 
 /* How long a step was, and how it was stopped. */
 struct live_step {

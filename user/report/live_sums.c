@@ -108,21 +108,17 @@ static void put_rest(struct live_sums *sums, FILE *out, const struct recording *
 static void put_tracks(struct live_sums *sums, FILE *out, const struct recording *recording)
 {
 	struct live_steps *steps = &sums->steps;
-	uint64_t time_ns = sums->lines.last_ns;
+	uint64_t time_ns = steps->look_ns;
 	size_t with_steps = 0, shown = 0;
 
 	if (!steps->tracks.count)
 		return;
 	qsort(steps->tracks.items, steps->tracks.count, sizeof(*steps->tracks.items),
 		slowest_first);
-	for (size_t i = 0; i < steps->tracks.count; i++) {
-		const struct live_track *track = &steps->tracks.items[i];
-
-		with_steps += track->durations.count > 0;
-		if (track->durations.count && track->until_ns > time_ns)
-			time_ns = track->until_ns;
-	}
-	sums->lines.last_ns = time_ns; /* of the line below these */
+	for (size_t i = 0; i < steps->tracks.count; i++)
+		with_steps += steps->tracks.items[i].durations.count > 0;
+	if (with_steps && time_ns > sums->lines.last_ns)
+		sums->lines.last_ns = time_ns; /* of the line below these */
 	for (size_t i = 0; i < steps->tracks.count; i++)
 		put_news(out, recording, steps, &steps->tracks.items[i], time_ns);
 	for (; shown < with_steps && shown < PROCESSES_SHOWN; shown++) {
@@ -150,6 +146,16 @@ static void put_hint(struct live_sums *sums, FILE *out, const struct recording *
 	fputs("       … steps: not told yet\n", out);
 }
 
+/* The session keeps no more calls that may mark steps: docs/steps.md. */
+static void put_full(struct live_sums *sums, FILE *out, const struct recording *recording)
+{
+	if (sums->full || !sums->steps.on || !recording->steps_until_ns)
+		return;
+	sums->full = true;
+	cell_time(out, recording, recording->steps_until_ns);
+	fputs("       … steps: not known from here on, as there is no room for more calls\n", out);
+}
+
 void live_sums_tell(struct live_sums *sums, FILE *out, const struct recording *recording,
 	uint64_t now_ns)
 {
@@ -162,6 +168,7 @@ void live_sums_tell(struct live_sums *sums, FILE *out, const struct recording *r
 	live_steps_look(&sums->steps, out, recording, last ? recording->end_ns : now_ns, last);
 	put_tracks(sums, out, recording);
 	live_lines_tell(&sums->lines, out, recording);
+	put_full(sums, out, recording);
 	put_hint(sums, out, recording, now_ns);
 	live_steps_forget(&sums->steps, recording);
 	if (!last)

@@ -8,7 +8,8 @@ struct live_sums {
 	struct live_steps steps;
 	uint64_t start_ns; /* when it was first asked what there is to say */
 	uint64_t last_ns;  /* when it last was said */
-	bool hinted;	   /* that steps are not told yet */
+	bool hinted;	   /* it was said that steps are not told yet */
+	bool full;	   /* it was said that no more marks are kept */
 };
 
 /*

@@ -25,6 +25,7 @@ struct cutting {
 int step_window_add(struct step_window *window, const struct mark *mark)
 {
 	window->added++;
+	window->kept++;
 	return step_marks_add(&window->marks, mark);
 }
 
@@ -170,6 +171,15 @@ static size_t ended_count(const struct recording *recording)
 	return count;
 }
 
+static size_t marks_in(const struct step_marks *marks)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < marks->lines.count; i++)
+		count += marks->lines.items[i].marks.count;
+	return count;
+}
+
 int step_window_cut(struct step_window *window, const struct recording *recording,
 	const struct steps *steps)
 {
@@ -185,8 +195,10 @@ int step_window_cut(struct step_window *window, const struct recording *recordin
 		due |= cutting.threads.items[i].marks > cutting.marks_most;
 		r = cut_thread(&cutting, &cutting.threads.items[i], steps);
 	}
-	if (!r && (due || window->ended != ended))
+	if (!r && (due || window->ended != ended)) {
 		r = drop_old(&cutting);
+		window->kept = marks_in(&window->marks);
+	}
 	if (!r) {
 		window->added = 0;
 		window->ended = ended;

@@ -13,6 +13,7 @@
 /* A zeroed one is empty and ready. */
 struct step_window {
 	struct step_marks marks;
+	size_t kept;  /* marks in it */
 	size_t added; /* since it was last cut */
 	size_t ended; /* processes that had ended then */
 };
