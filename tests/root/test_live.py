@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import harness
+import test_requests
 import training
 from harness import Records, gctrace
 from test_counts import best_tiers, check_sums
@@ -306,6 +307,29 @@ def test_live_steps_until_there_is_no_room(bench, some_runtime):
     )
     assert shown_steps(text) == 211 == len(bench.report().of("step"))
     assert text.count("steps: not known from here on") == 1
+
+
+ANSWERED = re.compile(CLOCK + r"(?:\d+|…) requests (\d+)(?:,| in)")
+
+
+@pytest.mark.parametrize("kind", ["thread", "fork"])
+def test_live_requests(bench, some_runtime, kind):
+    """Of a server they are counted, each once: those of its own log; nothing is said of steps."""
+    server = test_requests.Server(bench, some_runtime, kind)
+    tracer = bench.tracer("-p", server.pid, "-v")
+    if kind == "fork":
+        for child in [server.ask("fork")["pid"] for _ in range(2)]:
+            test_requests.seen(tracer, child)
+    test_requests.seen(tracer, server.pid)
+    paths = test_requests.paths_of(test_requests.REQUESTS)
+    for path in paths:
+        test_requests.Client(server.port).get(path)
+    server.send("log")
+    logs = [server.answer()["log"] for _ in range(3 if kind == "fork" else 1)]
+    assert tracer.interrupt() == 0, tracer.err.text()
+    found = [m for m in map(ANSWERED.match, before_report(tracer.out.text())) if m]
+    assert sum(int(m[1]) for m in found) == len(paths) == sum(map(len, logs))
+    assert not shown_steps(tracer.out.text())
 
 
 TORCH = [e for e in training.load_environments() if e.kind == "torch" and e.python == training.SYSTEM]

@@ -34,7 +34,7 @@ static void end(struct session *session)
 {
 	fclose(session->out);
 	free(session->text);
-	live_steps_release(&session->sums.steps);
+	live_sums_release(&session->sums);
 	tear_down(session->scene);
 	free(session);
 }
@@ -66,8 +66,7 @@ static void feed(struct session *session)
 	if (marks.count)
 		qsort(marks.items, marks.count, sizeof(*marks.items), by_time);
 	for (size_t i = 0; i < marks.count; i++) {
-		live_steps_mark(&session->sums.steps, session->out, &scene->recording,
-			&marks.items[i]);
+		live_sums_mark(&session->sums, session->out, &scene->recording, &marks.items[i]);
 		live_sums_tell(&session->sums, session->out, &scene->recording,
 			marks.items[i].time_ns);
 	}
@@ -403,6 +402,50 @@ static void test_rounds(void **state)
 	end(session);
 }
 
+static void answer_on(struct session *session, const char *name, int64_t connection)
+{
+	call(session->scene, name, NULL, connection);
+	feed(session);
+}
+
+/* A response answers the request before it on its connection; what has none is not counted, and nothing is said of steps. */
+static void test_requests(void **state)
+{
+	struct session *session = start("auto", LIVE_MIN_NS, LIVE_LINES);
+	const char *text;
+
+	answer_on(session, "http:response", 7); /* its request was not seen */
+	for (int i = 0; i < 211; i++) {
+		answer_on(session, "http:request", 7);
+		answer_on(session, "http:request", 9);
+		answer_on(session, "http:response", 9);
+		answer_on(session, "http:response", 7);
+		answer_on(session, "http:response", 7);
+	}
+	answer_on(session, "http:request", 7);
+	answer_on(session, "http:request", 7); /* the one before was aborted */
+	answer_on(session, "http:response", 7);
+	answer_on(session, "http:request", UNKNOWN);
+	answer_on(session, "http:response", UNKNOWN);
+	answer_on(session, "http:request", 9);
+	pass(session, 1000 * MS);
+	text = finish(session);
+	assert_contains(text, "1009 requests 423, median ");
+	assert_int_equal(count_of(text, " requests "), 1);
+	assert_null(strstr(text, "steps"));
+	assert_int_equal(session->sums.requests.open.count, 1);
+	end(session);
+	session = start("http:request", LIVE_MIN_NS, LIVE_LINES); /* as the user says */
+	for (int i = 0; i < 211; i++) {
+		answer_on(session, "http:request", 7);
+		answer_on(session, "http:response", 7);
+	}
+	text = finish(session);
+	assert_int_equal(steps_told(text), 211);
+	assert_null(strstr(text, " requests "));
+	end(session);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_too_many_pauses),
 		cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_requests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -385,7 +385,7 @@ int capture_run(const struct capture_options *options, struct capture_child *chi
 	}
 	trace_free(capture.trace);
 	store_reader_free(capture.reader);
-	live_steps_release(&capture.sums.steps);
+	live_sums_release(&capture.sums);
 	cleanup_close(&capture.signals);
 	cleanup_close(&capture.timer);
 	cleanup_close(&capture.poll);

@@ -43,9 +43,8 @@ static int on_mark(void *arg, const struct mark *mark)
 {
 	struct capture *capture = arg;
 
-	if (capture->lines)
-		live_steps_mark(&capture->sums.steps, capture->out, trace_recording(capture->trace),
-			mark);
+	if (capture->lines && capture->sums.steps.on)
+		live_sums_mark(&capture->sums, capture->out, trace_recording(capture->trace), mark);
 	return capture->store ? store_put_mark(capture->store, mark) : 0;
 }
 

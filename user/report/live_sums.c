@@ -11,6 +11,21 @@
 
 #define PROCESSES_SHOWN 4 /* processes with a line about their steps each */
 
+/* Requests that are named with --step are steps. */
+void live_sums_mark(struct live_sums *sums, FILE *out, const struct recording *recording,
+	const struct mark *mark)
+{
+	if (sums->steps.spec.way != STEP_AUTO ||
+		!live_requests_mark(&sums->requests, recording, mark))
+		live_steps_mark(&sums->steps, out, recording, mark);
+}
+
+void live_sums_release(struct live_sums *sums)
+{
+	live_steps_release(&sums->steps);
+	live_requests_release(&sums->requests);
+}
+
 static bool is_due(const struct live_sums *sums, const struct recording *recording, uint64_t now_ns)
 {
 	uint64_t last_ns = sums->last_ns ? sums->last_ns : sums->start_ns;
@@ -18,7 +33,8 @@ static bool is_due(const struct live_sums *sums, const struct recording *recordi
 	if (now_ns == UINT64_MAX || live_lines_due(&sums->lines, now_ns))
 		return true;
 	return sums->steps.on && now_ns > last_ns && now_ns - last_ns >= LIVE_EVERY_NS &&
-	       (!sums->hinted || live_steps_pending(&sums->steps, recording));
+	       (!sums->hinted || live_requests_any(&sums->requests) ||
+		       live_steps_pending(&sums->steps, recording));
 }
 
 static void start_again(struct live_track *track)
@@ -140,7 +156,7 @@ static void put_hint(struct live_sums *sums, FILE *out, const struct recording *
 	if (sums->hinted || !sums->steps.on || now_ns == UINT64_MAX)
 		return;
 	sums->hinted = true;
-	if (live_steps_told(&sums->steps))
+	if (live_steps_told(&sums->steps) || sums->requests.seen)
 		return;
 	cell_time(out, recording, now_ns);
 	fputs("       … steps: not told yet\n", out);
@@ -167,6 +183,7 @@ void live_sums_tell(struct live_sums *sums, FILE *out, const struct recording *r
 		return;
 	live_steps_look(&sums->steps, out, recording, last ? recording->end_ns : now_ns, last);
 	put_tracks(sums, out, recording);
+	live_requests_tell(&sums->requests, out, recording, sums->steps.look_ns);
 	live_lines_tell(&sums->lines, out, recording);
 	put_full(sums, out, recording);
 	put_hint(sums, out, recording, now_ns);
