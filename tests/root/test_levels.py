@@ -1,5 +1,7 @@
 """Loops whose iteration is not one call of the optimizer: their steps are right, or not claimed."""
 
+import sqlite3
+
 import pytest
 
 import training
@@ -57,6 +59,14 @@ def test_delayed(bench, args):
     assert told.boundaries() == (300, 0)
 
 
+def updates_known(trained):
+    """Of how many updates it is recorded what they write to."""
+    with sqlite3.connect(str(trained.file)) as db:
+        return db.execute(
+            "select count(*) from step_mark where series in (select s.id from step_series s"
+            " join step_signal g on g.id = s.signal where g.name = 'torch:learner')").fetchone()[0]
+
+
 KINDS = {
     "SGD": [], "SGD, groups": ["--groups"], "SGD, foreach": ["--foreach"], "SGD, momentum": ["--momentum", 0.9],
     "Adam": [], "Adam, groups": ["--groups"], "Adam, foreach": ["--foreach"], "AdamW": [],
@@ -69,16 +79,20 @@ KINDS = {
 def test_alike(bench, kind):
     """Networks of one shape that learn in one loop differ only in what their optimizers write to; one alone is known."""
     more = ["--optimizer", kind.split(",")[0], *KINDS[kind]]
-    check_offer(run(bench, "torch", "alike", 101, *more), 2)
+    both = run(bench, "torch", "alike", 101, *more)
+    check_offer(both, 2)
+    assert updates_known(both) == 202  # one mark each, of the many writes
     alone = run(bench, "torch", "alike", 103, "--networks", 1, *more, name="alone")
     assert alone.track["confidence"] > 0.9
     assert len(alone.steps) == len(alone.truth.steps) == 103
     assert alone.boundaries() == (103, 0)
+    assert updates_known(alone) == 103
 
 
 def test_alike_let_go(bench):
     """More writes than are watched for long: those that were seen suffice."""
     trained = run(bench, "torch", "alike", 3001, "--networks", 3)
+    assert updates_known(trained) > 12  # how many depends on the speed of the machine
     check_offer(trained, 3)
 
 
