@@ -64,13 +64,15 @@ class Torch(Thread):
         if name == "cross_entropy_loss":
             self.call("torch:loss", "nll_loss_nd", after=1000)
 
-    def learn(self, who, differentiated=1, optimizer=None):
+    def learn(self, who, differentiated=1):
         """who: whose parameters; differentiated: the class of the loss's last operation."""
-        optimizer = optimizer or self.optimizer
         if self.zeroes:
-            self.call("torch:record", "Optimizer.zero_grad#%s.zero_grad" % optimizer, after=self.pace // 10)
+            self.call("torch:record", "Optimizer.zero_grad#%s.zero_grad" % self.optimizer, after=self.pace // 10)
         self.call("torch:backward", None, 0x7F0000001000 + 64 * differentiated, after=self.pace)
-        self.call("torch:record", "Optimizer.step#%s.step" % optimizer, after=self.pace)
+        self.update(who)
+
+    def update(self, who):
+        self.call("torch:record", "Optimizer.step#%s.step" % self.optimizer, after=self.pace)
         if self.seen:
             self.call("torch:learner", None, 0x7F0000100000 + 4096 * who, after=2000)
 
@@ -172,6 +174,30 @@ def plain(seed):
     return torch, steps
 
 
+def joint(seed):
+    """Networks that learn by one loss together, each with an optimizer of its own."""
+    torch = Torch(seed)
+    networks, steps = torch.chance.randint(2, 5), torch.chance.randint(30, 500)
+    for _ in range(steps):
+        torch.loss()
+        torch.learn(0)
+        for who in range(1, networks):
+            torch.update(who)
+    return torch, steps
+
+
+def gan(seed):
+    """Two networks that learn in turn from each batch of a loader."""
+    torch = Torch(seed)
+    steps = torch.chance.randint(30, 500)
+    for _ in range(steps):
+        torch.batch()
+        for who in range(2):
+            torch.loss("binary_cross_entropy")
+            torch.learn(who)
+    return torch, steps
+
+
 def xgb_cv(seed):
     """Each round one update of each fold's booster."""
     thread = Thread(seed)
@@ -227,7 +253,7 @@ def server(seed):
 
 
 # Of these it has to be said what their steps are; of the others it may be left open.
-KNOWN = {"plain": plain, "xgb.cv": xgb_cv, "Keras": keras}
+KNOWN = {"plain": plain, "one loss": joint, "GAN": gan, "xgb.cv": xgb_cv, "Keras": keras}
 LEVELS = {
     "SAC": sac, "TD3": td3, "WGAN": wgan, "distillation": distillation, "networks that are alike": alike,
     "PPO": ppo, "NumPy": products, **KNOWN,

@@ -55,7 +55,7 @@ static size_t usual_distance(const int64_t *own, size_t count, uint64_t least, u
 	return found + 1 < ROUNDS_LEAST ? 0 : (size_t)median_of(distances, found);
 }
 
-/* The round of @length, if long steps come at one place of it nearly always, and hardly elsewhere. */
+/* The round of @length, if long steps come at one place of it mostly, and hardly elsewhere. */
 static struct round judge(const int64_t *own, size_t count, uint64_t median, size_t length,
 	uint32_t *tally)
 {
@@ -77,7 +77,7 @@ static struct round judge(const int64_t *own, size_t count, uint64_t median, siz
 		due++;
 		other += (uint64_t)own[i] > median ? (double)((uint64_t)own[i] - median) : 0;
 	}
-	if (tally[place] < ROUNDS_LEAST || tally[place] * 10 < due * 9 || tally[place] * 2 < all)
+	if (tally[place] < ROUNDS_LEAST || tally[place] * 4 < due * 3 || tally[place] * 2 < all)
 		return round;
 	round.length = length;
 	round.place = place;
