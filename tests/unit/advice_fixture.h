@@ -54,6 +54,7 @@ static inline void check_text(const struct advice *advice)
 	assert_true(strlen(advice->line) < sizeof(advice->line) - 1);
 	assert_true(advice->saves_low_ns <= advice->saves_ns &&
 		    advice->saves_ns <= advice->saves_high_ns);
+	assert_true(!advice->worse_ns || !advice->saves_low_ns);
 }
 
 /*
@@ -70,8 +71,8 @@ static inline bool is_kept(const char *program, const struct advice *advice, uin
 		program, advice_name(advice->kind), (double)paused_ns / 1e6,
 		(double)(paused_ns - advice->saves_ns) / 1e6,
 		(double)(paused_ns - advice->saves_high_ns) / 1e6,
-		(double)(paused_ns - advice->saves_low_ns) / 1e6, (double)left_ns / 1e6,
-		advice->title, advice->line, advice->estimate, advice->risk);
+		(double)(paused_ns - advice->saves_low_ns + advice->worse_ns) / 1e6,
+		(double)left_ns / 1e6, advice->title, advice->line, advice->estimate, advice->risk);
 	return left_ns + slack_ns >= paused_ns - advice->saves_high_ns &&
-	       left_ns <= paused_ns - advice->saves_low_ns + slack_ns;
+	       left_ns <= paused_ns - advice->saves_low_ns + advice->worse_ns + slack_ns;
 }

@@ -509,8 +509,10 @@ static void test_promises_are_narrow(void **state)
 		const char *program;
 		double low, high; /* of what is saved, as shares of the pauses */
 		const char *said;
-	} cases[] = {{"small eden, constant work", 0.55, 0.85, "as they differ"},
-		{"counted loops under G1", 0.55, 0.85, "do not tell"},
+	} cases[] = {
+		/* What is left may take 1.6 times as long in another run: UNLIKE_MOST in advice.c. */
+		{"small eden, constant work", 0.45, 0.85, "as they differ"},
+		{"counted loops under G1", 0.45, 0.85, "do not tell"},
 		{"the same, constant sizes", -0.01, 1.01, "do not tell"}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -28,6 +28,8 @@ struct advice {
 	 * pauses.
 	 */
 	uint64_t saves_ns, saves_low_ns, saves_high_ns;
+	uint64_t
+		worse_ns; /* by so much pauses may take longer, at worst; 0 unless saves_low_ns is */
 	double saves_share;	    /* of training time; without steps, of traced time */
 	uint64_t step_max_after_ns; /* the longest pause left in a step; 0: none, or not known */
 	/* The steps' 99th percentile as many times as long as before, and at most; 0: not known. */

@@ -249,6 +249,12 @@ bool attrib_harmless(const struct track_cost *cost)
 	       (double)cost->cost.high_ns + (double)cost->stall_alone_ns < limit_ns;
 }
 
+bool attrib_elsewhere_harmless(const struct attribution *attribution)
+{
+	return (double)attribution->elsewhere_ns <
+	       ATTRIB_OUTSIDE * (double)(attribution->end_ns - attribution->recording->start_ns);
+}
+
 /* Of @process, whose track has @cost: pauses outside its steps, but not at its exit. */
 static uint64_t outside_ns(const struct attribution *attribution, uint32_t process,
 	const struct track_cost *cost)

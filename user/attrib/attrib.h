@@ -350,6 +350,9 @@ uint32_t *attrib_triggers(const struct stack_table *stacks);
  */
 bool attrib_harmless(const struct track_cost *cost);
 
+/* Whether processes that neither run steps nor feed some that do paused for less than ATTRIB_OUTSIDE of the recording. */
+bool attrib_elsewhere_harmless(const struct attribution *attribution);
+
 /*
  * Whether the steps of track @index stand for their process in the first lines and in advice. If not, its pauses as a
  * whole do. They do if they are known with confidence, cover ATTRIB_COVERS of the time for which it was traced, and most of its

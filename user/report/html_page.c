@@ -88,7 +88,7 @@ static void put_advice(struct html_page *page, const struct model_table *table, 
 	if (model_named(table, row, "saves")->text) {
 		put_cell(page, table, row, "<p class=\"saves\"><b>", "less", "</b> ");
 		put_cell(page, table, row, "", "saves", " <span>");
-		put_cell(page, table, row, "", "interval", " ");
+		put_cell(page, table, row, "", "range", " ");
 		fputs("<i class=\"source\">estimated</i></span></p>\n", page->out);
 	}
 	put_cell(page, table, row, "<pre><code>", "line", "</code></pre>\n");

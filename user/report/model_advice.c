@@ -14,6 +14,7 @@ static const struct model_column advice_columns[] = {
 	{"saves_ns", NULL, UNIT_NS},
 	{"saves_low_ns", NULL, UNIT_NS},
 	{"saves_high_ns", NULL, UNIT_NS},
+	{"worse_ns", NULL, UNIT_NS},
 	{"saves_share", NULL, UNIT_REAL},
 	{"grows_objects", NULL, UNIT_COUNT},
 	{"grows_bytes", NULL, UNIT_BYTES},
@@ -25,7 +26,7 @@ static const struct model_column advice_columns[] = {
 	{"whose", NULL, UNIT_TEXT},
 	{"less", NULL, UNIT_TEXT},
 	{"saves", NULL, UNIT_TEXT},
-	{"interval", NULL, UNIT_TEXT},
+	{"range", NULL, UNIT_TEXT},
 };
 
 static const struct model_layout advice_layout = {
@@ -34,9 +35,9 @@ static const struct model_layout advice_layout = {
 	.columns = advice_columns,
 	.column_count = ARRAY_SIZE(advice_columns),
 	.text = "numbered line estimate risk",
-	.json = "advice pid title line saves_ns saves_low_ns saves_high_ns saves_share grows_objects "
-		"grows_bytes grows_objects_per_step every estimate risk",
-	.page = "title calm whose less saves interval line estimate risk",
+	.json = "advice pid title line saves_ns saves_low_ns saves_high_ns worse_ns saves_share "
+		"grows_objects grows_bytes grows_objects_per_step every estimate risk",
+	.page = "title calm whose less saves range line estimate risk",
 	.records = true,
 	.text_rows = UINT16_MAX,
 };
@@ -52,7 +53,7 @@ static void add_advice(struct model_table *table, const struct report_input *inp
 {
 	struct model *model = table->model;
 	const struct process *process = recording_process(input->recording, advice->process);
-	const char *less = NULL, *saves = NULL, *interval = NULL;
+	const char *less = NULL, *saves = NULL, *range = NULL;
 
 	if (advice->saves_ns) {
 		less = model_format(model, "−%.*f\u202f%%", advice->saves_share < 0.01 ? 2 : 1,
@@ -61,8 +62,8 @@ static void add_advice(struct model_table *table, const struct report_input *inp
 			has_steps(input, advice->process) ? "of training time"
 							  : "of the traced time",
 			FORMAT_DURATION(advice->saves_ns));
-		interval = model_format(model, "(range: %s to %s)",
-			FORMAT_DURATION(advice->saves_low_ns),
+		range = model_format(model, "(range: %s%s to %s)", advice->worse_ns ? "−" : "",
+			FORMAT_DURATION(advice->saves_low_ns + advice->worse_ns),
 			FORMAT_DURATION(advice->saves_high_ns));
 	}
 	MODEL_ROW(table, model_text(model_format(model, "%zu. %s", table->rows + 1, advice->title)),
@@ -70,12 +71,13 @@ static void add_advice(struct model_table *table, const struct report_input *inp
 		model_known(process ? process->pid : UNKNOWN), model_text(advice->title),
 		model_text(advice->line), model_number(advice->saves_ns),
 		model_number(advice->saves_low_ns), model_number(advice->saves_high_ns),
-		model_real(advice->saves_share), model_known(advice->grows_objects),
-		model_known(advice->grows_bytes), model_real(advice->grows_objects_per_step),
-		model_unless_zero(advice->every), model_text(advice->estimate),
-		model_text(advice->risk), model_number(advice->kind == &advice_nothing),
+		model_number(advice->worse_ns), model_real(advice->saves_share),
+		model_known(advice->grows_objects), model_known(advice->grows_bytes),
+		model_real(advice->grows_objects_per_step), model_unless_zero(advice->every),
+		model_text(advice->estimate), model_text(advice->risk),
+		model_number(advice->kind == &advice_nothing),
 		model_text(process ? model_format(model, "%s", VERDICT_NAME(process)) : NULL),
-		model_text(less), model_text(saves), model_text(interval));
+		model_text(less), model_text(saves), model_text(range));
 }
 
 /*

@@ -94,7 +94,10 @@ static void say_savings(struct prose *prose, const struct report_input *input,
 
 	say(prose, ": saves about %s of %s", DESCRIBE_SHARE(advice->saves_share),
 		whole ? "the traced time" : "training time");
-	if (strcmp(low, high) != 0)
+	if (advice->worse_ns)
+		say(prose, " (at worst it costs %s, at best it saves %s)",
+			DESCRIBE_SHARE(per_ns * (double)advice->worse_ns), high);
+	else if (strcmp(low, high) != 0)
 		say(prose, " (%s to %s)", low, high);
 }
 

@@ -53,8 +53,7 @@ bool steps_harmless(const struct attribution *attribution)
 		if (!attrib_speaks(attribution, i) ||
 			!attrib_harmless(&attribution->tracks.items[i]))
 			return false;
-	return (double)attribution->elsewhere_ns <
-	       ATTRIB_OUTSIDE * (double)(attribution->end_ns - attribution->recording->start_ns);
+	return attrib_elsewhere_harmless(attribution);
 }
 
 /* How many processes have steps that speak. */

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "gc_advice.h"
+#include "gc_tail.h"
 #include "stats.h"
 #include "describe.h"
 #include "parse.h"
@@ -65,7 +67,7 @@ static double choose_every(const struct advising *advising)
 	const struct gc_model *model = gc_model(advising);
 	double step_ns = (double)advising->subject->time_ns / (double)advising->subject->steps;
 	double wanted = model->object_ns * model->heap / (COST_WANTED * step_ns);
-	double per_step = model->garbage_in_all / (double)advising->subject->steps;
+	double per_step = gc_model_garbage(model, gc_facts(advising));
 	double most = per_step > 0 ? garbage_allowed(advising) / per_step : MOST_STEPS;
 
 	wanted = round_number(wanted, true);
@@ -91,8 +93,13 @@ static void say_manual(struct advising *advising, struct advice *advice,
 			(unsigned long long)advice->every);
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate,
-		": one full collection of about %s every %llu steps, in all ranks at once",
-		FORMAT_DURATION(stats_whole(outcome->max_ns)), (unsigned long long)advice->every);
+		": one full collection of about %s%s%s every %llu steps, in all ranks at once",
+		FORMAT_DURATION(stats_whole(outcome->max_ns)),
+		advice->step_max_after_ns > stats_whole(outcome->max_ns) ? ", later up to " : "",
+		advice->step_max_after_ns > stats_whole(outcome->max_ns)
+			? FORMAT_DURATION(advice->step_max_after_ns)
+			: "",
+		(unsigned long long)advice->every);
 	if (advice->grows_objects)
 		snprintf(advice->risk, sizeof(advice->risk),
 			"%s objects of garbage (%.0f a step) are alive at most",
@@ -112,11 +119,33 @@ static void say_manual(struct advising *advising, struct advice *advice,
 	gc_say_inherited(advising, advice);
 }
 
+/* 0 or -ENOMEM. */
+static int say_manual_tail(const struct advising *advising, const struct gc_outcome *outcome,
+	struct advice *advice)
+{
+	const struct gc_facts *facts = gc_facts(advising);
+	_cleanup_free_ double *by_step = NULL;
+	struct gc_tail tail;
+
+	if (!gc_tail_known(facts))
+		return 0;
+	by_step = calloc(facts->of->track->steps.count, sizeof(*by_step));
+	if (!by_step)
+		return -ENOMEM;
+	for (size_t i = 0; i < facts->of->track->steps.count; i += advice->every)
+		by_step[i] = outcome->max_ns;
+	if (gc_tail_of(facts, 1, by_step, &tail))
+		return -ENOMEM;
+	gc_tail_say(&tail, 0, advice);
+	gc_tail_say_risk(&tail, advice);
+	return 0;
+}
+
 int advise_manual(struct advising *advising)
 {
 	const struct gc_model *model = gc_model(advising);
 	const struct gc_facts *facts = gc_facts(advising);
-	double every, before = (double)facts->of->overlap_ns, bytes = garbage_bytes(facts);
+	double every, longest, before = (double)facts->of->overlap_ns, bytes = garbage_bytes(facts);
 	struct gc_outcome outcome;
 	struct advice *advice;
 	int r;
@@ -128,20 +157,20 @@ int advise_manual(struct advising *advising)
 	if (every < 2)
 		return 0;
 	outcome = gc_model_manual(model, facts, every);
+	longest = outcome.max_ns + model->object_ns * (model->heap_most - model->heap);
 	advice = advice_add(advising, ADVICE_MANUAL, before - outcome.ns,
 		/* At worst there is one for each part of N steps, at best the last comes after the end. */
-		before - fmax(COLDER, model->spread) * outcome.max_ns * ceil(outcome.count),
+		before - fmax(COLDER, model->spread) * longest * ceil(outcome.count),
 		before - outcome.ns / model->spread * (1 - fmin(1, 1 / outcome.count)), &r);
 	if (!advice)
 		return r;
 	advice->every = (uint64_t)every;
-	advice->grows_objects =
-		stats_count(model->garbage_in_all / (double)facts->of->steps * every);
+	advice->grows_objects = stats_count(gc_model_garbage(model, facts) * every);
 	if (bytes > 0)
 		advice->grows_bytes = stats_count(bytes * (double)advice->grows_objects);
-	advice->step_max_after_ns = stats_whole(outcome.max_ns);
+	advice->step_max_after_ns = stats_whole(longest);
 	say_manual(advising, advice, &outcome);
-	return 0;
+	return say_manual_tail(advising, &outcome, advice);
 }
 
 int advise_disable(struct advising *advising)
@@ -243,19 +272,22 @@ static void say_remove(struct advising *advising, const struct manual_line *line
 	struct advice *advice)
 {
 	const char *where = DESCRIBE_FRAME(advising->attribution->stacks, line->frame);
+	bool alone = !gc_facts(advising)->automatic[0].count;
 
 	snprintf(advice->title, sizeof(advice->title), "Drop the gc.collect() %s%s",
 		*where ? "in " : "in the loop", where);
-	snprintf(advice->line, sizeof(advice->line), "# remove: gc.collect()%s%s",
-		*where ? "  in " : "", where);
+	snprintf(advice->line, sizeof(advice->line), "%s# remove: gc.collect()%s%s",
+		alone ? "gc.enable()  " : "", *where ? "  in " : "", where);
 	advice_say_fall(advising, advice);
 	APPEND_TO(advice->estimate, ": %s collections by hand, of %s each, freed %.1f objects each",
 		DESCRIBE_COUNT(line->count), FORMAT_DURATION(line->ns / line->count),
 		(double)line->collected / (double)line->count);
 	snprintf(advice->risk, sizeof(advice->risk),
-		"none for memory: what they freed, the automatic collections free too; unless they "
+		"none for memory%s: what they freed, the automatic collections free too; unless they "
 		"are there "
-		"to release what finalizers hold");
+		"to release what finalizers hold",
+		alone ? " with gc.enable(), as none came by itself and the collector may be off"
+		      : "");
 }
 
 static int remove_line(struct advising *advising, const struct manual_line *line)
@@ -304,13 +336,26 @@ static uint32_t where_noticed(const struct attribution *attribution)
 	return most ? most->frame : 0;
 }
 
+/* What full collections, and those by hand, took to find and to free what they freed. */
+static double freeing_old(const struct gc_model *model, const struct gc_facts *facts)
+{
+	double each = model->object_ns + model->far_ns, ns = 0;
+
+	for (size_t i = 0; i < facts->events.count; i++) {
+		const struct gc_event *event = &facts->events.items[i];
+
+		if ((event->generation == 2 || event->manual) && event->collected > 0)
+			ns += fmin(each * (double)event->collected * (double)event->weight,
+				gc_event_overlap(event));
+	}
+	return ns;
+}
+
 int advise_cycles(struct advising *advising)
 {
 	const struct gc_model *model = gc_model(advising);
 	const struct gc_facts *facts = gc_facts(advising);
-	double far = (double)facts->automatic[2].collected + (double)facts->manual.collected;
-	double freeing = model->near_ns * (model->garbage_in_all - far) +
-			 (model->object_ns + model->far_ns) * far;
+	double freeing = gc_freeing_young(model, facts) + freeing_old(model, facts);
 	double per_step = facts->of->steps ? model->garbage_in_all / (double)facts->of->steps : 0;
 	const struct attribution *attribution = advising->attribution;
 	struct advice *advice;

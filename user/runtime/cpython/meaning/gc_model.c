@@ -10,6 +10,8 @@
 #define LEAST_OBJECTS 1000 /* smaller collections say nothing about the cost of an object */
 #define LEAST_GARBAGE 200
 #define LEAST_SAMPLES 3
+#define GROWN	      1.25 /* by as much a heap must grow to show what the new objects take ... */
+#define MOST_LATE     4.0  /* ... and more than so many times the others' is chance */
 /*
  * Freeing takes as long as looking at so many objects: near, where the caches still hold what was
  * made lately; far, after a look at a heap that they do not hold: GC_FREEING_…, by what lies there. Measured on
@@ -51,8 +53,20 @@ static double looked_at(const struct gc_facts *facts, size_t at)
 	return gc_left_by(facts, at) + collected_of(&facts->events.items[at]);
 }
 
+/* How many objects the event at index @at promoted; < 0: not known. */
+static double promoted_by(const struct gc_facts *facts, size_t at)
+{
+	const struct gc_event *event = &facts->events.items[at];
+
+	if (at + 1 == facts->events.count || event->generation != 1 || event->pending < 0 ||
+		event[1].heap != event->heap || event[1].pending < event->pending)
+		return -1;
+	return (double)event[1].pending - (double)event->pending;
+}
+
 /*
- * Time per freed object: of generation 1, whose other objects are few. 0: too few samples; -ENOMEM.
+ * Time per freed object: of collections of generation 1 that freed more than they left, as else most of their time went
+ * into looking at what stays. 0: too few samples; -ENOMEM.
  */
 static int fit_garbage(const struct gc_facts *facts, double *ret_ns)
 {
@@ -64,17 +78,15 @@ static int fit_garbage(const struct gc_facts *facts, double *ret_ns)
 	for (size_t i = 0; i < facts->events.count; i++) {
 		const struct gc_event *event = &facts->events.items[i];
 
-		if (event->generation == 1 && event->collected >= LEAST_GARBAGE)
+		if (event->generation == 1 && event->collected >= LEAST_GARBAGE &&
+			promoted_by(facts, i) <= (double)event->collected)
 			ratios[count++] = (double)event->duration_ns / (double)event->collected;
 	}
 	*ret_ns = count >= LEAST_SAMPLES ? stats_median_real(ratios, count) : 0;
 	return 0;
 }
 
-/*
- * Whether @event is a full collection large enough to fit to; those after warm-up, if there are
- * enough.
- */
+/* Whether the event at index @at is a full collection large enough to fit to. */
 static bool fits(const struct gc_facts *facts, size_t at, bool warm_only)
 {
 	const struct gc_event *event = &facts->events.items[at];
@@ -90,6 +102,16 @@ static size_t count_fits(const struct gc_facts *facts, bool warm_only)
 	for (size_t i = 0; i < facts->events.count; i++)
 		count += fits(facts, i, warm_only);
 	return count;
+}
+
+/* What young collections took for each object that they freed: to free one took no more on average. */
+static double most_near_ns(const struct gc_facts *facts)
+{
+	double ns = (double)facts->automatic[0].ns + (double)facts->automatic[1].ns;
+	double freed =
+		(double)facts->automatic[0].collected + (double)facts->automatic[1].collected;
+
+	return freed >= LEAST_GARBAGE ? ns / freed : INFINITY;
 }
 
 /* So that the model's sum over the full collections is the recording's. */
@@ -110,16 +132,47 @@ static void fit_object(const struct gc_facts *facts, bool warm_only, double free
 		count++;
 	}
 	model->heap = heap / count;
+	model->heap_most = model->heap;
 	model->full_ns = ns / count;
 	far = model->heap > FAR_HEAP ? freeing : fmin(freeing, NEAR_OBJECTS);
 	model->object_ns = ns / (objects + far * garbage);
 	model->far_ns = far * model->object_ns;
 	if (!(model->near_ns > 0))
 		model->near_ns = OLD_OBJECTS * model->object_ns;
+	model->near_ns = fmin(model->near_ns, most_near_ns(facts));
 	if (model->far_ns > model->near_ns)
 		return;
 	model->far_ns = model->near_ns;
 	model->object_ns = fmax(ns - model->near_ns * garbage, LEAST_LOOKING * ns) / objects;
+}
+
+/*
+ * What a full collection takes longer for each object that the heap has grown by: dictionaries that a program makes take
+ * longer to look at than what imports left. The slope through those that fit.
+ */
+static void fit_late(const struct gc_facts *facts, struct gc_model *model)
+{
+	double count = 0, x = 0, y = 0, xx = 0, xy = 0, least = INFINITY, most = 0;
+
+	for (size_t i = 0; i < facts->events.count; i++) {
+		double looked = looked_at(facts, i), ns;
+
+		if (!fits(facts, i, true))
+			continue;
+		ns = (double)facts->events.items[i].duration_ns -
+		     model->far_ns * collected_of(&facts->events.items[i]);
+		count++;
+		x += looked;
+		y += ns;
+		xx += looked * looked;
+		xy += looked * ns;
+		least = fmin(least, looked);
+		most = fmax(most, looked);
+	}
+	if (count < LEAST_SAMPLES || most < GROWN * least)
+		return;
+	model->late_ns = fmin(fmax(0, (count * xy - x * y) / (count * xx - x * x)),
+		MOST_LATE * model->object_ns);
 }
 
 static int fit_spread(const struct gc_facts *facts, bool warm_only, struct gc_model *model)
@@ -173,6 +226,29 @@ static void fit_promotion(const struct gc_facts *facts, struct gc_model *model)
 }
 
 /*
+ * What had been promoted by the last event in steps and waits for a full collection, which is no longer recorded. Where none
+ * was that could say what becomes of such objects, all may stay.
+ */
+static void fit_due(const struct gc_facts *facts, struct gc_model *model)
+{
+	double staying = model->promoted_sum > 0 ? model->growth_share : 1;
+
+	for (size_t i = facts->events.count; i--;) {
+		const struct gc_event *event = &facts->events.items[i];
+
+		if (!(event->weight > 0))
+			continue;
+		if (event->generation == 1 && event->pending >= 0 && event->heap >= 0) {
+			model->garbage_due = model->garbage_share * (double)event->pending;
+			model->growth_due = staying * (double)event->pending;
+			model->heap_most =
+				fmax(model->heap, (double)event->heap + model->growth_due);
+		}
+		return;
+	}
+}
+
+/*
  * Older recordings lack the threshold; but a young collection far shorter than so many objects take was due far
  * earlier.
  */
@@ -200,16 +276,19 @@ static void add_yield(const struct gc_sum *sum, struct gc_model *model)
 int gc_model_fit(const struct gc_facts *facts, double freeing, struct gc_model *ret)
 {
 	struct gc_model model = {.garbage_known = true, .spread = 1};
-	bool warm_only = count_fits(facts, true) >= LEAST_SAMPLES;
+	size_t warm = count_fits(facts, true);
 
 	if (fit_garbage(facts, &model.near_ns))
 		return -ENOMEM;
 	model.known = count_fits(facts, false) > 0;
 	if (model.known) {
-		fit_object(facts, warm_only, freeing, &model);
-		if (fit_spread(facts, warm_only, &model))
+		/* What imports and loading left is less than what steps look at; how far one is from the next, few do not say. */
+		fit_object(facts, warm > 0, freeing, &model);
+		if (fit_spread(facts, warm >= LEAST_SAMPLES, &model))
 			return -ENOMEM;
+		fit_late(facts, &model);
 		fit_promotion(facts, &model);
+		fit_due(facts, &model);
 	} else if (facts->automatic[2].count) {
 		model.full_ns = (double)facts->automatic[2].ns / (double)facts->automatic[2].count;
 	}
@@ -342,11 +421,15 @@ void gc_model_freeze(const struct gc_model *model, const struct gc_facts *facts,
 	}
 }
 
+double gc_model_garbage(const struct gc_model *model, const struct gc_facts *facts)
+{
+	return (model->garbage_in_all + model->garbage_due) / (double)facts->of->steps;
+}
+
 struct gc_outcome gc_model_manual(const struct gc_model *model, const struct gc_facts *facts,
 	double every)
 {
-	double per_step = model->garbage_in_all / (double)facts->of->steps;
-	double garbage = per_step * every;
+	double garbage = gc_model_garbage(model, facts) * every;
 	double ns = model->object_ns * (model->heap + garbage) + model->far_ns * garbage;
 	double count = (double)facts->of->steps / every;
 
@@ -360,7 +443,9 @@ static double needed_share(const struct gc_model *model, const struct gc_facts *
 {
 	double objects = (double)facts->automatic[0].count * model->threshold;
 
-	return objects > 0 ? fmin(1, (model->garbage_in_all + model->growth) / objects) : 0;
+	return objects > 0 ? fmin(1, (model->garbage_in_all + model->growth + model->growth_due) /
+					     objects)
+			   : 0;
 }
 
 /*
@@ -377,6 +462,19 @@ static double passing_share(const struct gc_model *model, const struct gc_facts 
 	return per_step > 0 ? fmin(1, model->threshold * factor / per_step) : 1;
 }
 
+double gc_model_young_left(const struct gc_model *model, const struct gc_facts *facts,
+	double factor)
+{
+	double count = (double)facts->automatic[0].count, steps = (double)facts->of->steps;
+	double needed = needed_share(model, facts), passing = passing_share(model, facts, factor);
+	double to = model->threshold * factor;
+	double flight = steps > 0 ? (1 - needed) * count * model->threshold / steps : 0;
+
+	/* Those in flight count, too, while they are: the fewer others make one due. */
+	return fmax(count * (1 - needed) * (1 - passing) / factor, 0) +
+	       count * needed * model->threshold / (to - fmin(flight, 0.9 * to));
+}
+
 double gc_model_kept(const struct gc_model *model, const struct gc_facts *facts, double factor)
 {
 	double promoted = model->growth_share + (1 - model->growth_share) / factor;
@@ -386,6 +484,13 @@ double gc_model_kept(const struct gc_model *model, const struct gc_facts *facts,
 	double full = (double)facts->automatic[2].count;
 
 	return full > 0 ? fmin(promoted, young / gc_young_to_full(facts) / full) : promoted;
+}
+
+double gc_freeing_young(const struct gc_model *model, const struct gc_facts *facts)
+{
+	return fmin(model->near_ns * ((double)facts->automatic[0].collected +
+					     (double)facts->automatic[1].collected),
+		(double)facts->automatic[0].overlap_ns + (double)facts->automatic[1].overlap_ns);
 }
 
 double gc_model_young_saved(const struct gc_model *model, const struct gc_facts *facts,

@@ -13,11 +13,13 @@
  * between and costs nothing more.
  */
 struct gc_model {
-	bool known;		/* the recording has sizes; else only durations */
-	double object_ns;	/* to look at one */
+	bool known;	  /* the recording has sizes; else only durations */
+	double object_ns; /* to look at one */
+	double late_ns; /* to look at one that came during the recording, as full collections grew; 0: they did not */
 	double near_ns, far_ns; /* to free one: in a small collection, in one of a large heap */
 	double spread;		/* one collection of two lies within this factor of the model */
 	double heap;		/* objects that a full collection leaves */
+	double heap_most;	/* that one would look at by the end, which stay */
 	double full_ns;		/* mean duration of a full one */
 	double gen1_ns;		/* mean duration of one of generation 1 */
 	double promoted;	/* objects by one collection of generation 1 */
@@ -25,6 +27,8 @@ struct gc_model {
 		garbage; /* of full collections: promoted before, of which stayed, were freed */
 	double growth_share, garbage_share; /* of promoted_sum */
 	double garbage_in_all;		    /* objects freed by all collections that count */
+	/* What waits for a full collection that is no longer recorded, and is garbage or stays, by what they found of it. */
+	double garbage_due, growth_due;
 	bool garbage_known;
 	double threshold;	/* of generation 0: the default, or what the pauses suggest */
 	bool threshold_guessed; /* it is not the default */
@@ -62,6 +66,9 @@ struct gc_outcome {
 void gc_model_freeze(const struct gc_model *model, const struct gc_facts *facts, double replaced,
 	double garbage_ns, struct gc_outcome *outcome);
 
+/* Objects a step that only the collector frees; of a subject with steps. */
+double gc_model_garbage(const struct gc_model *model, const struct gc_facts *facts);
+
 /* One full collection every @every steps, nothing else. */
 struct gc_outcome gc_model_manual(const struct gc_model *model, const struct gc_facts *facts,
 	double every);
@@ -72,8 +79,15 @@ struct gc_outcome gc_model_manual(const struct gc_model *model, const struct gc_
  */
 double gc_model_kept(const struct gc_model *model, const struct gc_facts *facts, double factor);
 
+/* How many collections of generation 0 are left then. */
+double gc_model_young_left(const struct gc_model *model, const struct gc_facts *facts,
+	double factor);
+
 /*
  * Of the cost of generations 0 and 1, the share that a threshold @factor times as high would save.
  */
 double gc_model_young_saved(const struct gc_model *model, const struct gc_facts *facts,
 	double factor);
+
+/* What it took to free, in collections of generations 0 and 1, what they freed. */
+double gc_freeing_young(const struct gc_model *model, const struct gc_facts *facts);
