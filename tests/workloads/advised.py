@@ -11,6 +11,7 @@ import ctypes
 import gc
 import json
 import re
+import resource
 import time
 
 WARM = 20
@@ -218,7 +219,7 @@ class Books:
 
     def __init__(self):
         self.ns = [0]
-        self.collections = self.full = self.collected = self.began = 0
+        self.collections = self.full = self.collected = self.most = self.began = 0
         gc.callbacks.append(self)
 
     def __call__(self, phase, info):
@@ -229,6 +230,7 @@ class Books:
             self.collections += 1
             self.full += info["generation"] == 2
             self.collected += info["collected"]
+            self.most = max(self.most, info["collected"])
 
 
 def follow(line):
@@ -236,31 +238,34 @@ def follow(line):
     every = re.search(r"step % (\d+) == 0", line)
     if "gc.disable()" in line:
         gc.disable()
+    if "gc.enable()" in line:
+        gc.enable()
     threshold = re.search(r"gc.set_threshold\(([\d, ]+)\)", line)
     if threshold:
         gc.set_threshold(*map(int, threshold[1].split(",")))
     return int(every[1]) if every else 0
 
 
-def main():
+def main(programs):
     parser = argparse.ArgumentParser()
-    parser.add_argument("program", choices=PROGRAMS)
-    parser.add_argument("--follow", default="", metavar="LINE")
+    parser.add_argument("program", choices=programs)
+    parser.add_argument("--follow", metavar="LINE", help="as it does; nothing, to be held against such a run")
     given = parser.parse_args()
-    objects, steps, make, threshold, by_hand = PROGRAMS[given.program]
+    told = given.follow or ""
+    objects, steps, make, threshold, by_hand = programs[given.program]
     mark = ctypes.CDLL("libc.so.6").srand48
     kept = library(objects)
     step = make()
     if threshold:
         gc.set_threshold(*threshold)
-    every = follow(given.follow)
-    by_hand = every or by_hand * (not given.follow.startswith("# remove"))
+    every = follow(told)
+    by_hand = every or by_hand * ("# remove" not in told)
     books = Books()
     lengths = []
     for number in range(steps):
         books.ns.append(0)
         start = time.perf_counter_ns()
-        if number == min(WARM // 2, steps // 10) and "gc.freeze()" in given.follow:
+        if number == min(WARM // 2, steps // 10) and "gc.freeze()" in told:
             gc.collect()
             gc.freeze()
             books.ns[-1] = 0  # advice names that one apart
@@ -272,11 +277,17 @@ def main():
         lengths.append(time.perf_counter_ns() - start)
     mark(steps)
     lengths = sorted(lengths[WARM:])
+    if given.follow is not None:  # what garbage there is; a recording has nothing of that
+        gc.callbacks.remove(books)
+        gc.unfreeze()
+        books.most = max(books.most, gc.collect())
     print(json.dumps({"program": given.program, "libraries": len(kept), "ns": sum(books.ns),
                       "collections": books.collections,
-                      "full": books.full, "collected": books.collected, "worst": lengths[-1],
+                      "full": books.full, "collected": books.collected, "most": books.most,
+                      "longest": max(books.ns[WARM + 1:]),
+                      "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "worst": lengths[-1],
                       "p99": lengths[int(len(lengths) * 0.99)], "median": lengths[len(lengths) // 2]}))
 
 
 if __name__ == "__main__":
-    main()
+    main(PROGRAMS)
