@@ -59,6 +59,18 @@ static void test_common(void **state)
 		"  where  All triggered below Trainer.step (train.py:41), 25.0 % in one (train.py:11).\n");
 }
 
+/* Shares are of all the pauses, as in the table of lines: half of these full collections have no stack. */
+static void test_without_stacks(void **state)
+{
+	NEEDS("cpython");
+	_cleanup_free_ char *report = make_changed(
+		"UPDATE pause SET stack = NULL WHERE id IN "
+		"(SELECT id FROM pause WHERE duration_ns = 50000000 ORDER BY id LIMIT 2)");
+
+	has(report,
+		"\n  where  50.0 % triggered in Trainer.step (train.py:41); 50.0 % have no stack.\n");
+}
+
 /* A stack of three frames, of the user's own code, and a fourth beside the last two. */
 static void make_stacks(struct stack_table *stacks, uint32_t nodes[4])
 {
@@ -101,6 +113,11 @@ static void test_where(void **state)
 	assert_int_equal(where_find(&stacks, by_node, &where), 0);
 	assert_int_equal(where.below, stacks.nodes[nodes[0]].frame);
 	assert_true(where.below_share == 1);
+	assert_true(where.none_share == 0);
+	by_node[STACK_NONE] = 101; /* of what has no stack nobody knows where it was triggered */
+	assert_int_equal(where_find(&stacks, by_node, &where), 0);
+	assert_true(where.none_share == 0.5 && where.line_share == 47.0 / 202);
+	assert_int_equal(where.below, 0);
 	stack_table_release(&stacks);
 }
 
@@ -109,6 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_worker),
 		cmocka_unit_test(test_common),
+		cmocka_unit_test(test_without_stacks),
 		cmocka_unit_test(test_where),
 	};
 

@@ -112,7 +112,7 @@ void cause_say(struct prose *prose, const struct report_input *input, size_t tra
 			VERDICT_SHARE(chief.ns, chief.all_ns));
 }
 
-/* "92.1 % triggered in Trainer.step (train.py:41)." */
+/* "92.1 % triggered in Trainer.step (train.py:41)" */
 static void say_line(struct prose *prose, const struct stack_table *stacks,
 	const struct where *where)
 {
@@ -121,14 +121,15 @@ static void say_line(struct prose *prose, const struct stack_table *stacks,
 	else
 		say(prose, "Triggered in ");
 	say_frame(prose, stacks, where->line);
-	say(prose, ".");
 }
 
-/* "All triggered below Trainer.explore (train.py:121), 37.5 % in Game.won (train.py:45)." */
+/* "All triggered below Trainer.explore (train.py:121), 37.5 % in Game.won (train.py:45)" */
 static void say_below(struct prose *prose, const struct stack_table *stacks,
 	const struct where *where)
 {
-	if (!where->below)
+	if (!where->below && where->none_share >= 0.5)
+		say(prose, "Mostly not known");
+	else if (!where->below)
 		say(prose, "Triggered in several places");
 	else if (where->below_share < ALL)
 		say(prose, "%s triggered below ", DESCRIBE_SHARE(where->below_share));
@@ -138,7 +139,6 @@ static void say_below(struct prose *prose, const struct stack_table *stacks,
 		say_frame(prose, stacks, where->below);
 	say(prose, ", %s in ", DESCRIBE_SHARE(where->line_share));
 	say_frame(prose, stacks, where->line);
-	say(prose, ".");
 }
 
 static void say_place(struct prose *prose, const struct stack_table *stacks,
@@ -152,6 +152,9 @@ static void say_place(struct prose *prose, const struct stack_table *stacks,
 		say_line(prose, stacks, &where);
 	else
 		say_below(prose, stacks, &where);
+	if (where.none_share >= OTHERS)
+		say(prose, "; %s have no stack", DESCRIBE_SHARE(where.none_share));
+	say(prose, ".");
 }
 
 void cause_say_where(struct prose *prose, const struct report_input *input, size_t track)
@@ -178,7 +181,8 @@ void cause_say_all_where(struct prose *prose, const struct report_input *input,
 	const struct stack_table *stacks = input->stacks;
 	_cleanup_free_ uint64_t *by_node = calloc(stacks->node_count + 1, sizeof(*by_node));
 
-	for (size_t i = 1; by_node && i < summary->stacks.count && i < stacks->node_count; i++)
+	for (size_t i = STACK_NONE; by_node && i < summary->stacks.count && i < stacks->node_count;
+		i++)
 		by_node[i] = summary->stacks.items[i].total_ns;
 	if (by_node)
 		say_place(prose, stacks, by_node);

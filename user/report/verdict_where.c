@@ -58,10 +58,11 @@ int where_find(const struct stack_table *stacks, const uint64_t *by_node, struct
 	int r;
 
 	*ret = (struct where){};
-	for (uint32_t i = 1; i < stacks->node_count; i++)
+	for (uint32_t i = STACK_NONE; i < stacks->node_count; i++)
 		stats_add(&all, by_node[i]);
 	if (!all)
 		return 0;
+	ret->none_share = (double)by_node[STACK_NONE] / (double)all;
 	r = find_line(stacks, by_node, (double)all, ret);
 	return r ? r : find_common(stacks, by_node, (double)all, ret);
 }
