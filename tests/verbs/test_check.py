@@ -107,6 +107,12 @@ def test_incomplete_never_passes_but_a_breach_is_one(tmp_path):
     assert check(path, "pause.max<49ms").returncode == BROKEN
 
 
+def test_the_longest_is_named(tmp_path):
+    made = Recording(tmp_path / "run.gct")
+    made.pause(5, 50 * MS, generation=2)
+    assert "; the longest, of 50.00 ms (generation 2), began" in check(made.close(), "full.count<1").stdout
+
+
 def test_step_budgets_need_steps(tmp_path):
     made = Recording(tmp_path / "stepless.gct")
     made.pause(5, 50 * MS, generation=2)

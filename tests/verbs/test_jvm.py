@@ -56,6 +56,19 @@ def test_stalls_and_phases_are_in_no_total(recording):
     assert lines[-1]["pause_ns"] == sum(p["duration_ns"] for p in of_type("pause", lines))
 
 
+def test_the_longest_is_named(recording):
+    """A budget of a part of safepoints names the one with the longest part, which was not the longest."""
+    def said(budget):
+        return gctrace("check", recording, "--budget", budget).stdout
+
+    assert "; the longest, of 61.00 ms (G1CollectFull), began" in said("pause.max<1ms")
+    db = sqlite3.connect(str(recording))
+    db.execute("UPDATE safepoint SET ttsp_ns = 0 WHERE ttsp_ns IS NULL")
+    db.commit()
+    db.close()
+    assert "ttsp.max is 31.00 ms, not below 1.000 ms; the longest, in a safepoint of 31.10 ms (ICBufferFull), began" in said("ttsp.max<1ms")
+
+
 @pytest.mark.parametrize("budget, options, status", [
     ("pause.count<12", [], KEPT),
     ("pause.count<9", [], BROKEN),

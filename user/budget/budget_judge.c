@@ -136,17 +136,19 @@ static void say_trigger(const struct attribution *attribution, uint32_t stack,
 		APPEND(ret, ", triggered in %s", DESCRIBE_FRAME(attribution->stacks, frame));
 }
 
-static void say_pause(const struct attribution *attribution, const struct pause *pause,
-	struct budget_result *ret)
+/* A metric of a fact is about a part of the pause: it need not be the longest pause that has the longest part. */
+static void say_pause(const struct attribution *attribution, const struct budget_metric *metric,
+	const struct pause *pause, struct budget_result *ret)
 {
-	int place = meaning_fact(pause->class->of, FACT_OPERATION);
+	const struct runtime_meaning *meaning = pause->class->of;
+	int place = meaning_fact(meaning, FACT_OPERATION);
+	bool named = place >= 0 && pause->facts[place];
 
-	APPEND(ret, "; the longest, of %s", FORMAT_DURATION(pause_duration(pause)));
-	if (place >= 0 && pause->facts[place])
-		APPEND(ret, " (%.48s)",
-			strtab_get(attribution->stacks->strings, (uint32_t)pause->facts[place]));
-	else if (pause->generation >= 0)
-		APPEND(ret, " in generation %d", pause->generation);
+	APPEND(ret, "; the longest, %s%s%sof %s (%.48s)", metric->fact ? "in a " : "",
+		metric->fact ? meaning->pause : "", metric->fact ? " " : "",
+		FORMAT_DURATION(pause_duration(pause)),
+		named ? strtab_get(attribution->stacks->strings, (uint32_t)pause->facts[place])
+		      : pause->class->words);
 	APPEND(ret, ", began %.3f s into the recording", seconds_in(attribution, pause->start_ns));
 	say_trigger(attribution, pause->stack, ret);
 }
@@ -222,7 +224,7 @@ static void say_broken(const struct budget *budget, const struct attribution *at
 	if (*found->basis)
 		APPEND(ret, ": %s", found->basis);
 	else if (found->pause)
-		say_pause(attribution, found->pause, ret);
+		say_pause(attribution, metric, found->pause, ret);
 	else if (found->stall)
 		say_stall(attribution, found->stall, ret);
 	else if (found->step != ATTRIB_NONE)
