@@ -1,6 +1,7 @@
 """Forked, spawned and executed children are followed; the rest of the machine is not."""
 
 import os
+import signal
 
 import pytest
 
@@ -250,3 +251,28 @@ def test_two_runtimes_in_one_process(bench):
     for pause in records.of_pid(target.pid):
         seen.setdefault(pause["runtime_id"], []).append(pause)
     assert [per_generation(some) for some in seen.values()] == [[3, 1, 1], [3, 1, 1]]
+
+
+# Stops its parent, which is gctrace, while a child that it spawns runs from beginning to end.
+UNSEEN = """
+import os, signal, subprocess, sys
+os.kill(os.getppid(), signal.SIGSTOP)
+while open("/proc/%d/stat" % os.getppid()).read().rpartition(")")[2].split()[0] != "T":
+    pass
+subprocess.run([sys.executable, "-S", "-c", "import gc; gc.disable(); [gc.collect() for _ in range(23)]"])
+print("over", flush=True)
+"""
+
+
+def test_a_program_that_is_over_before_it_is_looked_at(bench, some_runtime):
+    """It was traced from its start on, however late gctrace comes to it: its pauses are shares of that time."""
+    tracer = bench.process([os.environ["GCTRACE"], "run", "-o", bench.file, "--", some_runtime.exe, "-c", UNSEEN])
+    assert tracer.out.next() == "over"
+    os.kill(tracer.pid, signal.SIGCONT)
+    assert tracer.wait() == 0
+    records = bench.report()
+    check_clean(records)
+    (child,) = [p for p in records.processes if len([q for q in records.of_pid(p["pid"]) if q["cause"] == "manual"]) == 23]
+    pauses = records.of_pid(child["pid"])
+    assert child["seen_ns"] <= child["attached_ns"] <= pauses[0]["start_ns"]
+    assert pauses[-1]["end_ns"] <= child["exit_ns"]

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "images.h"
 #include "log.h"
 
@@ -176,6 +177,7 @@ int images_attach(struct images *images, const struct probe_plan *plan, pid_t pi
 		image_detach(image);
 		return r;
 	}
+	image->attached_ns = now_ns();
 	images->count++;
 	log_debug("%s: %s by %s: %s", plan->shown_path, plan->version, plan->tier, plan->detail);
 	return (int)index;

@@ -85,7 +85,7 @@ void trace_process_exec(struct trace *trace, pid_t pid, const char *comm, uint64
 	processes_rename(&trace->processes, process, comm);
 	ledger_early_settle(&trace->ledger, id, time_ns);
 	books_exec(&trace->ledger.books, id);
-	runtimes_rejuvenate(&trace->runtimes, id);
+	runtimes_rejuvenate(&trace->runtimes, id, time_ns);
 	runtimes_forget_inherited(&trace->runtimes, id);
 	runtimes_leave(&trace->runtimes, id);
 	images_forget(&trace->images, pid);

@@ -11,6 +11,7 @@ struct image {
 	struct probe_plan plan;
 	pid_t pid;		   /* of a per-process plan */
 	VEC(struct uprobe) probes; /* and watchpoints, as links */
+	uint64_t attached_ns;	   /* when the last of them was in place */
 	/*
 	 * Whether its layout was held against a process, which one to ask, and that it did not fit.
 	 */

@@ -13,6 +13,7 @@ void runtimes_release(struct runtimes *runtimes)
 {
 	u64map_release(&runtimes->rows);
 	u64map_release(&runtimes->aged);
+	u64map_release(&runtimes->begun);
 	u64map_release(&runtimes->inherited);
 	u64map_release(&runtimes->former);
 }
@@ -34,13 +35,23 @@ struct runtime *runtimes_find(const struct runtimes *runtimes, uint32_t process,
 	return id ? runtimes_by_id(runtimes, (uint32_t)*id) : NULL;
 }
 
-/* From when on a runtime's pauses are known: a forked child's from its fork, if it has its parent's. */
+/*
+ * From when on a runtime's pauses are known: a forked child's from its fork, if it has its parent's; those of a program
+ * that was started under our eyes from then, or from when its file was probed: its counters began at zero, so that what is
+ * missed shows. That we looked at it later, as of one that is soon over, takes nothing away.
+ */
 static uint64_t known_since(const struct runtimes *runtimes, uint32_t process, uint32_t image)
 {
 	const struct process *child = recording_process(&runtimes->feed->recording, process);
 	const uint64_t *inherited = u64map_get(&runtimes->inherited, process);
+	const uint64_t *begun = u64map_get(&runtimes->begun, process);
+	uint64_t probed_ns = runtimes->images->items[image].attached_ns;
 
-	return child && inherited && *inherited >> image & 1 ? child->seen_ns : now_ns();
+	if (child && inherited && *inherited >> image & 1)
+		return child->seen_ns;
+	if (begun && !runtimes_aged(runtimes, process, image))
+		return *begun > probed_ns ? *begun : probed_ns;
+	return now_ns();
 }
 
 struct runtime *runtimes_get(struct runtimes *runtimes, uint32_t process, uint32_t image)
@@ -81,17 +92,24 @@ void runtimes_age(struct runtimes *runtimes, uint32_t process, uint32_t image)
 	u64map_put(&runtimes->aged, key_of(process, image), 1);
 }
 
-void runtimes_rejuvenate(struct runtimes *runtimes, uint32_t process)
+static void forget_age(struct runtimes *runtimes, uint32_t process)
 {
 	for (uint32_t image = 0; image < runtimes->images->count; image++)
 		u64map_remove(&runtimes->aged, key_of(process, image));
+}
+
+void runtimes_rejuvenate(struct runtimes *runtimes, uint32_t process, uint64_t time_ns)
+{
+	forget_age(runtimes, process);
+	u64map_put(&runtimes->begun, process, time_ns);
 }
 
 void runtimes_forget(struct runtimes *runtimes, uint32_t process)
 {
 	for (uint32_t image = 0; image < runtimes->images->count; image++)
 		u64map_remove(&runtimes->rows, key_of(process, image));
-	runtimes_rejuvenate(runtimes, process);
+	forget_age(runtimes, process);
+	u64map_remove(&runtimes->begun, process);
 	u64map_remove(&runtimes->inherited, process);
 	u64map_remove(&runtimes->former, process);
 }

@@ -11,6 +11,7 @@ struct runtimes {
 	const struct images *images;
 	struct u64map rows;	 /* process and image → struct runtime.id */
 	struct u64map aged;	 /* process and image → 1: those that ran before we came */
+	struct u64map begun;	 /* process → when its program was started under our eyes */
 	struct u64map inherited; /* process, a forked child → images: see runtimes_inherit() */
 	struct u64map former; /* process → images of programs that it was: see runtimes_leave() */
 	uint32_t ids;	      /* given out so far */
@@ -28,8 +29,8 @@ struct runtime *runtimes_by_id(const struct runtimes *runtimes, uint32_t id);
 /* Whether it ran before its process was looked at first. */
 bool runtimes_aged(const struct runtimes *runtimes, uint32_t process, uint32_t image);
 void runtimes_age(struct runtimes *runtimes, uint32_t process, uint32_t image);
-/* Exec: what the new program has begins under our eyes. */
-void runtimes_rejuvenate(struct runtimes *runtimes, uint32_t process);
+/* Exec at @time_ns: what the new program has begins under our eyes. */
+void runtimes_rejuvenate(struct runtimes *runtimes, uint32_t process, uint64_t time_ns);
 /* The process is retired. */
 void runtimes_forget(struct runtimes *runtimes, uint32_t process);
 
