@@ -121,12 +121,18 @@ static int set_distributions(const struct step_track *track, struct track_cost *
 	return 0;
 }
 
+/* What is shown of it. */
+static uint64_t known_ns(const struct trigger_cost *trigger)
+{
+	return trigger->untold ? trigger->pause_ns : trigger->cost_ns;
+}
+
 static int costliest_first(const void *a, const void *b)
 {
 	const struct trigger_cost *one = a, *other = b;
 
-	if (one->cost_ns != other->cost_ns)
-		return one->cost_ns < other->cost_ns ? 1 : -1;
+	if (known_ns(one) != known_ns(other))
+		return known_ns(one) < known_ns(other) ? 1 : -1;
 	if (one->pause_ns != other->pause_ns)
 		return one->pause_ns < other->pause_ns ? 1 : -1;
 	return (one->frame > other->frame) - (one->frame < other->frame);
