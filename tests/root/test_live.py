@@ -292,12 +292,24 @@ def test_live_steps_of_several(bench, some_runtime):
 
 
 def test_live_without_steps(bench, some_runtime):
-    """A program of which nothing marks steps, and steps that nobody wants: nothing is said of their number."""
-    target, text = watched(bench, some_runtime, ALONE)
-    assert shown_steps(text) == 0 and "confidence" not in text
-    assert text.count("steps: not told yet") == 1
-    target, text = watched(bench, some_runtime, ALONE, "--step", "none")
-    assert "… steps" not in text and not shown_steps(text)
+    """A program that has nothing that marks steps, and steps that nobody wants: nothing is said of them."""
+    for options in ([], ["--step", "none"]):
+        target, text = watched(bench, some_runtime, ALONE, *options)
+        lines = before_report(text)
+        assert not shown_steps(text) and not [l for l in lines if "steps" in l]
+
+
+def test_live_steps_not_told_yet(bench, some_runtime):
+    """What may mark steps is probed, and was not called: that is said once."""
+    target = bench.process(some_runtime.start_line("-c") + [LOOP % ""], env=some_runtime.environment)
+    assert target.out.next() == "ready"
+    tracer = bench.tracer("-p", target.pid, "--step", "libc:getppid")
+    assert tracer.out.find(lambda line: line.endswith("… steps: not told yet"))
+    target.send("")
+    assert target.wait() == 0
+    tracer.finish()
+    text = tracer.out.text()
+    assert text.count("steps: not told yet") == 1 and "confidence" not in text
 
 
 def test_live_steps_until_there_is_no_room(bench, some_runtime):

@@ -46,6 +46,13 @@ static int by_time(const void *a, const void *b)
 	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
 }
 
+/* All signals are probed, from the begin on. */
+static void attach(struct scene *scene)
+{
+	for (size_t i = 0; i < scene->recording.signals.count; i++)
+		scene->recording.signals.items[i].attached_ns = scene->recording.start_ns;
+}
+
 /* Hands over what the scene has gathered, by time. */
 static void feed(struct session *session)
 {
@@ -63,6 +70,7 @@ static void feed(struct session *session)
 				line->series, mark->time_ns, UNKNOWN, mark->skipped, mark->work_ns};
 		}
 	}
+	attach(scene);
 	if (marks.count)
 		qsort(marks.items, marks.count, sizeof(*marks.items), by_time);
 	for (size_t i = 0; i < marks.count; i++) {
@@ -217,6 +225,11 @@ static void test_not_told(void **state)
 	end(session);
 	session = start("none", LIVE_MIN_NS, LIVE_LINES);
 	repeat(session->scene, "ZoBU", 20000);
+	assert_string_equal(finish(session), "");
+	end(session);
+	session = start("auto", LIVE_MIN_NS, LIVE_LINES); /* nothing that could mark steps */
+	live_sums_tell(&session->sums, session->out, &session->scene->recording, MS);
+	live_sums_tell(&session->sums, session->out, &session->scene->recording, 5000 * MS);
 	assert_string_equal(finish(session), "");
 	end(session);
 }

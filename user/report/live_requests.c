@@ -32,6 +32,11 @@ static void answer(struct live_requests *requests, uint32_t process, uint64_t du
 		*added = duration_ns;
 }
 
+bool live_requests_has(const struct signal *signal)
+{
+	return !strncmp(signal->name, "http:", strlen("http:"));
+}
+
 bool live_requests_mark(struct live_requests *requests, const struct recording *recording,
 	const struct mark *mark)
 {
@@ -40,7 +45,7 @@ bool live_requests_mark(struct live_requests *requests, const struct recording *
 	const uint64_t *began_ns;
 	uint64_t key;
 
-	if (!signal || strncmp(signal->name, "http:", strlen("http:")) != 0)
+	if (!signal || !live_requests_has(signal))
 		return false;
 	requests->seen = true;
 	if (series->number < 0) /* of more connections than are told apart */

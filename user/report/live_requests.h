@@ -19,6 +19,8 @@ struct live_requests {
 	bool seen; /* there was a request */
 };
 
+/* Whether the marks of @signal are of requests. */
+bool live_requests_has(const struct signal *signal);
 /* Takes @mark if it is of a request, and whether it is. Requests are paired as in the report. */
 bool live_requests_mark(struct live_requests *requests, const struct recording *recording,
 	const struct mark *mark);

@@ -150,10 +150,20 @@ static void put_tracks(struct live_sums *sums, FILE *out, const struct recording
 	put_rest(sums, out, recording, shown, time_ns);
 }
 
+/* Whether something is probed that may mark steps. */
+static bool may_tell(const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->signals.count; i++)
+		if (recording->signals.items[i].attached_ns &&
+			!live_requests_has(&recording->signals.items[i]))
+			return true;
+	return false;
+}
+
 static void put_hint(struct live_sums *sums, FILE *out, const struct recording *recording,
 	uint64_t now_ns)
 {
-	if (sums->hinted || !sums->steps.on || now_ns == UINT64_MAX)
+	if (sums->hinted || !sums->steps.on || now_ns == UINT64_MAX || !may_tell(recording))
 		return;
 	sums->hinted = true;
 	if (live_steps_told(&sums->steps) || sums->requests.seen)
