@@ -92,8 +92,8 @@ static void say_savings(struct prose *prose, const struct report_input *input,
 	const char *low = DESCRIBE_SHARE(per_ns * (double)advice->saves_low_ns);
 	const char *high = DESCRIBE_SHARE(per_ns * (double)advice->saves_high_ns);
 
-	say(prose, ": saves about %s of %s", DESCRIBE_SHARE(advice->saves_share),
-		whole ? "the traced time" : "training time");
+	say(prose, "%s saves about %s of %s", strstr(advice->title, ": ") ? ";" : ":",
+		DESCRIBE_SHARE(advice->saves_share), whole ? "the traced time" : "training time");
 	if (advice->worse_ns)
 		say(prose, " (at worst it costs %s, at best it saves %s)",
 			DESCRIBE_SHARE(per_ns * (double)advice->worse_ns), high);
