@@ -223,7 +223,7 @@ def advice(runs, out):
             ])
         out.write("\nEquinox, %s\n" % e.name)
         table(out, COST_HEAD, rows)
-        table(out, ["Advice", "Predicted saving (95 %)", "Saved", "Measured ÷ predicted",
+        table(out, ["Advice", "Predicted saving (range)", "Saved", "Measured ÷ predicted",
                     "Garbage objects kept"], promises)
 
 
