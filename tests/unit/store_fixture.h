@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -448,4 +449,20 @@ static MAYBE_UNUSED void make_hostile(const char *sql)
 		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 	sqlite3_close(db);
 	free(schema);
+}
+
+/* Runs @body in a child as a user without rights. Returns its exit status. */
+static MAYBE_UNUSED int as_nobody(int (*body)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		if (setgid(65534) || setuid(65534))
+			_exit(125);
+		_exit(body());
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
 }
