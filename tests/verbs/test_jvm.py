@@ -69,6 +69,12 @@ def test_the_longest_is_named(recording):
     assert "ttsp.max is 31.00 ms, not below 1.000 ms; the longest, in a safepoint of 31.10 ms (ICBufferFull), began" in said("ttsp.max<1ms")
 
 
+def test_a_share_of_one_process_beside_a_line_of_all(recording):
+    """What one line of code triggered in both JVMs may be more than one of them paused at all: whose it is is said."""
+    said = gctrace("check", recording, "--budget", "pause.share<0.1%").stdout
+    assert "pause.share is 1.5 %, not below 0.10 % in java (pid 4711); in all processes " in said
+
+
 @pytest.mark.parametrize("budget, options, status", [
     ("pause.count<12", [], KEPT),
     ("pause.count<9", [], BROKEN),

@@ -175,12 +175,13 @@ static void say_step(const struct attribution *attribution, size_t track, uint32
 		say_trigger(attribution, attribution->charges.items[cost->worst].stack, ret);
 }
 
-/* Names the line that costs most, where no single step or pause explains the figure. */
+/* Names the line that costs most, where no single step or pause explains the figure: of all processes, not of one. */
 static void say_costliest_line(const struct attribution *attribution, struct budget_result *ret)
 {
 	if (!attribution->triggers.count || !attribution->triggers.items[0].frame)
 		return;
-	APPEND(ret, "; %s of pauses were triggered in %s",
+	APPEND(ret, "; %s%s of pauses were triggered in %s",
+		attribution->recording->runtimes.count > 1 ? "in all processes " : "",
 		FORMAT_DURATION(attribution->triggers.items[0].pause_ns),
 		DESCRIBE_FRAME(attribution->stacks, attribution->triggers.items[0].frame));
 }
