@@ -165,11 +165,13 @@ def test_several_processes(show):
 
 def test_without_steps(show):
     recording = recordings.without_steps()
+    recording.triggers.append((recording.frame("load", "data.py", 7), 23, 10**8, 0, 4))
     page = show(recording)
     assert page.texts(".track h2") == ["Pauses over time"]
-    assert page.texts(".track .lead")[0] == recording.note
-    sentence = recording.note.rstrip(".")
-    assert sentence[0].upper() + sentence[1:] in page.find(".verdict").text
+    sentence = recording.note[0].upper() + recording.note[1:]
+    assert page.texts(".track .lead")[0] == sentence
+    assert sentence.rstrip(".") in page.find(".verdict").text
+    assert page.rows("Paused by the line that triggered the collection")[0][1:3] == ["100.0 ms", "23"]  # nothing is "lost"
     assert page.run("return page.data.other.kept.count") == 743
     page.focus()
     page.press(Keys.HOME, Keys.ARROW_RIGHT)

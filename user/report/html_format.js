@@ -30,6 +30,10 @@ function plural(n, one, many) {
 	return count(n) + " " + (n === 1 ? one : many || one + "s");
 }
 
+function asSentence(text) {
+	return text[0].toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
+}
+
 function bytes(n) {
 	if (n < 0)
 		return "−" + bytes(-n);

@@ -148,7 +148,7 @@ function addOthers(parent) {
 			duration(other.elsewhere_ns) +
 			", charged to no step.", section);
 	else
-		make("p", "lead", note || "There are no steps in this recording.", section);
+		make("p", "lead", note ? asSentence(note) : "There are no steps in this recording.", section);
 	if (!pauses.count) {
 		make("p", "note", summary.count ? "" : "There was no pause.", section);
 		return;

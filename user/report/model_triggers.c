@@ -70,13 +70,14 @@ void model_costs(struct model *model, const struct report_input *input)
 
 	for (size_t i = 0; attribution && i < attribution->triggers.count; i++) {
 		const struct trigger_cost *trigger = &attribution->triggers.items[i];
+		bool known = whole_ns && !trigger->untold; /* what is lost is lost of steps */
 
-		MODEL_ROW(table, trigger->untold ? unknown : model_number(trigger->cost_ns),
-			trigger->untold ? unknown : model_share(trigger->cost_ns, whole_ns),
+		MODEL_ROW(table, known ? model_number(trigger->cost_ns) : unknown,
+			known ? model_share(trigger->cost_ns, whole_ns) : unknown,
 			model_number(trigger->pause_ns), model_number(trigger->pauses),
 			model_known(trigger->collected), model_frame(trigger->frame, none));
-		cost |= trigger->cost_ns && !trigger->untold;
-		told |= !trigger->untold;
+		cost |= trigger->cost_ns && known;
+		told |= known;
 	}
 	table->known[KNOWN_LOST] = attribution ? describe_known_all(attribution) : NULL;
 	table->caption =
