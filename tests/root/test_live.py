@@ -300,16 +300,20 @@ def test_live_without_steps(bench, some_runtime):
 
 
 def test_live_steps_not_told_yet(bench, some_runtime):
-    """What may mark steps is probed, and was not called: that is said once."""
-    target = bench.process(some_runtime.start_line("-c") + [LOOP % ""], env=some_runtime.environment)
+    """What may mark steps is probed, and not called often enough to know: that is said once, and nothing more."""
+    program = "sys.stdin.readline()\ntrain(7)"
+    target = bench.process(some_runtime.start_line("-c") + [LOOP % program], env=some_runtime.environment)
     assert target.out.next() == "ready"
     tracer = bench.tracer("-p", target.pid, "--step", "libc:getppid")
     assert tracer.out.find(lambda line: line.endswith("… steps: not told yet"))
     target.send("")
+    assert target.out.next() == "ended"
+    target.send("")
     assert target.wait() == 0
     tracer.finish()
     text = tracer.out.text()
-    assert text.count("steps: not told yet") == 1 and "confidence" not in text
+    assert text.count("steps: not told yet") == 1 and "steps: by" not in text
+    assert not shown_steps(text)
 
 
 def test_live_steps_until_there_is_no_room(bench, some_runtime):
