@@ -36,10 +36,10 @@ static __always_inline __u64 first_buffer(__u32 kind, __u64 argument)
 								      : read_u64(argument);
 }
 
-/* What is looked at beforehand (MSG_PEEK, 2) is received once more. */
-static __always_inline bool only_looks(__u32 kind, struct pt_regs *ctx)
+/* What is looked at beforehand (MSG_PEEK, 2) is received once more. @fourth: of the function, or of the system call. */
+static __always_inline bool only_looks(__u32 kind, struct pt_regs *ctx, __u64 fourth)
 {
-	return (kind == GC_REQUEST_SOCKET && PT_REGS_PARM4(ctx) & 2) ||
+	return (kind == GC_REQUEST_SOCKET && fourth & 2) ||
 	       (kind == GC_REQUEST_MESSAGE && PT_REGS_PARM3(ctx) & 2);
 }
 
@@ -129,7 +129,8 @@ int on_receive(struct pt_regs *ctx)
 	struct receive *receive;
 
 	OWN_STACK(ctx, no_programs);
-	if (!is_target() || !count_call(cookie) || only_looks(GC_REQUEST_KIND(cookie), ctx))
+	if (!is_target() || !count_call(cookie) ||
+		only_looks(GC_REQUEST_KIND(cookie), ctx, PT_REGS_PARM4(ctx)))
 		return 0;
 	receive = this_receive(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!receive) {
@@ -142,29 +143,52 @@ int on_receive(struct pt_regs *ctx)
 	return 0;
 }
 
+/* So many bytes were received at @buffer. */
+static __always_inline void look_at(__u64 cookie, __u64 buffer, __s64 bytes, __u64 fd)
+{
+	struct gc_signals *all;
+	__u64 word, why;
+	__u32 zero = 0;
+
+	all = bpf_map_lookup_elem(&signals, &zero);
+	if (!all || bytes < 8)
+		return;
+	word = read_u64(buffer);
+	why = why_untold(word);
+	if (is_request(word))
+		send_request_mark(&all->signals[GC_REQUEST_SIGNAL(cookie)],
+			GC_REQUEST_SIGNAL(cookie), fd);
+	else if (why)
+		send_request_mark(&all->signals[GC_REQUEST_OTHER(cookie)], GC_REQUEST_OTHER(cookie),
+			why);
+}
+
 SEC("uretprobe")
 int on_received(struct pt_regs *ctx)
 {
 	struct receive *receive = this_receive(0);
-	__u64 cookie = bpf_get_attach_cookie(ctx), word, why;
-	struct gc_signals *all;
-	__u32 zero = 0;
 
 	OWN_STACK(ctx, no_programs);
 	if (!receive || receive->sp + sizeof(__u64) != PT_REGS_SP(ctx))
 		return 0;
 	receive->sp = 0;
-	all = bpf_map_lookup_elem(&signals, &zero);
-	if (!all || (__s64)PT_REGS_RC(ctx) < 8)
+	look_at(bpf_get_attach_cookie(ctx), receive->buffer, (__s64)PT_REGS_RC(ctx), receive->fd);
+	return 0;
+}
+
+/* Right behind the system call: its arguments are still in their registers (elf/elf_syscall.h). */
+SEC("uprobe")
+int on_received_here(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 kind = GC_REQUEST_KIND(cookie);
+
+	OWN_STACK(ctx, no_programs);
+	if (!is_target() || !count_call(cookie) || (__s64)PT_REGS_RC(ctx) < 8 ||
+		only_looks(kind, ctx, PT_REGS_PARM4_SYSCALL(ctx)))
 		return 0;
-	word = read_u64(receive->buffer);
-	why = why_untold(word);
-	if (is_request(word))
-		send_request_mark(&all->signals[GC_REQUEST_SIGNAL(cookie)],
-			GC_REQUEST_SIGNAL(cookie), receive->fd);
-	else if (why)
-		send_request_mark(&all->signals[GC_REQUEST_OTHER(cookie)], GC_REQUEST_OTHER(cookie),
-			why);
+	look_at(cookie, first_buffer(kind, PT_REGS_PARM2(ctx)), (__s64)PT_REGS_RC(ctx),
+		(__u32)PT_REGS_PARM1(ctx));
 	return 0;
 }
 

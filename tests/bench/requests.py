@@ -4,8 +4,9 @@
 usage: requests.py GCTRACE [-r ROUNDS] [-s SECONDS] [--only NAME]...
 
 A client with one connection that is kept asks 1,000 times a second, and as fast as it is answered. Every round measures
-each server untraced and traced, one after the other, in turn first. CPU time of the server for one request, and how many
-were answered; medians and quartiles of the rounds' differences. The server is traced by its pid alone, collects nothing, and
+each server untraced and traced, one after the other, in turn first; server and client go before all other processes
+(SCHED_FIFO). CPU time of the server and of gctrace for one request, and how many were answered; medians and quartiles of the
+rounds' differences. The server is traced by its pid alone, collects nothing, and
 so pays for the probes on its sockets only.
 """
 import argparse
@@ -97,18 +98,31 @@ class Asked:
         while not answer.endswith(BODY):
             answer += self.socket.recv(65536)
 
-    def measure(self, rate, seconds):
-        """(CPU time of one request, µs; requests a second)."""
+    def before_others(self, policy, priority):
+        """The server's threads, and the client."""
+        for task in [*map(int, os.listdir("/proc/%d/task" % self.pid)), 0]:
+            os.sched_setscheduler(task, policy, os.sched_param(priority))
+
+    def measure(self, rate, seconds, beside=None):
+        """CPU time of one request, µs, of the server and of @beside; requests a second. Whatever else runs here waits."""
+        self.before_others(os.SCHED_FIFO, 1)
+        try:
+            return self._measure(rate, seconds, beside or self.pid)
+        finally:
+            self.before_others(os.SCHED_OTHER, 0)
+
+    def _measure(self, rate, seconds, beside):
         for _ in range(WARM):
             self.ask()
-        count, start, before = 0, time.monotonic(), cpu_ns(self.pid)
+        count, start, before, other = 0, time.monotonic(), cpu_ns(self.pid), cpu_ns(beside)
         while time.monotonic() < start + seconds:
             if rate:
                 time.sleep(max(0, start + count / rate - time.monotonic()))
             self.ask()
             count += 1
         took = time.monotonic() - start
-        return (cpu_ns(self.pid) - before) / count / 1000, count / took
+        return ((cpu_ns(self.pid) - before) / count / 1000, (cpu_ns(beside) - other) / count / 1000,
+                count / took)
 
     def end(self):
         self.socket.close()
@@ -128,7 +142,7 @@ def traced(binary, server, rate, seconds):
     try:
         tracer.wait_says("requests of process %d are seen" % server.pid)
         wait_quiet(tracer)
-        figures = server.measure(rate, seconds)
+        figures = server.measure(rate, seconds, tracer.pid)
         if "too often" in tracer.words():
             raise bench.Skip("they came too often, and were let go")
         return figures
@@ -154,12 +168,15 @@ def report(name, results):
             continue
         plain = bench.spread([a[0] for a, _ in pairs])
         added = bench.spread([b[0] - a[0] for a, b in pairs])
-        asked = bench.spread([a[1] for a, _ in pairs])
-        ratio = bench.spread([100 * (b[1] / a[1] - 1) for a, b in pairs])
-        rows.append((rate, "%.1f" % plain[0], "%+.2f" % added[0], "%+.2f … %+.2f" % added[1:],
-                     "%.0f" % asked[0], "%+.1f %%" % ratio[0], "%+.1f … %+.1f" % ratio[1:]))
+        own = bench.spread([b[1] for _, b in pairs])
+        asked = bench.spread([a[2] for a, _ in pairs])
+        ratio = bench.spread([100 * (b[2] / a[2] - 1) for a, b in pairs])
+        rows.append((rate, "%.1f" % plain[0], "%+.1f" % added[0], "%+.1f … %+.1f" % added[1:],
+                     "%.1f" % own[0], "%.0f" % asked[0], "%+.1f %%" % ratio[0],
+                     "%+.1f … %+.1f" % ratio[1:]))
     print("\n%s, %d rounds" % (name, max(map(len, results.values()))))
-    bench.table(("requests", "µs each", "added", "quartiles", "a second", "traced", "quartiles"), rows)
+    bench.table(("requests", "µs each", "added", "quartiles", "gctrace's own", "a second", "traced",
+                 "quartiles"), rows)
 
 
 def serve(name):

@@ -5,7 +5,9 @@ In: request_subject.py, request_app.py, scripts/workloads --list. Out: Server, A
 
 import http.client
 import json
+import shutil
 import sqlite3
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +27,11 @@ here = conftest.each(
 
 class Server(harness.Process):
     def __init__(self, bench, runtime, *words):
-        super().__init__([runtime.exe, SUBJECT, *words], env=runtime.environment)
+        script = SUBJECT
+        if runtime.in_root:
+            script = Path(runtime.place(bench.scratch)).parent / SUBJECT.name
+            shutil.copy(SUBJECT, runtime.root + str(script))
+        super().__init__(runtime.start_line(script) + [str(word) for word in words], env=runtime.environment)
         bench.keep(self)
         self.port = self.answer()["port"]
 

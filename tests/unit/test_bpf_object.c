@@ -246,8 +246,8 @@ static size_t check_stack(const struct gctrace_bpf *bpf, const char *name)
 static void each_uprobe_keeps_its_stack(void **state)
 {
 	static const char *const general[] = {"on_step", "on_wait_call", "on_wait_return",
-		"on_receive", "on_received", "on_send", "on_accepted", "on_encrypted",
-		"on_maps_changed", "on_gpu", "on_driver_launch", "on_driver_call",
+		"on_receive", "on_received", "on_received_here", "on_send", "on_accepted",
+		"on_encrypted", "on_maps_changed", "on_gpu", "on_driver_launch", "on_driver_call",
 		"on_driver_return"};
 	struct gctrace_bpf *bpf = gctrace_bpf__open();
 	struct bpf_program *program;

@@ -45,7 +45,7 @@ static void each_program_has_one_owner(void **state)
 	static const char *const general[] = {"on_fork", "on_exec", "on_exit", "on_maps_changed",
 		"on_step", "on_step_watch", "on_wait_call", "on_wait_return", "on_gpu",
 		"on_driver_launch", "on_driver_call", "on_driver_return", "on_receive",
-		"on_received", "on_send", "on_accepted", "on_encrypted"};
+		"on_received", "on_received_here", "on_send", "on_accepted", "on_encrypted"};
 	struct gctrace_bpf *bpf = gctrace_bpf__open();
 	struct bpf_program *program;
 	int owned = 0, listed = 0;

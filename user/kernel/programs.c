@@ -15,13 +15,13 @@ DEFINE_CLEANUP(struct gctrace_bpf *, gctrace_bpf__destroy);
 
 /* Those of no runtime. */
 static const char *const general[] = {"on_fork", "on_exec", "on_exit", "on_maps_changed", "on_step",
-	"on_wait_call", "on_wait_return", "on_receive", "on_received", "on_send", "on_accepted",
-	"on_encrypted", "on_step_watch", "on_gpu", "on_driver_launch", "on_driver_call",
-	"on_driver_return"};
+	"on_wait_call", "on_wait_return", "on_receive", "on_received", "on_received_here",
+	"on_send", "on_accepted", "on_encrypted", "on_step_watch", "on_gpu", "on_driver_launch",
+	"on_driver_call", "on_driver_return"};
 
 /* Of these what step signals need. */
 static const char *const stepping[] = {"on_step", "on_wait_call", "on_wait_return", "on_receive",
-	"on_received", "on_send", "on_accepted", "on_encrypted"};
+	"on_received", "on_received_here", "on_send", "on_accepted", "on_encrypted"};
 
 /* Of these what takes the place of the CUPTI shim. */
 static const char *const driving[] = {"on_driver_launch", "on_driver_call", "on_driver_return"};

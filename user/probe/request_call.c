@@ -5,6 +5,7 @@
 #include "cleanup.h"
 #include "elf_code.h"
 #include "elf_file.h"
+#include "elf_syscall.h"
 #include "gc_wire.h"
 #include "request_call.h"
 
@@ -33,7 +34,9 @@ static const struct request_function {
 	{"writev", GC_REQUEST_VECTOR, REQUEST_SENDS, true},
 };
 
-_Static_assert(ARRAY_SIZE(functions) <= REQUEST_MAX_SITES, "room for all");
+#define CALLS_MOST 2 /* in one function: with and without other threads */
+
+_Static_assert(ARRAY_SIZE(functions) * CALLS_MOST <= REQUEST_MAX_SITES, "room for all");
 
 static bool begins(const char *path, const char *with)
 {
@@ -58,21 +61,37 @@ bool request_encrypts(const char *path)
 	return begins(path, "libssl.so") || begins(path, "libssl-");
 }
 
+static void add_at(uint64_t offset, const struct request_function *function, bool behind_call,
+	struct request_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->sites[i].offset == offset)
+			return; /* two names of one function */
+	plan->sites[plan->count++] = (struct request_site){
+		.name = function->name,
+		.offset = offset,
+		.kind = function->kind,
+		.role = function->role,
+		.behind_call = behind_call,
+	};
+}
+
+/* One hit behind its system call costs half of what two at its entry and its return do. */
 static void add(const struct elf_file *file, const struct request_function *function,
 	struct request_plan *plan)
 {
-	struct request_site *site = &plan->sites[plan->count];
+	uint64_t offsets[CALLS_MOST];
+	struct elf_symbol symbol;
 	enum elf_step step;
+	int count = 0;
 
-	if (elf_code_function_site(file, function->name, &site->offset, &step))
-		return;
-	for (size_t i = 0; i < plan->count; i++)
-		if (plan->sites[i].offset == site->offset)
-			return; /* two names of one function */
-	site->name = function->name;
-	site->kind = function->kind;
-	site->role = function->role;
-	plan->count++;
+	if (function->role == REQUEST_RECEIVES &&
+		!elf_file_symbol(file, function->name, false, &symbol))
+		count = elf_syscall_results(file, symbol.vaddr, offsets, CALLS_MOST);
+	for (int i = 0; i < count; i++)
+		add_at(offsets[i], function, true, plan);
+	if (count <= 0 && !elf_code_function_site(file, function->name, &offsets[0], &step))
+		add_at(offsets[0], function, false, plan);
 }
 
 int request_plan(int fd, const char *name, bool files, struct request_plan *ret, struct err *err)

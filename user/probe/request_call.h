@@ -7,7 +7,7 @@
 
 #include "err.h"
 
-#define REQUEST_MAX_SITES 12
+#define REQUEST_MAX_SITES 24
 
 /* Where the signals of their marks are in a recording. */
 #define REQUEST_SIGNAL	"http:request"
@@ -28,6 +28,7 @@ struct request_site {
 	uint64_t offset;  /* in the file */
 	uint8_t kind;	  /* GC_REQUEST_… */
 	enum request_role role;
+	bool behind_call; /* right behind the system call that receives, instead of the entry */
 };
 
 struct request_plan {

@@ -57,8 +57,8 @@ static const struct {
 	const char *signal, *detail, *by_files;
 } roles[REQUEST_ROLES] = {
 	[REQUEST_ACCEPTS] = {CONNECT_SIGNAL, "accept and accept4, at the return"},
-	[REQUEST_RECEIVES] = {REQUEST_SIGNAL, "recv, recvfrom and recvmsg, at the return",
-		"recv, recvfrom, recvmsg and read, at the return"},
+	[REQUEST_RECEIVES] = {REQUEST_SIGNAL, "recv, recvfrom and recvmsg",
+		"recv, recvfrom, recvmsg and read"},
 	[REQUEST_SENDS] = {RESPONSE_SIGNAL, "send and sendmsg", "send, sendmsg, write and writev"},
 	[REQUEST_ENCRYPTS] = {UNTOLD_SIGNAL, "TLS and HTTP/2 where connections begin"},
 };
@@ -81,6 +81,8 @@ static int attach_site(const struct request_watch *watch, struct request_process
 		return uprobe_attach(bpf->progs.on_send, &at, &probe->at_entry);
 	if (site->role == REQUEST_ENCRYPTS)
 		return uprobe_attach(bpf->progs.on_encrypted, &at, &probe->at_entry);
+	if (site->behind_call)
+		return uprobe_attach(bpf->progs.on_received_here, &at, &probe->at_entry);
 	at.at_return = true;
 	if (site->role == REQUEST_ACCEPTS)
 		return uprobe_attach(bpf->progs.on_accepted, &at, &probe->at_return);
