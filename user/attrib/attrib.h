@@ -271,8 +271,8 @@ struct attribution {
 	VEC(struct charge) charges;		 /* all pauses; none where there are no tracks */
 	VEC(const struct pause_class *) classes; /* of the charges, in the order they first occur */
 	VEC(struct track_cost) tracks;
-	VEC(struct trigger_cost) triggers;	 /* costliest first; untold ones by ->pause_ns */
-	VEC(struct request_cost) requests;	 /* the busiest server first: request_cost_find() */
+	VEC(struct trigger_cost) triggers; /* costliest first; untold ones by ->pause_ns */
+	VEC(struct request_cost) requests; /* the busiest server first: request_cost_find() */
 	VEC(struct request_untold) requests_untold;
 	struct explicit_calls explicit_calls; /* calls for a collection, and totals of stalls */
 	/*

@@ -27,8 +27,8 @@ enum step_class {
 	CLASS_GRAPH,	  /* a graph was launched; number: its handle */
 	CLASS_SYNC,	  /* the host waited for a device, or read from it; number: bytes */
 	CLASS_REQUEST,	  /* what a server received or sent; number: its connection */
-	CLASS_LEARNER,	  /* what the update before it writes to, no event of its own; number: which */
-	CLASS_CALL,	  /* anything; number: a shape */
+	CLASS_LEARNER, /* what the update before it writes to, no event of its own; number: which */
+	CLASS_CALL,    /* anything; number: a shape */
 	CLASS_COUNT
 };
 
