@@ -117,6 +117,8 @@ def main():
             told, tell = os.pipe()
             child = os.fork()
             if not child:
+                for others, _ in [*children, (write, told)]:
+                    os.close(others)  # or its input would not end with its parent
                 sys.stdin = os.fdopen(read)
                 work(kind, listener)
                 for _ in sys.stdin:
