@@ -35,6 +35,7 @@ struct shape {
 	const char *step;
 	uint64_t other_ns;  /* work of its own */
 	uint64_t pause_ns;  /* a collection by hand */
+	uint64_t after_ns;  /* what it leaves to do at its end */
 	unsigned vary;	    /* rounds differ by up to so many updates */
 	uint64_t within_ns; /* collections that come anywhere, a few in a round */
 };
@@ -60,6 +61,8 @@ static struct scene *play_rounds(const struct shape *shape, struct pauses *pause
 		scene->work_ns += (int64_t)shape->other_ns;
 		if (shape->pause_ns)
 			pause_now(scene, pauses, shape->pause_ns);
+		scene->now_ns += shape->after_ns;
+		scene->work_ns += (int64_t)shape->after_ns;
 	}
 	return scene;
 }
@@ -95,15 +98,18 @@ static void test_rounds(void **state)
 		{{"Z o B U", 40 * MS}, "auto", true, false}, /* PPO */
 		{{"Z B U", 40 * MS}, "auto", true, false},
 		{{"Z o B U", 40 * MS, 5 * MS}, "auto", true, false},
-		{{"Z o B U", 40 * MS, 0, 0, 80 * MS}, "auto", true, false},
-		{{"Z o B U", 0, 0, 0, 80 * MS}, "auto", false, true},
+		{{"Z o B U", 40 * MS, .within_ns = 80 * MS}, "auto", true, false},
+		{{"Z o B U", .within_ns = 80 * MS}, "auto", false, true},
 		{{"Z o B U", 3 * MS}, "auto", true,
 			true}, /* a twelfth: it is said, and the steps stand */
 		{{"Z o B U", 0}, "auto", false, true},
-		{{"Z o B U", 40 * MS, 0, 7}, "auto", false, true}, /* in no fixed rhythm */
-		{{"L Z o B U", 40 * MS}, "auto", false, true},	   /* each has its batch */
-		{{"Z o B U", 0, 40 * MS}, "auto", false, true},	   /* pauses */
+		{{"Z o B U", 40 * MS, .vary = 7}, "auto", false, true}, /* in no fixed rhythm */
+		{{"L Z o B U", 40 * MS}, "auto", false, true},		/* each has its batch */
+		{{"Z o B U", 0, 40 * MS}, "auto", false, true},		/* pauses */
 		{{"Z o B U", 1 * MS, 80 * MS}, "auto", false, true},
+		{{"Z o B U", 0, 80 * MS, .after_ns = 20 * MS}, "auto", false,
+			true}, /* JAX's own callbacks */
+		{{"Z o B U", 0, 8 * MS, .after_ns = 20 * MS}, "auto", true, false},
 		{{"Z o B U", 40 * MS}, "torch:record:Optimizer.step#Adam.step", false, true},
 	};
 

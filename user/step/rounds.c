@@ -20,7 +20,11 @@ struct round {
 	double share;	      /* of the work that is other work */
 };
 
-/* What the thread did in each step but the last one, without pauses; UNKNOWN if not known. Returns how many are known. */
+/*
+ * What the thread did in each step but the last one, without pauses; UNKNOWN if not known. Nor is it where it took no longer
+ * than the pauses in it and in the step before: it may be what they leave behind, callbacks at their end and cold caches. Returns
+ * how many are known.
+ */
 static size_t own_work(const struct step_track *track, const uint64_t *paused_ns, int64_t *ret,
 	uint64_t *ret_known)
 {
@@ -28,13 +32,14 @@ static size_t own_work(const struct step_track *track, const uint64_t *paused_ns
 
 	for (size_t i = 0; i + 1 < track->steps.count; i++) {
 		int64_t work_ns = track->steps.items[i].work_ns;
+		int64_t here_ns = paused_ns ? (int64_t)paused_ns[i] : 0;
+		int64_t before_ns = paused_ns && i ? (int64_t)paused_ns[i - 1] : 0;
 
-		ret[i] = work_ns;
-		if (work_ns < 0)
+		ret[i] = UNKNOWN;
+		if (work_ns < 0 ||
+			(here_ns + before_ns && work_ns - here_ns <= here_ns + before_ns))
 			continue;
-		if (paused_ns)
-			ret[i] = (int64_t)paused_ns[i] < work_ns ? work_ns - (int64_t)paused_ns[i]
-								 : 0;
+		ret[i] = work_ns - here_ns;
 		ret_known[known++] = (uint64_t)ret[i];
 	}
 	return known;
