@@ -25,7 +25,7 @@ struct finds {
 	size_t count, refused;
 	int error;	/* of the last refusal; -ESRCH: the process has ended */
 	struct err why; /* each refusal's sentence */
-	bool fresh;	/* a file was not probed yet */
+	size_t fresh;	/* files that were not probed yet */
 };
 
 static void refuse(struct finds *finds, size_t i, int error, const struct err *why)
@@ -46,7 +46,7 @@ static void attach_finds(struct trace *trace, pid_t pid, struct finds *finds)
 		struct err why = {};
 		int index;
 
-		finds->fresh |= images_find(&trace->images, pid, &found->map) < 0;
+		finds->fresh += images_find(&trace->images, pid, &found->map) < 0;
 		index = images_attach_found(&trace->images, pid, found, &why);
 		finds->indexes[i] = index;
 		if (index < 0)
@@ -71,14 +71,21 @@ static void tell_finds(struct trace *trace, pid_t pid, uint32_t process, struct 
 	}
 }
 
+/* How many runtimes of @pid are known to be beyond probing. */
+static size_t count_unprobed(const struct looks *looks, pid_t pid)
+{
+	const uint64_t *known = u64map_get(&looks->blind, (uint64_t)pid);
+
+	return known ? *known : 0;
+}
+
 #define MOST_TOLD 16 /* processes with a runtime that is not traced, each named in a warning */
 
 /* Of the runtimes of @pid so many cannot be probed: a drop for each, at the first look that finds it. */
 static void note_unprobed(struct trace *trace, pid_t pid, size_t count, const struct err *why)
 {
 	struct looks *looks = &trace->looks;
-	const uint64_t *known = u64map_get(&looks->blind, (uint64_t)pid);
-	size_t before = known ? *known : 0;
+	size_t before = count_unprobed(looks, pid);
 	bool again = !strcmp(looks->told.text, why->text);
 
 	if (count <= before)
@@ -119,8 +126,8 @@ static int look_at(struct trace *trace, pid_t pid, uint32_t process, const struc
 		*err = finds.why;
 	}
 	if (kept) {
-		/* what it did before its probes nobody can ask */
-		trace->looks.unseen += finds.fresh && !add;
+		/* what it did before its probes nobody can ask; of what cannot be probed, that was said */
+		trace->looks.unseen += !add && finds.fresh > count_unprobed(&trace->looks, pid);
 		return kept;
 	}
 	captures_targeted(&trace->captures, pid);
