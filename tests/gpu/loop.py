@@ -6,6 +6,7 @@ The program calls main() with what makes its work:
     small()       launches one kernel as short as may be
     event()       what wait() waits for: all that was launched before it
     wait(event)
+    library       how the file's name begins whose functions mark its steps
     profile(path) a context: the framework's own profiler, whose trace goes to @path; None: it has none that gctrace reads
 
 The last line of its output is JSON: how long the steps took, and what they were. With --pairs that are as many pairs of
@@ -16,6 +17,7 @@ same process made just before or after on the same machine.
 import argparse
 import gc
 import json
+import os
 import sys
 import time
 from collections import deque
@@ -91,6 +93,26 @@ class Loop:
         return blocks
 
 
+def is_probed(library):
+    """Whether the kernel has put a breakpoint into its code, which is a page of its own then."""
+    code = False
+    with open("/proc/self/smaps", encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+            words = line.split()
+            if len(words) > 4 and "-" in words[0]:
+                code = "x" in words[1] and os.path.basename(words[-1]).startswith(library)
+            elif code and words[0] == "Anonymous:" and words[1] != "0":
+                return True
+    return False
+
+
+def wait_for_probe(library):
+    """A library is probed when it is there, which a busy machine does later than a few hundred short steps take."""
+    end = time.monotonic() + 20
+    while not is_probed(library) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def main(make):
     """@make: called with the options, makes the work."""
     args = options()
@@ -98,6 +120,8 @@ def main(make):
     if args.profile and not framework.profile:
         sys.exit("this framework has no profiler whose trace gctrace reads")
     gc.disable()
+    if "GCTRACE_SHIM" in os.environ:  # it runs under trace
+        wait_for_probe(framework.library)
     loop = Loop(framework, args)
     for _ in range(WARM_UP):
         loop.step(False)

@@ -15,6 +15,7 @@ def train_step(model, data):
 
 class Jax:
     name = "JAX %s, Equinox %s" % (jax.__version__, equinox.__version__)
+    library = "libjax_common.so"
     profile = None  # JAX's writes no Kineto trace
 
     def __init__(self, args):

@@ -9,6 +9,7 @@ import loop
 
 class Torch:
     name = "PyTorch " + torch.__version__
+    library = "libtorch_cpu.so"
 
     def __init__(self, args):
         self.device = "cpu" if args.cpu else "cuda"
