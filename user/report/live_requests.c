@@ -52,11 +52,13 @@ bool live_requests_mark(struct live_requests *requests, const struct recording *
 		return true;
 	key = (uint64_t)series->process << 32 | (uint32_t)series->number;
 	began_ns = u64map_get(&requests->open, key);
-	if (strcmp(signal->name, "http:response") != 0) {
+	if (!strcmp(signal->name, "http:request")) {
 		if (requests->open.count >= LIVE_OPEN)
 			u64map_release(&requests->open);
 		u64map_put(&requests->open, key, mark->time_ns);
-	} else if (began_ns) {
+	} else if (!strcmp(signal->name, "http:connection")) {
+		u64map_remove(&requests->open, key); /* of the one before, that was given up */
+	} else if (!strcmp(signal->name, "http:response") && began_ns) {
 		answer(requests, series->process, stats_distance(mark->time_ns, *began_ns));
 		u64map_remove(&requests->open, key);
 	}
