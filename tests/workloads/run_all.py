@@ -219,7 +219,7 @@ def advice(runs, out):
                                   ms(item["saves_high_ns"])),
                 ms(measured),
                 "%.2f" % (measured / item["saves_ns"]) if item["saves_ns"] else "-",
-                item["grows_objects"],
+                "not known" if item["grows_objects"] is None else item["grows_objects"],
             ])
         out.write("\nEquinox, %s\n" % e.name)
         table(out, COST_HEAD, rows)
