@@ -114,19 +114,35 @@ static double longest_left(const struct advising *advising, double factor)
 		       (double)facts->automatic[2].collected;
 }
 
+static void say_garbage(const struct advising *advising, struct advice *advice)
+{
+	snprintf(advice->risk, sizeof(advice->risk),
+		"each collection left is as long as before, or longer");
+	if (!advice->grows_objects)
+		return;
+	APPEND_TO(advice->risk, "; up to %s more objects of garbage are alive at a time%s",
+		advice->grows_objects > 0 ? DESCRIBE_COUNT((uint64_t)advice->grows_objects)
+					  : "an unknown number of",
+		gc_holds_tensors(advising) ? ", with their tensors' GPU memory" : "");
+}
+
 static void say_threshold(const struct advising *advising, double to, double factor,
 	struct advice *advice)
 {
 	const struct gc_model *model = gc_model(advising);
 	const struct gc_facts *facts = gc_facts(advising);
+	double left = (double)facts->automatic[2].count * gc_model_kept(model, facts, factor);
 
 	snprintf(advice->title, sizeof(advice->title), "Collect less often: raise the threshold");
 	snprintf(advice->line, sizeof(advice->line), "gc.set_threshold(%.0f, %d, %d)", to,
 		gc_threshold(facts, 1), gc_threshold(facts, 2));
 	advice_say_fall(advising, advice);
-	APPEND_TO(advice->estimate, ", full collections from %s to %.1f",
-		DESCRIBE_COUNT(facts->automatic[2].count),
-		(double)facts->automatic[2].count * gc_model_kept(model, facts, factor));
+	APPEND_TO(advice->estimate, ", full collections from %s to ",
+		DESCRIBE_COUNT(facts->automatic[2].count));
+	if (left < 0.05)
+		APPEND_TO(advice->estimate, "none");
+	else
+		APPEND_TO(advice->estimate, "%.1f", left);
 	if (facts->has_thresholds)
 		APPEND_TO(advice->estimate, "; the thresholds are %d, %d, %d", facts->thresholds[0],
 			facts->thresholds[1], facts->thresholds[2]);
@@ -136,14 +152,7 @@ static void say_threshold(const struct advising *advising, double to, double fac
 				? "judged by its young collections the threshold was set far "
 				  "below the default"
 				: "assuming that the threshold is the default now");
-	snprintf(advice->risk, sizeof(advice->risk),
-		"each collection left is as long as before, or longer; up to %s more objects of garbage "
-		"are alive at a time%s",
-		advice->grows_objects >= 0 ? DESCRIBE_COUNT((uint64_t)advice->grows_objects)
-					   : "an unknown number of",
-		advice->grows_objects && gc_holds_tensors(advising)
-			? ", with their tensors' GPU memory"
-			: "");
+	say_garbage(advising, advice);
 	if (advice->step_max_after_ns > facts->of->max_ns)
 		APPEND_TO(advice->risk,
 			"; a full collection then finds the garbage of more steps at once: the longest may "
