@@ -291,7 +291,7 @@ def draw(runs, folder):
     if browser:
         subprocess.run(
             [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-             "--window-size=1200,930", "--screenshot=%s" % (folder / "equinox.png").resolve(),
+             "--window-size=1200,1720", "--screenshot=%s" % (folder / "equinox.png").resolve(),
              page.resolve().as_uri()],
             stderr=subprocess.DEVNULL, check=True, timeout=120,
         )
