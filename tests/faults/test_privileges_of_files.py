@@ -78,6 +78,33 @@ def test_groups(bench, uid):
     assert (info.st_uid, info.st_gid) == (uid, uid)
 
 
+GETENT = """#!/bin/sh
+case "$*" in
+"passwd 61013") echo "far:x:61013:61013:Ada:/home/far:/bin/sh" ;;
+"initgroups far") echo "far                   61013 5003 7001" ;;
+*) exit 2 ;;
+esac
+"""
+
+
+def test_a_user_who_is_not_in_passwd(bench):
+    """One of LDAP's, say: getent knows them, and is no process of the workload's."""
+    bench.need_unshare()
+    folder = bench.public_folder()
+    folder.chmod(0o777)
+    (folder / "getent").write_text(GETENT)
+    (folder / "getent").chmod(0o755)
+    (folder / "work.py").write_text(COLLECT + "import os\nopen('home', 'w').write(os.environ['HOME'])\n")
+    inside = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /usr/bin/getent && exec "$@"', folder / "getent"]
+    line = [os.environ["GCTRACE"], "run", "-o", folder / "run.gct", "--", PYTHON, "work.py"]
+    done = subprocess.run(inside + line, cwd=folder, env=dict(os.environ, **sudo(STRANGER)), stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr.decode()
+    status = dict(l.split(":", 1) for l in (folder / "groups").read_text().splitlines())
+    assert set(status["Groups"].split()) == {"5003", "7001", "61013"}
+    assert (folder / "home").read_text() == "/home/far"
+    assert [process["comm"] for process in harness.report(folder / "run.gct").processes] == ["python3"]
+
+
 def test_no_tracer_is_left_with_its_callers_rights(bench, place):
     """The caller's rights are dropped again after making files: probes come and go with root's."""
     target = bench.process([PYTHON, "-c", "input()"])

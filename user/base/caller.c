@@ -1,7 +1,6 @@
 /* SUDO_UID and SUDO_GID in; out comes a thread, or a process, with that user's rights to files. */
 #include <errno.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "account.h"
 #include "caller.h"
 #include "cleanup.h"
-
-#define GROUPS_MAX 65536 /* NGROUPS_MAX of Linux */
 
 /* What caller_act() replaced, for caller_rest() to restore. */
 static struct {
@@ -53,32 +51,29 @@ bool caller_get(struct caller *ret)
 	return true;
 }
 
-/* The groups of the user; without a passwd entry, only the one that sudo names. The caller frees. -errno. */
-static int groups_of(const struct caller *caller, gid_t **ret)
+/* The account of @caller, looked up once. NULL: no memory. */
+static const struct account *account_of(const struct caller *caller)
 {
-	const struct passwd *user = getpwuid(caller->uid);
-	int count = 64;
-	gid_t *groups;
+	static struct account account;
+	static uid_t known; /* whose it is; root needs none */
 
-	for (;;) {
-		groups = malloc((size_t)count * sizeof(*groups));
-		if (!groups)
-			return -ENOMEM;
-		groups[0] = caller->gid;
-		*ret = groups;
-		if (!user)
-			return 1;
-		if (getgrouplist(user->pw_name, caller->gid, groups, &count) >= 0)
-			return count;
-		free(groups);
-		*ret = NULL;
-		if (count > GROUPS_MAX)
-			return -E2BIG;
+	if (known != caller->uid) {
+		account_release(&account);
+		known = account_find(caller->uid, caller->gid, &account) ? 0 : caller->uid;
 	}
+	return known ? &account : NULL;
+}
+
+void caller_look_up(void)
+{
+	struct caller caller;
+
+	if (caller_get(&caller))
+		account_of(&caller);
 }
 
 /* For this thread only, unlike setgroups(3). */
-static int set_groups(int count, const gid_t *groups)
+static int set_groups(size_t count, const gid_t *groups)
 {
 	return syscall(SYS_setgroups, count, groups) ? -errno : 0;
 }
@@ -98,9 +93,9 @@ static int put_on(const struct caller *caller)
 
 int caller_act(struct err *err)
 {
-	_cleanup_free_ gid_t *groups = NULL;
+	const struct account *account;
 	struct caller caller;
-	int r, count;
+	int r;
 
 	if (own.acting) {
 		own.acting++;
@@ -108,21 +103,20 @@ int caller_act(struct err *err)
 	}
 	if (!caller_get(&caller))
 		return 0;
-	count = groups_of(&caller, &groups);
+	account = account_of(&caller);
 	own.count = getgroups(0, NULL);
-	own.groups = count < 0 || own.count < 0
-			     ? NULL
-			     : calloc((size_t)own.count + 1, sizeof(*own.groups));
+	own.groups = !account || own.count < 0 ? NULL
+					       : calloc((size_t)own.count + 1, sizeof(*own.groups));
 	own.gid = getegid();
-	r = count < 0 ? count : own.groups ? 0 : -ENOMEM;
+	r = own.groups ? 0 : -ENOMEM;
 	if (!r && getgroups(own.count, own.groups) != own.count)
 		r = -errno;
 	if (!r)
-		r = set_groups(count, groups);
+		r = set_groups(account->count, account->groups);
 	if (!r) {
 		r = put_on(&caller);
 		if (r)
-			set_groups(own.count, own.groups);
+			set_groups((size_t)own.count, own.groups);
 	}
 	own.acting = !r;
 	if (!r)
@@ -142,30 +136,28 @@ void caller_rest(void)
 		return;
 	setfsuid(0);
 	setfsgid(own.gid);
-	set_groups(own.count, own.groups);
+	set_groups((size_t)own.count, own.groups);
 	free(steal_ptr(own.groups));
 }
 
 int caller_become(void)
 {
-	_cleanup_free_ gid_t *groups = NULL;
-	const struct passwd *user;
+	const struct account *account;
 	struct caller caller;
-	int count;
 
 	if (!caller_get(&caller))
 		return 0;
-	count = groups_of(&caller, &groups);
-	if (count < 0)
-		return count;
-	if (setgroups((size_t)count, groups) || setresgid(caller.gid, caller.gid, caller.gid) ||
+	account = account_of(&caller);
+	if (!account)
+		return -ENOMEM;
+	if (setgroups(account->count, account->groups) ||
+		setresgid(caller.gid, caller.gid, caller.gid) ||
 		setresuid(caller.uid, caller.uid, caller.uid))
 		return -errno;
-	user = getpwuid(caller.uid);
-	if (user) {
-		setenv("HOME", user->pw_dir, 1);
-		setenv("USER", user->pw_name, 1);
-		setenv("LOGNAME", user->pw_name, 1);
+	if (account->name) {
+		setenv("HOME", account->home, 1);
+		setenv("USER", account->name, 1);
+		setenv("LOGNAME", account->name, 1);
 	}
 	return 0;
 }

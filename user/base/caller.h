@@ -18,6 +18,12 @@ struct caller {
 bool caller_get(struct caller *ret);
 
 /*
+ * Looks up who that is, which may start a process (account.h): before a fork whose child calls caller_become() and is
+ * traced, so that no process is seen in it that is not the program's.
+ */
+void caller_look_up(void);
+
+/*
  * From here to caller_rest() this thread opens, makes, renames and removes files with the rights of
  * the user who called sudo, without root's groups; without sudo, with its own. Nests. 0, or -errno
  * with a sentence and nothing changed.

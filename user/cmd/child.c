@@ -51,6 +51,7 @@ int child_start(char **argv, const char *shim, struct capture_child *ret, struct
 
 	if (pipe2(gate, O_CLOEXEC) || pipe2(complaint, O_CLOEXEC))
 		return err_set(err, errno, "no pipe: %s", strerror(errno));
+	caller_look_up();
 	pid = fork();
 	if (pid < 0)
 		return err_set(err, errno, "no new process: %s", strerror(errno));
