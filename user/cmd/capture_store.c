@@ -1,22 +1,21 @@
 /* The recording of a capture: begun, put in its place, written to, closed. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "caller.h"
 #include "capture_priv.h"
 #include "log.h"
+#include "spool.h"
 #include "store.h"
 
 int capture_open_store(struct capture *capture)
 {
 	const struct recording *head = trace_recording(capture->trace);
-	const char *output = capture->options->output, *folder = getenv("TMPDIR");
+	const char *output = capture->options->output, *folder = spool_folder();
 	struct err err = {};
 	int r = caller_act(&err);
 
 	if (r)
 		return cmd_fail(r, &err);
-	folder = folder && *folder ? folder : "/var/tmp";
 	capture->temporary = !output;
 	if (output)
 		snprintf(capture->path, sizeof(capture->path), "%s", output);

@@ -77,16 +77,28 @@ static void name_stdin(struct err *err, const char *path)
 		rest);
 }
 
+const char *spool_folder(void)
+{
+	static const char *const usual[] = {"/var/tmp", "/tmp"};
+	const char *asked = getenv("TMPDIR");
+
+	if (asked && *asked)
+		return asked;
+	for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
+		if (!access(usual[i], F_OK))
+			return usual[i];
+	return ".";
+}
+
 int spool_stdin(struct store_reader **ret, struct err *err)
 {
-	const char *place = getenv("TMPDIR");
+	const char *place = spool_folder();
 	char path[PATH_MAX];
 	int r;
 
 	if (isatty(STDIN_FILENO))
 		return err_set(err, EINVAL,
 			"stdin is a terminal, not a recording: gctrace report FILE");
-	place = place && *place ? place : "/var/tmp";
 	r = spool(place, path);
 	if (r == -EBADF)
 		return err_set(err, EBADF,

@@ -1,7 +1,10 @@
-/* A recording that arrives through a pipe. */
+/* Recordings that nobody keeps: where they are put, and one that arrives through a pipe. */
 #pragma once
 
 #include "store.h"
+
+/* $TMPDIR, or else the first there is of /var/tmp, /tmp and the working directory (of a container, a chroot). */
+const char *spool_folder(void);
 
 /*
  * Copies stdin into a file that disappears with this process, and opens that. 0 or -errno with a
