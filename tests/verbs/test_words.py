@@ -41,6 +41,26 @@ def test_version(typed):
     assert re.fullmatch(r"gctrace %s( \([0-9a-f]{12}\))?\n" % re.escape(wanted), done.stdout)
 
 
+def test_version_says_how_it_was_built():
+    first, *lines = gctrace("version", "--verbose").stdout.splitlines()
+    assert first + "\n" == gctrace("version").stdout
+    facts = dict(line.split(None, 1) for line in lines if line[0] != " ")
+    assert list(facts) == ["machine", "compiler", "flags", "runtimes", "linked", "licence"]
+    assert facts["machine"] == os.uname().machine
+    assert re.match(r"(gcc|clang) \d+\.\d+\.\d+; BPF: .*clang version \d+", facts["compiler"])
+    assert re.search(r"(^| )-std=gnu17 -O\S", facts["flags"])
+    assert set(facts["runtimes"].split()) <= {path.name for path in (SOURCE / "bpf").iterdir()} | {"toy"}
+    libraries = [re.split(r"  +", line.strip()) for line in lines if line[0] == " "]
+    assert {"libbpf", "elfutils", "capstone", "SQLite", "json-c", "yajl", "zlib", "zstd"} <= {name for name, *_ in libraries}
+    assert all(re.match(r"\d+\.\d+", version) and licence for _, version, licence, *_ in libraries)
+
+
+def test_licences():
+    """Of the file itself; of a portable one those of its libraries follow (tests/root/test_portable.py)."""
+    said = gctrace("version", "--licences").stdout
+    assert said.startswith("==== gctrace ====\n\n" + (SOURCE / "LICENSE").read_text())
+
+
 def verbs():
     return re.findall(r"^  ([a-z]+) +\S", gctrace("--help").stdout.split("\n\n")[2], re.M)
 
