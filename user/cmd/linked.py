@@ -27,14 +27,16 @@ def said_by(*line):
 
 
 def packaged(archive, compiler):
-    """Its package's version, source package, and copyright file."""
+    """Its package's version, source package, and copyright file; the package is one of this system, or of a sysroot."""
     path = pathlib.Path(said_by(*compiler, "-print-file-name=" + archive)).resolve()
-    if not path.is_absolute() or not path.exists():
-        sys.exit("linked.py: there is no %s: scripts/setup --portable installs it" % archive)
-    package = said_by("dpkg", "-S", str(path)).split(": ")[0]
+    if not path.exists():
+        sys.exit("linked.py: there is no %s: scripts/setup installs it" % archive)
+    root = next((folder for folder in path.parents if (folder / "var/lib/dpkg/status").exists()), pathlib.Path("/"))
+    query = ["dpkg-query", "--admindir=%s" % (root / "var/lib/dpkg")]
+    package = said_by(*query, "-S", "/%s" % path.relative_to(root)).split(": ")[0]
     form = "${Version} ${source:Package} ${source:Version}"
-    version, source, source_version = said_by("dpkg-query", "-W", "-f=" + form, package).split(" ")
-    terms = pathlib.Path("/usr/share/doc", package.split(":")[0], "copyright")
+    version, source, source_version = said_by(*query, "-W", "-f=" + form, package).split(" ")
+    terms = root / "usr/share/doc" / package.split(":")[0] / "copyright"
     return version, "%s %s" % (source, source_version), terms.read_text(encoding="utf-8", errors="replace")
 
 
