@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What tracing costs on other kernels: instructions, counted by an emulated machine.
 
-usage: kernels.py GCTRACE [ROW]...     rows of tests/kernels/table (6.1 6.12-oldest 6.12 6.18 7)
+usage: kernels.py GCTRACE [ROW]...     rows of tests/kernels/table (6.1 6.12-oldest 6.12 6.18 7); GCTRACE is a portable one
 
 Each kernel is booted with one CPU and a clock that advances by one nanosecond an instruction, so
 that thread CPU time is a count of instructions, the same on every machine that emulates it. Seconds
