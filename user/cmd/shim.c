@@ -29,7 +29,8 @@ static bool own_folder(char ret[PATH_MAX])
 
 bool shim_find(char ret[PATH_MAX])
 {
-	static const char *const beside[] = {"", "/cupti"};
+	/* in a package that was put anywhere, such as a virtual environment; in the build's folder */
+	static const char *const beside[] = {"/../lib/gctrace", "", "/cupti"};
 	const char *asked = getenv("GCTRACE_SHIM");
 	char folder[PATH_MAX];
 
