@@ -29,6 +29,9 @@ int kernel_allows(struct err *err);
 /* Why the memory map of process @pid could not be read, @error being the -errno. Returns that. */
 int kernel_explain_maps(pid_t pid, int error, struct err *err);
 
+/* Whether we lack capabilities by which all processes and files can be reached; @ret: which, "CAP_A, CAP_B". */
+bool kernel_lacks(char *ret, size_t size);
+
 /* -EINVAL, with the process that is meant, if @pid is a thread and no process; else 0. */
 int kernel_refuse_thread(pid_t pid, struct err *err);
 

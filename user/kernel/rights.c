@@ -63,6 +63,17 @@ static void list_missing(struct kernel_check *check, bool *ret_vital)
 	}
 }
 
+bool kernel_lacks(char *ret, size_t size)
+{
+	struct kernel_check check = {.good = true};
+	bool vital;
+
+	list_missing(&check, &vital);
+	if (!check.good)
+		snprintf(ret, size, "%s", check.answer + strlen("missing: "));
+	return !check.good;
+}
+
 void kernel_look_at_privileges(struct kernel_check *check)
 {
 	bool vital;

@@ -1,7 +1,9 @@
 /* The session at work: processes added, the ring drained, the recording finished. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "kernel.h"
@@ -34,18 +36,57 @@ static void looked_for(char *text, size_t size)
 			probe_runtimes[i]->label);
 }
 
+/* A file whose code @pid runs and that cannot be opened; NULL: none. */
+static const char *unreadable(pid_t pid, const struct proc_maps *maps)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < maps->maps.count; i++) {
+		const struct proc_map *map = &maps->maps.items[i];
+		int fd;
+
+		if (!map->exec || map->path[0] != '/')
+			continue;
+		fd = proc_map_open(pid, map, path, sizeof(path));
+		if (fd < 0)
+			return map->path;
+		close(fd);
+	}
+	return NULL;
+}
+
+/* Whether privileges that we lack may be why nothing was found in @pid; then says so. */
+static bool explain_unreadable(pid_t pid, const struct proc_maps *maps, struct err *err)
+{
+	const char *file = unreadable(pid, maps);
+	char lacking[256];
+
+	if (!file || !kernel_lacks(lacking, sizeof(lacking)))
+		return false;
+	err_set(err, EACCES,
+		"%s, which process %d runs, cannot be read without %s: run with sudo, or with that "
+		"capability too",
+		file, pid, lacking);
+	return true;
+}
+
 /* Neither @pid nor its children have a runtime that is traced: says what it is, if that is known. */
 static void explain_nothing(const struct trace *trace, pid_t pid, struct err *err)
 {
 	const char *where = trace->options.children ? " or its children" : "";
 	const struct stranger *stranger = NULL;
 	struct proc_maps maps = {};
+	bool explained = false;
 	char labels[256];
 
 	looked_for(labels, sizeof(labels));
-	if (!proc_maps_read(pid, &maps))
+	if (!proc_maps_read(pid, &maps)) {
 		stranger = probe_stranger(pid, &maps);
+		explained = !stranger && explain_unreadable(pid, &maps, err);
+	}
 	proc_maps_release(&maps);
+	if (explained)
+		return;
 	if (stranger)
 		err_set(err, ENOENT,
 			"process %d runs %s, which gctrace does not trace (it knows %s): %s", pid,
