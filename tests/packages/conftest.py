@@ -1,0 +1,69 @@
+"""The tests of packages have the fixtures and the harness of the root tests, packages, and fresh roots to put them into."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parent.parent
+ROOT = HERE.parent / "root"
+sys.path.insert(0, str(ROOT))
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("root_conftest", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return vars(module)
+
+
+# Under this file's own name, by which the modules of tests/root ask for it.
+globals().update((n, v) for n, v in load(ROOT / "conftest.py").items() if not n.startswith("__"))
+
+from system import CACHE, System, run  # noqa: E402
+
+PACKAGES = {"deb": "gctrace_*.deb", "rpm": "gctrace-*.rpm", "tar": "gctrace-*.tar.gz",
+            "wheel": "gctrace-*manylinux*.whl", "musl": "gctrace-*musllinux*.whl"}  # fmt: skip
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "realtime: see tests/root")
+    for name, what in (("GCTRACE_PORTABLE", "a portable gctrace"), ("GCTRACE_PACKAGES", "a folder of its packages")):
+        if not os.path.exists(os.environ.get(name, "")):
+            raise pytest.UsageError("%s must name %s: scripts/test packages" % (name, what))
+
+
+@pytest.fixture(scope="session")
+def build():
+    return Path(os.environ["GCTRACE_PORTABLE"]).parent
+
+
+@pytest.fixture(scope="session")
+def made():
+    """The packages of that build, by kind."""
+    folder = Path(os.environ["GCTRACE_PACKAGES"])
+    found = {kind: list(folder.glob(pattern)) for kind, pattern in PACKAGES.items()}
+    assert sorted(sum(found.values(), [])) == sorted(folder.iterdir())
+    return {kind: path for kind, (path,) in found.items()}
+
+
+@pytest.fixture(scope="session")
+def checker():
+    """A tool of scripts/roots' virtual environment, run on some arguments: its output."""
+    folder = CACHE / "checkers/bin"
+    globals()["need"]("roots", folder.exists(), "scripts/roots has fetched no checkers")
+    return lambda tool, *args: run(folder / tool, *args)
+
+
+@pytest.fixture
+def system(bench):
+    """Makes a fresh system of a suite, or an empty one, which is gone after the test."""
+    def make(suite=None):
+        base = CACHE / "roots" / suite if suite else None
+        globals()["need"]("roots", not base or base.exists(), "scripts/roots could not fetch %s" % suite)
+        return System(bench, base)
+
+    return make
