@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 MS = 1_000_000
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
-SHARE_NOTED = 0.1  # of the time, below which a rollout may be an evaluation
+SHARE_DOUBTED = 0.1  # of the time: a rollout that takes less may be a checkpoint
+SHARE_SAID = 0.02  # below which it is not said
 
 
 class Thread:
@@ -141,18 +142,42 @@ def alike(seed):
     return torch, steps
 
 
-def ppo(seed):
-    """Plays, then learns from minibatches of what was played."""
-    torch = Torch(seed)
+def play_and_learn(torch, share, least):
+    """share: of the time, and least: of a minibatch's time, that it plays."""
     batches, steps = torch.chance.randint(4, 64), torch.chance.randint(10, 60)
-    share = torch.chance.uniform(1.5 * SHARE_NOTED, 0.9)
     of_one = 2.1 + torch.zeroes * 0.1 + (not torch.by_hand)
     rollout = share / (1 - share) * batches * of_one * torch.pace
     for _ in range(steps):
-        torch.work(max(rollout, 4 * of_one * torch.pace))
+        torch.work(max(rollout, least * of_one * torch.pace))
         for _ in range(batches):
             torch.loss()
             torch.learn(0)
+    return torch, steps
+
+
+def ppo(seed):
+    """Plays, then learns from minibatches of what was played."""
+    torch = Torch(seed)
+    return play_and_learn(torch, torch.chance.uniform(1.5 * SHARE_DOUBTED, 0.9), 4)
+
+
+def ppo_short(seed):
+    """The same where it takes no longer to play than others need for a checkpoint."""
+    torch = Torch(seed)
+    return play_and_learn(torch, torch.chance.uniform(1.5 * SHARE_SAID, SHARE_DOUBTED), 1.5)
+
+
+def checkpoints(seed):
+    """One network that is saved every so many steps."""
+    torch = Torch(seed)
+    torch.by_hand = False
+    steps, every = torch.chance.randint(300, 700), torch.chance.randint(11, 60)
+    share = torch.chance.uniform(0.005, 0.8 * SHARE_DOUBTED)
+    for i in range(steps):
+        torch.loss()
+        torch.learn(0)
+        if i % every == every - 1:
+            torch.work(share / (1 - share) * every * 3.2 * torch.pace)
     return torch, steps
 
 
@@ -212,7 +237,7 @@ def xgb_cv(seed):
 def products(seed):
     """NumPy: some products of matrices in turn, several times an iteration."""
     thread = Thread(seed)
-    kinds, times = thread.chance.randint(2, 3), thread.chance.randint(2, 20)  # more that repeat may fill a step
+    kinds, times = thread.chance.randint(2, 12), thread.chance.randint(1, 20)
     steps, pace = thread.chance.randint(60, 300), int(thread.log(0.05, 5) * MS)
     for _ in range(steps):
         thread.work(pace)
@@ -253,10 +278,14 @@ def server(seed):
 
 
 # Of these it has to be said what their steps are; of the others it may be left open.
-KNOWN = {"plain": plain, "one loss": joint, "GAN": gan, "xgb.cv": xgb_cv, "Keras": keras}
+KNOWN = {
+    "plain": plain, "one loss": joint, "GAN": gan, "xgb.cv": xgb_cv, "Keras": keras, "checkpoints": checkpoints,
+}
+# Nothing that is recorded tells one of these from a loop that is known: both levels are in the report.
+OFFERED = {"PPO, short rollouts": ppo_short}
 LEVELS = {
     "SAC": sac, "TD3": td3, "WGAN": wgan, "distillation": distillation, "networks that are alike": alike,
-    "PPO": ppo, "NumPy": products, **KNOWN,
+    "PPO": ppo, "NumPy": products, **OFFERED, **KNOWN,
 }
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from gct import gctrace, summary, write_marks
-from levels import KNOWN, LEVELS, play, server
+from levels import KNOWN, LEVELS, OFFERED, play, server
 
 SEEDS = int(os.environ.get("GCTRACE_TEST_SEEDS", 100))
 CONFIDENT = 0.7
@@ -26,6 +26,12 @@ def test_levels(name, tmp_path):
         path, run = recorded(LEVELS[name], name, seed, tmp_path)
         (track,) = summary(path)["tracks"]
         right = track["steps"] == run.steps
+        offered = [level["signal"] for level in track["levels"] if level["steps"] == run.steps]
+        if name in OFFERED and offered:
+            (again,) = summary(path, "--step", offered[0])["tracks"]
+            assert again["steps"] == run.steps
+            assert offered[0] in track["note"]
+            continue
         if track["confidence"] >= CONFIDENT and not right:
             wrong.append((seed, run.steps, track["steps"], track["confidence"], track["note"]))
         known += right and track["confidence"] >= CONFIDENT

@@ -415,6 +415,48 @@ static void test_rounds(void **state)
 	end(session);
 }
 
+/* A learner that plays from the begin on: nothing is told of its steps, as it is not known yet that it comes back to that. */
+static void test_rounds_from_the_begin(void **state)
+{
+	struct session *session = start("auto", LIVE_MIN_NS, LIVE_LINES);
+	const char *text;
+
+	session->scene->work_ns = 0;
+	for (int i = 0; i < 48 * 23; i++) {
+		bool plays = i % 48 == 12;
+
+		play(session->scene, "ZoBU");
+		session->scene->work_ns += (plays ? 700 : 31) * MS;
+		pass(session, (plays ? 700 : 31) * MS);
+		feed(session);
+	}
+	text = finish(session);
+	assert_null(strstr(text, "steps: by "));
+	assert_int_equal(steps_told(text), 0);
+	end(session);
+}
+
+/* Other work that comes once is waited for, and then the steps are told: all of them. */
+static void test_no_rounds(void **state)
+{
+	struct session *session = start("auto", LIVE_MIN_NS, LIVE_LINES);
+	const char *text;
+
+	session->scene->work_ns = 0;
+	for (int i = 0; i < 997; i++) {
+		play(session->scene, "ZoBU");
+		session->scene->work_ns += (i == 13 ? 700 : 31) * MS;
+		pass(session, (i == 13 ? 700 : 31) * MS);
+		feed(session);
+	}
+	text = finish(session);
+	assert_contains(text,
+		"steps: by torch:record:Optimizer.step#Adam.step, confidence 0.98, if no loop around them shows\n");
+	assert_int_equal(count_of(text, "steps: no longer told"), 0);
+	assert_int_equal(steps_told(text), 997);
+	end(session);
+}
+
 static void answer_on(struct session *session, const char *name, int64_t connection)
 {
 	call(session->scene, name, NULL, connection);
@@ -473,6 +515,8 @@ int main(void)
 		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_too_many_pauses),
 		cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_rounds_from_the_begin),
+		cmocka_unit_test(test_no_rounds),
 		cmocka_unit_test(test_requests),
 	};
 

@@ -82,6 +82,12 @@ static double confidence_of(const struct shape *shape, const char *spec, bool *r
 		strstr(track->note, "after every 32 of them comes other work") &&
 		strstr(track->note, "--step torch:record:Optimizer.step#Adam.step/32 (41 steps)");
 	assert_int_equal(*ret_noted, !!strstr(track->note, "other work"));
+	assert_int_equal(track->levels.count, *ret_noted);
+	if (*ret_noted) {
+		assert_string_equal(track->levels.items[0].signal,
+			"torch:record:Optimizer.step#Adam.step/32");
+		assert_int_equal(track->levels.items[0].steps, 41);
+	}
 	*ret_asked = pauses.asked;
 	vec_free(&pauses.items);
 	tear_down(scene);
@@ -102,6 +108,9 @@ static void test_rounds(void **state)
 		{{"Z o B U", .within_ns = 80 * MS}, "auto", false, true},
 		{{"Z o B U", 3 * MS}, "auto", true,
 			true}, /* a twelfth: it is said, and the steps stand */
+		{{"Z o B U", 9 * MS / 5}, "auto", true, true},
+		{{"Z o B U", 6 * MS / 5}, "auto", true, true},
+		{{"Z o B U", MS / 4}, "auto", false, true},
 		{{"Z o B U", 0}, "auto", false, true},
 		{{"Z o B U", 40 * MS, .vary = 7}, "auto", false, true}, /* in no fixed rhythm */
 		{{"L Z o B U", 40 * MS}, "auto", false, true},		/* each has its batch */
@@ -127,20 +136,85 @@ static void test_rounds(void **state)
 	}
 }
 
-/* Two products in turn are a layer's step, or a loop within a step; more are not that likely one. */
-static void test_few_products(void **state)
+/*
+ * Products in turn are those of a step, or of a loop within one, whatever their number: no claim, not even where they are named.
+ * Where other work comes after every tenth round of them, that level is offered.
+ */
+static void test_products(void **state)
 {
-	for (int products = 2; products <= 5; products++) {
+	for (int products = 2; products <= 14; products += 3) {
 		struct scene *scene = set_up();
-		const struct step_track *track;
+		struct pauses pauses = {};
+		struct step_track *track;
+		char words[64];
 
-		for (int i = 0; i < 2000; i++)
-			for (int j = 0; j < products; j++)
+		scene->work_ns = 0;
+		for (int i = 0; i < 2000; i++) {
+			int64_t other_ns = i % 10 == 9 ? 2 * products * MS : 0;
+
+			for (int j = 0; j < products; j++) {
+				scene->work_ns += MS;
 				gemm(scene, 1009 + j);
-		track = find(scene, "auto");
+			}
+			scene->work_ns += other_ns;
+			scene->now_ns += (uint64_t)(products * MS + other_ns);
+		}
+		track = (struct step_track *)find(scene, "auto");
 		assert_int_equal(track->steps.count, 2000);
-		assert_int_equal(track->confidence >= STEP_CONFIDENT, products > 3);
-		assert_int_equal(!!strstr(track->note, "say --step blas:gemm/M"), products <= 3);
+		assert_true(track->confidence > 0.6 && track->confidence < STEP_CONFIDENT);
+		snprintf(words, sizeof(words), "say --step blas:gemm/M, M being %d N", products);
+		assert_contains(track->note, words);
+		assert_int_equal(steps_rounds(&scene->recording, track, next, &pauses, &scene->err),
+			0);
+		assert_int_equal(track->levels.count, 1);
+		snprintf(words, sizeof(words), "blas:gemm/%d", 10 * products);
+		assert_string_equal(track->levels.items[0].signal, words);
+		assert_int_equal(track->levels.items[0].steps, 200);
+		assert_true(find(scene, "blas:gemm")->confidence < STEP_CONFIDENT);
+		assert_int_equal(find(scene, words)->steps.count, 200);
+		assert_true(find(scene, words)->confidence == 1);
+		tear_down(scene);
+	}
+}
+
+/* Other work that came too rarely to know whether it recurs, until it is overdue. */
+static void test_open(void **state)
+{
+	static const struct {
+		int steps, every; /* all, and after how many of them other work comes */
+		int until;	  /* that it comes at all */
+		bool open;
+	} cases[] = {
+		{40, 0, 0, false},
+		{40, 32, 40, true},
+		{160, 32, 40, true},
+		{163, 32, 40, false},
+		{140, 32, 140, true},
+		{180, 32, 129, false},
+		{162, 32, 162, false},
+		{40, 1, 1, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct scene *scene = set_up();
+		struct pauses pauses = {};
+		bool open = !cases[i].open;
+
+		scene->work_ns = 0;
+		for (int j = 1; j <= cases[i].steps; j++) {
+			bool other =
+				cases[i].every && j % cases[i].every == 0 && j <= cases[i].until;
+
+			play(scene, "Z o B U");
+			scene->now_ns += (other ? 20 : 1) * MS;
+			scene->work_ns += (other ? 20 : 1) * MS;
+		}
+		assert_int_equal(steps_rounds_open(&scene->recording, find(scene, "auto"), next,
+					 &pauses, &open, &scene->err),
+			0);
+		if (open != cases[i].open)
+			print_error("case %zu\n", i);
+		assert_int_equal(open, cases[i].open);
 		tear_down(scene);
 	}
 }
@@ -149,7 +223,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rounds),
-		cmocka_unit_test(test_few_products),
+		cmocka_unit_test(test_products),
+		cmocka_unit_test(test_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

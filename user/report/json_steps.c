@@ -132,6 +132,21 @@ static void put_changes(FILE *out, const struct step_track *track)
 	putc_unlocked(']', out);
 }
 
+static void put_levels(FILE *out, const struct step_levels *levels)
+{
+	line_key(out, "levels");
+	putc_unlocked('[', out);
+	for (size_t i = 0; i < levels->count; i++) {
+		const struct step_level *level = &levels->items[i];
+
+		fputs_unlocked(i ? ",{\"signal\":" : "{\"signal\":", out);
+		line_string(out, level->signal, strlen(level->signal));
+		line_unsigned(out, "steps", level->steps);
+		putc_unlocked('}', out);
+	}
+	putc_unlocked(']', out);
+}
+
 static void put_siblings(FILE *out, const struct report_input *input, const struct track_cost *cost)
 {
 	line_unsigned(out, "held_ns", cost->held_ns);
@@ -169,6 +184,7 @@ static void put_track(FILE *out, const struct report_input *input, size_t at)
 	line_real(out, "confidence", track->confidence);
 	line_text(out, "source", track->measured ? "measured" : "inferred");
 	line_text(out, "note", track->note);
+	put_levels(out, &track->levels);
 	line_unsigned(out, "time_ns", cost->time_ns);
 	line_unsigned(out, "overlap_ns", cost->overlap_ns);
 	put_told(out, "cost_ns", told, cost->cost.ns);

@@ -131,15 +131,16 @@ static int next_pause(void *source, struct pause *ret, struct err *err)
 
 /*
  * How sure it is that these are steps, as a report of the whole session would have it: where the window holds few, the
- * many before count, and a doubt stays.
+ * many before count, and a doubt stays. Before it has been said what marks them, other work between some of them is waited
+ * for again, as it may recur.
  */
 static int judge(const struct live_steps *steps, const struct recording *recording,
 	struct live_track *track, struct step_track *found, struct err *err)
 {
-	struct reading_on on = {.steps = steps};
+	struct reading_on on = {.steps = steps}, again = on;
 	size_t count = found->steps.count;
 	bool same = !strcmp(track->signal, found->signal);
-	int r;
+	int r = 0;
 
 	if (same && track->told && count && count < FOR_SURE)
 		found->confidence *= (double)FOR_SURE / (double)count;
@@ -149,6 +150,11 @@ static int judge(const struct live_steps *steps, const struct recording *recordi
 			return r;
 		track->doubted = !step_track_confident(found) || (same && track->doubted);
 	}
+	track->open = false;
+	if (step_track_confident(found) && !track->told && !track->ended)
+		r = steps_rounds_open(recording, found, next_pause, &again, &track->open, err);
+	if (r)
+		return r;
 	if (track->doubted && found->confidence > DOUBTED)
 		found->confidence = DOUBTED;
 	return 0;
@@ -157,11 +163,12 @@ static int judge(const struct live_steps *steps, const struct recording *recordi
 /* Whether steps are told, and by what, from now on. */
 static void settle(struct live_track *track, const struct step_track *found)
 {
-	bool sure = found->measured && step_track_confident(found);
+	bool sure = found->measured && step_track_confident(found) && !track->open;
 
 	track->news |= sure != track->told || (sure && strcmp(track->signal, found->signal));
 	track->confidence = found->confidence;
 	track->told = sure;
+	track->around = found->rounds;
 	track->tid = found->tid;
 	memcpy(track->signal, found->signal, sizeof(track->signal));
 }
@@ -262,13 +269,15 @@ static int take(struct live_steps *steps, FILE *out, const struct recording *rec
 		struct live_track *track = track_for(steps, one->process);
 		bool known = track && track->told;
 
-		r = track ? judge(steps, recording, track, one, err) : -ENOMEM;
+		if (!track)
+			return -ENOMEM;
+		track->ended = last || (process && process->exit_ns);
+		r = judge(steps, recording, track, one, err);
 		if (r)
 			return r;
 		settle(track, one);
 		if (!track->told)
 			continue;
-		track->ended = last || (process && process->exit_ns);
 		track->begins =
 			series_at(&steps->window, one->steps.items[one->steps.count - 1].start_ns);
 		count_steps(steps, out, &attribution, i, track, known);

@@ -27,7 +27,9 @@ struct live_step {
 struct live_track {
 	uint32_t process, tid;
 	char signal[160];
-	bool told;    /* they are known with confidence */
+	bool told; /* they are known with confidence */
+	bool open; /* there may be a loop around them, which further steps will show or rule out */
+	bool around;  /* there may be one at all */
 	bool doubted; /* there were rounds of them: the latest marks alone may not show that again */
 	bool news;    /* how they are told has not been said */
 	bool ended;   /* the process has, and its last step is counted */

@@ -81,7 +81,8 @@ static void put_news(FILE *out, const struct recording *recording, const struct 
 		return;
 	live_step_head(out, recording, time_ns, track->process);
 	if (track->told)
-		fprintf(out, "steps: by %s, confidence %.2f\n", track->signal, track->confidence);
+		fprintf(out, "steps: by %s, confidence %.2f%s\n", track->signal, track->confidence,
+			track->around ? ", if no loop around them shows" : "");
 	else
 		fputs("steps: no longer told\n", out);
 }

@@ -8,8 +8,6 @@
 
 #define LONGEST	      4096 /* calls a step */
 #define MAX_STRETCHES 24   /* examined for the same period */
-#define FEW	      3	   /* calls that a loop within a step may make as well as a step */
-#define PRIOR_FEW     0.65 /* no claim is made */
 
 struct sequence {
 	const struct strand *strand;
@@ -249,15 +247,16 @@ static void name_sequence(const struct study *study, const struct sequence *sequ
 						      : "shapes");
 }
 
-/* By products of matrices alone: a step has several, and so does a loop within one. */
-static void judge_few(const struct sequence *sequence, struct choice *ret)
+/* Products of matrices alone: a step makes some, and so does a loop within one, which may go round without a break. */
+static void note_loops(const struct study *study, const struct sequence *sequence,
+	struct choice *ret)
 {
-	if (ret->class != CLASS_CALL || sequence->period.length > FEW)
-		return;
-	ret->prior = PRIOR_FEW;
-	note_add(ret->note, sizeof(ret->note),
-		"a loop within a step may make so few: if N of these are one step, say --step %.100s/M, M being %u N",
-		ret->signal, sequence->period.length);
+	const struct symbol *first = &study->symbols.items[sequence->symbols.items[0]];
+
+	if (first->class == CLASS_CALL)
+		note_add(ret->note, sizeof(ret->note),
+			"a loop within a step may make the same calls: if N of these are one step, say --step %.100s/M, M being %u N",
+			ret->signal, sequence->period.length);
 }
 
 int choose_sequence(struct study *study, const struct strand *strand, const uint32_t *weight,
@@ -275,7 +274,7 @@ int choose_sequence(struct study *study, const struct strand *strand, const uint
 	/* One call again and again: how many of them make a step is unknowable. */
 	if (!r && sequence.period.length > 1 && sequence.begins.count >= 3) {
 		name_sequence(study, &sequence, ret);
-		judge_few(&sequence, ret);
+		note_loops(study, &sequence, ret);
 		for (size_t i = 0; !r && i < sequence.begins.count; i++)
 			r = push(&ret->at, sequence.at.items[sequence.begins.items[i]]);
 		r = r ? r : 1;

@@ -447,7 +447,7 @@ int choose_jit(struct study *study, const struct strand *strand, struct choice *
 		symbol_name(&study->symbols.items[first->symbol], ret->signal, sizeof(ret->signal));
 		r = 1;
 	} else if (anchors_set(study, strand, CLASS_BIT(CLASS_JIT)) >= 3) {
-		ret->prior = class_prior(CLASS_JIT);
+		ret->prior = class_prior(CLASS_CALL); /* no name says which is a step */
 		r = choose_sequence(study, strand, NULL, ret);
 		r = r ? r : choose_single(study, strand, ret);
 		ret->class = CLASS_JIT;

@@ -72,9 +72,9 @@ double class_prior(enum step_class class)
 		[CLASS_GRAPH] = 0.9,
 		[CLASS_JIT] = 0.85,
 		[CLASS_ZERO] = 0.85,
-		[CLASS_COLLECTIVE] = 0.8,
+		[CLASS_COLLECTIVE] = 0.65,
 		[CLASS_REQUEST] = 1.0,
-		[CLASS_CALL] = 0.7,
+		[CLASS_CALL] = 0.65, /* a step makes some, and so does a loop within one */
 		[CLASS_LOAD] = 0.65,
 		[CLASS_RECORD] = 0.65,
 		[CLASS_SYNC] = 0.65,

@@ -188,13 +188,16 @@ static int take_most(struct study *study, const struct strand *strand, struct ch
 	return r < 0 ? r : 1;
 }
 
-static int take_pattern(struct study *study, const struct strand *strand, size_t symbols,
-	struct choice *ret)
+static int take_pattern(struct study *study, const struct strand *strand, enum step_class class,
+	size_t symbols, struct choice *ret)
 {
 	int r = symbols > 1 ? choose_sequence(study, strand, NULL, ret) : 0;
 
+	ret->class = class;
+	ret->prior = class_prior(class); /* how many make a step is inferred, as without a name */
 	if (r)
 		return r;
+	ret->prior = 1;
 	ret->regular = symbols > 1 ? 0.5 : 1;
 	if (symbols > 1)
 		note_add(ret->note, sizeof(ret->note),
@@ -224,7 +227,7 @@ static int choose_named(struct study *study, const struct strand *strand,
 	else if (class == CLASS_JIT && fit == FIT_SIGNAL && symbols > 1)
 		r = choose_jit(study, strand, ret);
 	else
-		r = take_pattern(study, strand, symbols, ret);
+		return take_pattern(study, strand, class, symbols, ret);
 	ret->class = class;
 	ret->prior = 1;
 	return r;

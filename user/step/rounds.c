@@ -4,13 +4,20 @@
  * other work comes.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
 
 #include "step_priv.h"
 
-#define LONG_TIMES   3 /* the median work: other work was done as well */
+/* × the median work: other work was done as well. The clearest first, which alone is a reason to doubt the steps. */
+static const double long_times[] = {3, 2, 1.5};
+#define CLEAR 0 /* the place of that */
+
 #define ROUNDS_LEAST 5
-#define SHARE_NOTED  0.05 /* of all work that is other work: worth saying */
+#define SHARE_NOTED  0.02 /* of all work that is other work: worth saying */
 #define SHARE_CAPPED                                                                               \
 	0.1 /* more than an evaluation without losses, or a checkpoint, usually takes */
 #define CONFIDENCE 0.65
@@ -20,67 +27,98 @@ struct round {
 	double share;	      /* of the work that is other work */
 };
 
-/*
- * What the thread did in each step but the last one, without pauses; UNKNOWN if not known. Nor is it where it took no longer
- * than the pauses in it and in the step before: it may be what they leave behind, callbacks at their end and cold caches. Returns
- * how many are known.
- */
-static size_t own_work(const struct step_track *track, const uint64_t *paused_ns, int64_t *ret,
-	uint64_t *ret_known)
-{
-	size_t known = 0;
+/* What a thread did in each step but the last one. */
+struct own {
+	int64_t *work_ns; /* less pauses; UNKNOWN if not known */
+	size_t count;
+	uint64_t median_ns; /* 0: of too many steps it is not known */
+	uint64_t *room;	    /* for as many values */
+};
 
-	for (size_t i = 0; i + 1 < track->steps.count; i++) {
+static void own_release(struct own *own)
+{
+	free(own->work_ns);
+	free(own->room);
+}
+
+/*
+ * Nor is it known where it took no longer than the pauses in it and in the step before: it may be what they leave behind,
+ * callbacks at their end and cold caches. @paused_ns: in each step; NULL: not known. 0 or -ENOMEM; the caller releases *ret in
+ * any case.
+ */
+static int own_read(const struct step_track *track, const uint64_t *paused_ns, struct own *ret)
+{
+	size_t count = track->steps.count - 1, known = 0;
+
+	*ret = (struct own){
+		.work_ns = calloc(count + 1, sizeof(*ret->work_ns)),
+		.count = count,
+		.room = calloc(count + 1, sizeof(*ret->room)),
+	};
+	if (!ret->work_ns || !ret->room)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
 		int64_t work_ns = track->steps.items[i].work_ns;
 		int64_t here_ns = paused_ns ? (int64_t)paused_ns[i] : 0;
 		int64_t before_ns = paused_ns && i ? (int64_t)paused_ns[i - 1] : 0;
 
-		ret[i] = UNKNOWN;
+		ret->work_ns[i] = UNKNOWN;
 		if (work_ns < 0 ||
 			(here_ns + before_ns && work_ns - here_ns <= here_ns + before_ns))
 			continue;
-		ret[i] = work_ns - here_ns;
-		ret_known[known++] = (uint64_t)ret[i];
+		ret->work_ns[i] = work_ns - here_ns;
+		ret->room[known++] = (uint64_t)ret->work_ns[i];
 	}
-	return known;
+	if (known * 2 >= count)
+		ret->median_ns = median_of(ret->room, known);
+	return 0;
+}
+
+/* Whether other work was done in step @i as well, @times the median or more. */
+static bool is_long(const struct own *own, size_t i, double times)
+{
+	return own->work_ns[i] >= 0 && (double)own->work_ns[i] >= times * (double)own->median_ns;
 }
 
 /* The median distance between long steps; 0: there are few. */
-static size_t usual_distance(const int64_t *own, size_t count, uint64_t least, uint64_t *distances)
+static size_t usual_distance(const struct own *own, double times)
 {
 	size_t found = 0, last = SIZE_MAX;
 
-	for (size_t i = 0; i < count; i++) {
-		if (own[i] < 0 || (uint64_t)own[i] < least)
+	for (size_t i = 0; i < own->count; i++) {
+		if (!is_long(own, i, times))
 			continue;
 		if (last != SIZE_MAX)
-			distances[found++] = i - last;
+			own->room[found++] = i - last;
 		last = i;
 	}
-	return found + 1 < ROUNDS_LEAST ? 0 : (size_t)median_of(distances, found);
+	return found + 1 < ROUNDS_LEAST ? 0 : (size_t)median_of(own->room, found);
 }
 
-/* The round of @length, if long steps come at one place of it mostly, and hardly elsewhere. */
-static struct round judge(const int64_t *own, size_t count, uint64_t median, size_t length,
-	uint32_t *tally)
+/* The round of @length, if long steps come at one place of it mostly, and hardly elsewhere. @tally: zeros, for each place. */
+static struct round judge(const struct own *own, double times, size_t length, uint32_t *tally)
 {
 	struct round round = {};
 	size_t place = 0, all = 0, due = 0;
 	double other = 0, total = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if (own[i] >= 0 && (uint64_t)own[i] >= LONG_TIMES * median) {
+	for (size_t i = 0; i < own->count; i++)
+		if (is_long(own, i, times)) {
 			all++;
 			tally[i % length]++;
 		}
 	for (size_t i = 0; i < length; i++)
 		place = tally[i] > tally[place] ? i : place;
-	for (size_t i = 0; i < count; i++) {
-		total += own[i] > 0 ? (double)own[i] : 0;
-		if (i % length != place || own[i] < 0)
+	for (size_t i = 0; i < own->count; i++) {
+		int64_t work_ns = own->work_ns[i];
+
+		total += work_ns > 0 ? (double)work_ns : 0;
+		if (i % length != place || work_ns < 0)
 			continue;
 		due++;
-		other += (uint64_t)own[i] > median ? (double)((uint64_t)own[i] - median) : 0;
+		other += (uint64_t)work_ns > own->median_ns
+				 ? (double)((uint64_t)work_ns - own->median_ns)
+				 : 0;
 	}
 	if (tally[place] < ROUNDS_LEAST || tally[place] * 4 < due * 3 || tally[place] * 2 < all)
 		return round;
@@ -93,57 +131,38 @@ static struct round judge(const int64_t *own, size_t count, uint64_t median, siz
 /* Whether so many steps are long that they may be those of rounds; pauses may be what makes them long, or some of them. */
 static int any_long(const struct step_track *track, bool *ret)
 {
-	size_t count = track->steps.count - 1, known, found = 0;
-	int64_t *own = calloc(count, sizeof(*own));
-	uint64_t *values = calloc(count, sizeof(*values)), median;
-	int r = own && values ? 0 : -ENOMEM;
+	struct own own;
+	size_t found = 0;
+	int r = own_read(track, NULL, &own);
 
-	*ret = false;
-	if (!r) {
-		known = own_work(track, NULL, own, values);
-		median = known * 2 >= count ? median_of(values, known) : 0;
-		for (size_t i = 0; i < count && median; i++)
-			found += own[i] >= 0 && (uint64_t)own[i] >= LONG_TIMES * median;
-		*ret = found >= ROUNDS_LEAST;
-	}
-	free(values);
-	free(own);
+	for (size_t i = 0; !r && own.median_ns && i < own.count; i++)
+		found += is_long(&own, i, long_times[ARRAY_SIZE(long_times) - 1]);
+	own_release(&own);
+	*ret = found >= ROUNDS_LEAST;
 	return r;
 }
 
-/* @paused_ns: in each step. 0 or -ENOMEM. */
-static int find_round(const struct step_track *track, const uint64_t *paused_ns, struct round *ret)
+/* 0 or -ENOMEM. */
+static int find_round(const struct own *own, double times, struct round *ret)
 {
-	size_t count = track->steps.count - 1, length, known = 0;
-	int64_t *own = calloc(count, sizeof(*own));
-	uint64_t *values = calloc(count, sizeof(*values)), median;
-	uint32_t *tally = NULL;
-	int r = own && values ? 0 : -ENOMEM;
+	size_t length = own->median_ns ? usual_distance(own, times) : 0;
+	uint32_t *tally;
 
 	*ret = (struct round){};
-	if (!r)
-		known = own_work(track, paused_ns, own, values);
-	if (!r && known * 2 >= count) {
-		median = median_of(values, known);
-		length = median ? usual_distance(own, count, LONG_TIMES * median, values) : 0;
-		if (length > 1) {
-			tally = calloc(length, sizeof(*tally));
-			if (tally)
-				*ret = judge(own, count, median, length, tally);
-			else
-				r = -ENOMEM;
-		}
-	}
+	if (length < 2)
+		return 0;
+	tally = calloc(length, sizeof(*tally));
+	if (!tally)
+		return -ENOMEM;
+	*ret = judge(own, times, length, tally);
 	free(tally);
-	free(values);
-	free(own);
-	return r;
+	return 0;
 }
 
+/* Where it is not known already that they take turns. */
 static bool may_have_rounds(const struct step_track *track)
 {
-	return track->rounds && track->confidence >= STEP_CONFIDENT &&
-	       track->steps.count > 2 * ROUNDS_LEAST;
+	return track->rounds && !track->levels.count && track->steps.count > 2 * ROUNDS_LEAST;
 }
 
 static void add_pause(const struct step_track *track, const struct pause *pause,
@@ -179,18 +198,35 @@ static double share_of_time(const struct step_track *track, const uint64_t *paus
 	return total > 0 ? other / total : 0;
 }
 
-static void say(const struct round *round, struct step_track *track)
+static bool is_said(const struct step_track *track, const char *part)
 {
-	size_t marks = round->length * track->per_step;
+	size_t len = strlen(part);
 
-	if (round->share < SHARE_NOTED)
+	for (size_t i = 0; i < track->levels.count; i++) {
+		const char *signal = track->levels.items[i].signal;
+		size_t its = strlen(signal);
+
+		if (its > len && signal[its - len - 1] == '/' && !strcmp(signal + its - len, part))
+			return true;
+	}
+	return false;
+}
+
+/* @clear: it may be what its user calls a step. */
+static void say(const struct round *round, bool clear, struct step_track *track)
+{
+	size_t rounds = (track->steps.count + round->length - 1) / round->length;
+	char part[16];
+
+	snprintf(part, sizeof(part), "%zu", round->length * track->per_step);
+	if (round->share < SHARE_NOTED || is_said(track, part))
 		return;
+	levels_add(&track->levels, track->signal, part, rounds);
 	note_add(track->note, sizeof(track->note),
 		"after every %zu of them comes other work, %.0f %% of all: if these are one step, say "
-		"--step %.100s/%zu (%zu steps)",
-		round->length, round->share * 100, track->signal, marks,
-		(track->steps.count + round->length - 1) / round->length);
-	if (round->share >= SHARE_CAPPED)
+		"--step %.100s/%s (%zu steps)",
+		round->length, round->share * 100, track->signal, part, rounds);
+	if (clear && round->share >= SHARE_CAPPED && track->confidence > CONFIDENCE)
 		track->confidence = CONFIDENCE;
 }
 
@@ -210,28 +246,93 @@ static int read_paused(const struct recording *recording, const struct step_trac
 	return r;
 }
 
+static int no_memory(struct err *err)
+{
+	return err_set(err, ENOMEM, "out of memory while finding steps");
+}
+
+/* Says what rounds there are. 0 or -ENOMEM. */
+static int say_all(struct step_track *track, const uint64_t *paused_ns)
+{
+	struct own own;
+	int r = own_read(track, paused_ns, &own);
+
+	for (size_t i = 0; !r && i < ARRAY_SIZE(long_times); i++) {
+		struct round round;
+		double share;
+
+		r = find_round(&own, long_times[i], &round);
+		if (r || !round.length)
+			continue;
+		share = share_of_time(track, paused_ns, &round);
+		round.share = share < round.share ? share : round.share;
+		say(&round, i == CLEAR, track);
+	}
+	own_release(&own);
+	return r;
+}
+
 int steps_rounds(const struct recording *recording, struct step_track *track, steps_next_fn next,
 	void *source, struct err *err)
 {
-	struct round round = {};
 	uint64_t *paused_ns;
 	bool any = false;
-	double share;
 	int r = may_have_rounds(track) ? any_long(track, &any) : 0;
 
 	if (r || !any)
-		return r ? err_set(err, ENOMEM, "out of memory while finding steps") : 0;
+		return r ? no_memory(err) : 0;
 	paused_ns = calloc(track->steps.count, sizeof(*paused_ns));
 	if (!paused_ns)
-		return err_set(err, ENOMEM, "out of memory while finding steps");
+		return no_memory(err);
 	r = read_paused(recording, track, next, source, paused_ns, err);
-	if (!r && find_round(track, paused_ns, &round))
-		r = err_set(err, ENOMEM, "out of memory while finding steps");
-	if (!r && round.length) {
-		share = share_of_time(track, paused_ns, &round);
-		round.share = share < round.share ? share : round.share;
-		say(&round, track);
+	if (!r && say_all(track, paused_ns))
+		r = no_memory(err);
+	free(paused_ns);
+	return r;
+}
+
+/*
+ * Whether the next long step may be still to come: it is due as far from the last one as those were from each other, and half
+ * as far again. Where there is but one, it may have begun at any place of a round: four times as far as from the begin.
+ */
+static bool is_open(const struct own *own)
+{
+	size_t found = 0, last = 0, farthest = 0;
+
+	for (size_t i = 0; own->median_ns && i < own->count; i++) {
+		size_t distance = i + !found - last;
+
+		if (!is_long(own, i, long_times[CLEAR]))
+			continue;
+		farthest = distance > farthest ? distance : farthest;
+		last = i;
+		found++;
 	}
+	if (!found || found >= ROUNDS_LEAST)
+		return false;
+	return own->count - 1 - last <= (found > 1 ? farthest + farthest / 2 : 4 * farthest);
+}
+
+int steps_rounds_open(const struct recording *recording, const struct step_track *track,
+	steps_next_fn next, void *source, bool *ret, struct err *err)
+{
+	uint64_t *paused_ns;
+	struct own own = {};
+	int r;
+
+	if (!track->rounds || track->steps.count < 2) {
+		*ret = false;
+		return 0;
+	}
+	paused_ns = calloc(track->steps.count, sizeof(*paused_ns));
+	if (!paused_ns)
+		return no_memory(err);
+	r = read_paused(recording, track, next, source, paused_ns, err);
+	if (!r && own_read(track, paused_ns, &own))
+		r = no_memory(err);
+	if (!r)
+		*ret = is_open(&own);
+	own_release(&own);
 	free(paused_ns);
 	return r;
 }

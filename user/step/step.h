@@ -55,6 +55,17 @@ struct step_change {
 	uint32_t from, to;
 };
 
+#define STEP_LEVELS 3
+
+/* What else its user may call a step, as --step takes it ("torch:record:Optimizer.step#Adam.step/32"), and how many there are. */
+struct step_levels {
+	struct step_level {
+		char signal[176];
+		uint64_t steps;
+	} items[STEP_LEVELS];
+	size_t count;
+};
+
 /* The steps of one process, by time; they do not overlap, but there may be time between two. */
 struct step_track {
 	uint32_t process; /* struct process.id */
@@ -72,7 +83,8 @@ struct step_track {
 	double confidence;  /* 0 … 1: how sure it is that these are the steps */
 	bool measured;	    /* by marks; else windows: inferred */
 	bool rounds; /* nothing says that these are the user's steps: there may be a loop around them */
-	char note[512]; /* a sentence the reader should know ("2 threads …"), or "" */
+	char note[512];		   /* a sentence the reader should know ("2 threads …"), or "" */
+	struct step_levels levels; /* which the note names, too, if it has room */
 };
 
 /* One series or group of them that was considered, for doctor --steps and for explanations. */
@@ -116,11 +128,18 @@ void steps_release(struct steps *steps);
 typedef int (*steps_next_fn)(void *source, struct pause *ret, struct err *err);
 /*
  * Whether after every so many steps of @track other work comes (not pauses, which are read for this: @next from the first one
- * on). Then a step may be what lies between; the track's note says so, and its confidence is below STEP_CONFIDENT where that
- * work is much. Asks for pauses only if there is a reason to. 0 or -errno with a sentence.
+ * on). Then a step may be what lies between: the track's note and levels say so, and its confidence is below STEP_CONFIDENT
+ * where that work is much. Asks for pauses only if there is a reason to. 0 or -errno with a sentence.
  */
 int steps_rounds(const struct recording *recording, struct step_track *track, steps_next_fn next,
 	void *source, struct err *err);
+
+/*
+ * Whether some of the latest steps of @track were as long as where other work comes in between, and too few to know yet
+ * whether that recurs: the next is not overdue. *ret is untouched on failure. 0 or -errno with a sentence.
+ */
+int steps_rounds_open(const struct recording *recording, const struct step_track *track,
+	steps_next_fn next, void *source, bool *ret, struct err *err);
 
 /* The track of @process, or NULL. */
 const struct step_track *steps_track(const struct steps *steps, uint32_t process);

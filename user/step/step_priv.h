@@ -196,12 +196,16 @@ struct choice {
 	double prior;	/* trust in this kind of signal */
 	double regular; /* share of intervals that are as expected; < 0: track_build() computes it */
 	char note[512];
+	struct step_levels levels;
 };
 
 void choice_release(struct choice *choice);
 /* Adds a sentence to @note; drops it when there is no room. */
 void note_add(char *note, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Adds "@signal/@part" with as many steps, unless there is no room. */
+void levels_add(struct step_levels *levels, const char *signal, const char *part, uint64_t steps);
 
 /* The choosers. 1: *ret holds steps, 0: none here, -ENOMEM. They mark the anchors among the
  * symbols. */

@@ -31,6 +31,17 @@ void note_add(char *note, size_t size, const char *format, ...)
 		snprintf(note + used, size - used, "%s%s", used ? "; " : "", text);
 }
 
+void levels_add(struct step_levels *levels, const char *signal, const char *part, uint64_t steps)
+{
+	struct step_level *level;
+
+	if (levels->count == STEP_LEVELS)
+		return;
+	level = &levels->items[levels->count++];
+	snprintf(level->signal, sizeof(level->signal), "%.159s/%.15s", signal, part);
+	level->steps = steps;
+}
+
 static int64_t unpack_rss(uint32_t rss)
 {
 	return rss == STEP_RSS_UNKNOWN ? UNKNOWN : (int64_t)rss * 1024;
@@ -339,6 +350,7 @@ int track_build(struct study *study, const struct choice *choice, struct step_tr
 		.process = choice->strand->process, .tid = choice->strand->tid, .measured = true};
 	snprintf(ret->signal, sizeof(ret->signal), "%s", choice->signal);
 	snprintf(ret->note, sizeof(ret->note), "%s", choice->note);
+	ret->levels = choice->levels;
 	r = make_steps(study, &known, ret);
 	if (!r)
 		r = measure(ret);

@@ -3,6 +3,7 @@
  * and what lies between. Out: whether a step may as well be several of them, which then is said and not decided.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "step_priv.h"
@@ -174,25 +175,36 @@ int turns_keep_most(struct study *study, const struct strand *strand, indices *a
 	return r;
 }
 
+/* The levels beside that of single updates. */
+static void say_levels(const struct turns *turns, struct choice *choice)
+{
+	size_t rounds = choice->at.count / turns->length, most = 0;
+	char part[16];
+
+	snprintf(part, sizeof(part), "%u", turns->length);
+	levels_add(&choice->levels, choice->signal, part, rounds);
+	note_add(choice->note, sizeof(choice->note),
+		"%u of them in turn learn different things: if these are one step, say --step %.100s/%u (%zu steps)",
+		turns->length, choice->signal, turns->length, rounds);
+	if (turns->most < 2)
+		return;
+	for (size_t i = 0; i < turns->of.count; i++)
+		most += turns->of.items[i] == turns->who;
+	levels_add(&choice->levels, choice->signal, "most", most);
+	note_add(choice->note, sizeof(choice->note),
+		"if each of the %u that learn the same is one, and what comes with it, say --step %.100s/most (%zu steps)",
+		turns->most, choice->signal, most);
+}
+
 int turns_judge(struct study *study, struct choice *choice)
 {
 	struct turns turns;
-	size_t most = 0;
 	int r = find_turns(study, choice->strand, &choice->at, &turns);
 
 	if (!r && turns.length) {
-		for (size_t i = 0; i < turns.of.count; i++)
-			most += turns.of.items[i] == turns.who;
 		if (choice->prior > PRIOR_TURNS)
 			choice->prior = PRIOR_TURNS;
-		note_add(choice->note, sizeof(choice->note),
-			"%u of them in turn learn different things: if these are one step, say --step %.100s/%u (%zu steps)",
-			turns.length, choice->signal, turns.length,
-			choice->at.count / turns.length);
-		if (turns.most > 1)
-			note_add(choice->note, sizeof(choice->note),
-				"if each of the %u that learn the same is one, and what comes with it, say --step %.100s/most (%zu steps)",
-				turns.most, choice->signal, most);
+		say_levels(&turns, choice);
 	}
 	vec_free(&turns.of);
 	return r;
