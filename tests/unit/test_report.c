@@ -34,7 +34,7 @@ static void check_golden(const char *name, const char *format, const char *suffi
 }
 
 static const char *const names[] = {
-	"busy", "quiet", "harmless", "blind", "cutoff", "steps", "jvm", "julia"};
+	"busy", "quiet", "harmless", "blind", "cutoff", "steps", "served", "jvm", "julia"};
 
 static void test_golden(void **state)
 {

@@ -1,4 +1,4 @@
-/* What pauses stopped of servers' requests in; a table of the servers out. None without requests. */
+/* What pauses stopped of servers' requests in; a table of the servers out, and one of those that are not told. */
 #include <string.h>
 
 #include "cleanup.h"
@@ -45,6 +45,22 @@ static const struct model_layout requests_layout = {
 	.sort = "requests",
 };
 
+/* Text and page say it in the answer. */
+static const struct model_column untold_columns[] = {
+	{"pid", NULL, UNIT_ID},
+	{"encrypted", NULL, UNIT_BOOL},
+	{"http2", NULL, UNIT_BOOL},
+	{"responses", NULL, UNIT_COUNT},
+};
+
+static const struct model_layout untold_layout = {
+	.key = "requests_untold",
+	.columns = untold_columns,
+	.column_count = ARRAY_SIZE(untold_columns),
+	.text = "",
+	.page = "",
+};
+
 static void add_server(struct model_table *table, const struct recording *recording,
 	const struct request_cost *cost)
 {
@@ -80,11 +96,29 @@ static void note_seen(struct model_table *table, const struct recording *recordi
 	}
 }
 
+static void add_untold(struct model *model, const struct report_input *input)
+{
+	const struct attribution *attribution = input->attribution;
+	struct model_table *table = model_add(model, &untold_layout);
+
+	for (size_t i = 0; i < attribution->requests_untold.count; i++) {
+		const struct request_untold *untold = &attribution->requests_untold.items[i];
+		const struct process *process =
+			recording_process(input->recording, untold->process);
+
+		MODEL_ROW(table, model_known(process ? process->pid : UNKNOWN),
+			model_number(untold->encrypted), model_number(untold->http2),
+			model_number(untold->responses));
+	}
+}
+
 void model_requests(struct model *model, const struct report_input *input)
 {
 	const struct attribution *attribution = input->attribution;
 	struct model_table *table;
 
+	if (attribution && attribution->requests_untold.count)
+		add_untold(model, input);
 	if (!attribution || !attribution->requests.count)
 		return;
 	table = model_add(model, &requests_layout);

@@ -34,7 +34,7 @@ void model_pauses(struct model *model, const struct report_input *input,
 	const struct summary *summary);
 void model_kinds(struct model *model, const struct report_input *input, struct summary *summary);
 void model_waits(struct model *model, const struct report_input *input);
-/* None without requests. */
+/* None without requests; JSON has what is not told of them, too. */
 void model_requests(struct model *model, const struct report_input *input);
 /* None without a timeline of GPUs; the second without one that is inferred. */
 void model_gpu(struct model *model, const struct report_input *input);

@@ -27,31 +27,37 @@ static size_t say_stopped(const struct attribution *attribution, char *text, siz
 		FORMAT_DURATION(cost->without.p99_ns));
 }
 
+/* Of the first server whose connections cannot be read, and of the first that answers out of turn. */
 static void say_untold(const struct attribution *attribution, char *text, size_t size)
 {
-	const struct request_untold *untold = attribution->requests_untold.items;
-	size_t more = attribution->requests_untold.count;
-	size_t used = 0;
-	const char *name;
+	const struct request_untold *shut = NULL, *unsure = NULL;
+	size_t shut_count = 0, used = 0;
 
 	*text = '\0';
-	if (!more--)
-		return;
-	name = VERDICT_NAME(recording_process(attribution->recording, untold->process));
-	if (untold->encrypted || untold->http2)
+	for (size_t i = attribution->requests_untold.count; i-- > 0;) {
+		const struct request_untold *untold = &attribution->requests_untold.items[i];
+		bool is_shut = untold->encrypted || untold->http2;
+
+		shut = is_shut ? untold : shut;
+		shut_count += is_shut;
+		unsure = untold->responses ? untold : unsure;
+	}
+	if (shut)
 		used = (size_t)snprintf(text, size,
-			" Connections to %s %s%s%s: their requests are not told%s.", name,
-			untold->encrypted ? "are encrypted" : "",
-			untold->encrypted && untold->http2 ? " or " : "",
-			untold->http2 ? "speak HTTP/2" : "",
-			more ? ", nor those of other servers" : "");
-	if (untold->responses && used < size)
+			" Connections to %s %s%s%s: their requests are not told%s.",
+			VERDICT_NAME(recording_process(attribution->recording, shut->process)),
+			shut->encrypted ? "are encrypted" : "",
+			shut->encrypted && shut->http2 ? " or " : "",
+			shut->http2 ? "speak HTTP/2" : "",
+			shut_count > 1 ? ", nor all those of other servers" : "");
+	if (unsure && used < size)
 		snprintf(text + used, size - used,
 			" %" PRIu64
 			" response%s of %s answer%s requests that are not told, since on "
 			"their connections not every request was answered before the next.",
-			untold->responses, untold->responses == 1 ? "" : "s", name,
-			untold->responses == 1 ? "s" : "");
+			unsure->responses, unsure->responses == 1 ? "" : "s",
+			VERDICT_NAME(recording_process(attribution->recording, unsure->process)),
+			unsure->responses == 1 ? "s" : "");
 }
 
 const char *verdict_requests(const struct attribution *attribution, char *text, size_t size)
