@@ -1,6 +1,6 @@
 """Applications for real servers, which log each request in FOLDER/PID: [path, after it was read, before its response].
 
-Run as a program: uvicorn with a FastAPI application, HTTP and LOOP as it calls them. Imported by gunicorn: `wsgi`.
+Run as a program: uvicorn with a FastAPI application, HTTP and LOOP as it calls them. Imported by gunicorn: `wsgi`, `asgi`.
 """
 
 import gc
@@ -27,6 +27,14 @@ def wsgi(environ, start_response):
     body = answer(environ["PATH_INFO"], time.monotonic_ns())
     start_response("200 OK", [("Content-Length", str(len(body)))])
     return [body]
+
+
+async def asgi(scope, receive, send):
+    if scope["type"] != "http":  # not even its begin and end
+        return
+    body = answer(scope["path"], time.monotonic_ns())
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
 
 
 def main(http, loop):

@@ -5,6 +5,7 @@ serve KIND [CERTIFICATE]: says its port, answers, and says the number of request
     tls-asyncio one that is given what was read
     http2       hypercorn
     grpc        gRPC
+    grpc-aio    the same in an asyncio loop
     redis       a protocol whose commands look like HTTP's
 ask KIND PORT COUNT: so many requests, one after the other.
 """
@@ -14,6 +15,7 @@ import concurrent.futures
 import gc
 import http.server
 import json
+import queue
 import socket
 import ssl
 import sys
@@ -109,6 +111,27 @@ def serve_grpc():
     return port
 
 
+def serve_grpc_aio():
+    import grpc.aio
+
+    listening = queue.Queue()
+
+    async def get(request, context):
+        return answer()
+
+    async def serve():
+        server = grpc.aio.server()
+        handler = grpc.unary_unary_rpc_method_handler(get)
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Test", {"Get": handler}),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        listening.put(port)
+        await server.wait_for_termination()
+
+    threading.Thread(target=lambda: asyncio.run(serve()), daemon=True).start()
+    return listening.get(timeout=30)
+
+
 def serve_redis():
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -128,6 +151,9 @@ def ask_grpc(port, count):
     channel = grpc.insecure_channel("127.0.0.1:%d" % port)
     for _ in range(count):
         assert channel.unary_unary("/test.Test/Get")(b"") == BODY
+
+
+ask_grpc_aio = ask_grpc
 
 
 def ask_http2(port, count):

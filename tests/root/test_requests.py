@@ -146,13 +146,14 @@ def test_uvicorn(bench, environment, parser, loop):
 
 
 @servers
-@pytest.mark.parametrize("worker", ["sync", "gthread"])
+@pytest.mark.parametrize("worker", ["sync", "gthread", "asgi", "uvicorn.workers.UvicornWorker"])
 def test_gunicorn(bench, environment, worker):
     """Its workers are children, with the socket that it listens on."""
     need(environment)
     listener = socket.create_server(("127.0.0.1", 0))
     number = listener.fileno()
-    argv = [environment.python, "-m", "gunicorn", "-b", "fd://%d" % number, "-w", "2", "-k", worker, "request_app:wsgi"]
+    argv = [environment.python, "-m", "gunicorn", "-b", "fd://%d" % number, "-w", "2", "-k", worker]
+    argv.append("request_app:wsgi" if worker in ("sync", "gthread") else "request_app:asgi")
     server = bench.process(
         argv, pass_fds=(number,), cwd=harness.HERE, env={"REQUEST_LOG": str(bench.scratch), "PYTHONDONTWRITEBYTECODE": "1"}
     )
@@ -205,7 +206,7 @@ def test_a_jvm_that_serves(bench, jvm):
 
 
 @pytest.mark.parametrize("environment", [e for e in training.load_environments() if e.kind == "jserver"] or [None], ids=str)
-@pytest.mark.parametrize("words", [["Tomcat"], ["Netty", "nio"], ["Netty", "epoll"]], ids="-".join)
+@pytest.mark.parametrize("words", [["Tomcat"], ["Jetty"], ["Netty", "nio"], ["Netty", "epoll"]], ids="-".join)
 def test_a_java_server(bench, environment, words):
     """As they are embedded, by their own logs, too."""
     conftest.need("workloads", environment, "scripts/workloads jserver has not been run")

@@ -38,15 +38,18 @@ class Other(harness.Process):
 
 
 def check_untold(bench, tracer, server, sentence):
-    """All were answered, and none is told."""
+    """All were answered, none is told, and nothing is claimed of steps."""
     assert server.answered() == REQUESTS
     assert tracer.interrupt() == 0, tracer.err.text()
     records = bench.report()
     assert len(records.of_pid(server.pid)) == REQUESTS // 5 and records.drops == []
-    assert "requests" not in records.summary
+    assert "requests" not in records.summary and records.summary["tracks"] == []
     if sentence:
         assert sentence % server.pid in records.summary["verdict"]
+        kinds = {"encrypted": sentence is ENCRYPTED, "http2": sentence is HTTP2}
+        assert records.summary["requests_untold"] == [{"pid": server.pid, **kinds, "responses": 0}]
     else:
+        assert "requests_untold" not in records.summary
         assert not any(word in records.summary["verdict"] for word in ("requests", "Connections", "responses"))
 
 
@@ -67,7 +70,7 @@ def test_an_encrypted_server(bench, python, certificate, kind):
 
 
 @servers
-@pytest.mark.parametrize("kind", ["http2", "grpc"])
+@pytest.mark.parametrize("kind", ["http2", "grpc", "grpc-aio"])
 def test_a_server_of_another_http(bench, environment, kind):
     need(environment)
     server = Other(bench, environment.python, kind)
