@@ -184,6 +184,12 @@ __noinline int settle_books(struct thread_state *state)
 		record->generation = state->generation;
 		moved = 1;
 	}
+	/* 3.14.0 - 3.14.4 do not count a pass of generation 1 that only marks: it has stopped the program all the same. */
+	if (!moved && layout->deferred == GC_DEFERRED_INCREMENT) {
+		record->generation = 1;
+		record->collected = record->uncollectable = 0;
+		moved = 1;
+	}
 	record->number = number_of(layout, state);
 	/* It was not the one that was due. */
 	if (moved && state->cause == GC_CAUSE_AUTOMATIC && state->due >= 0 &&

@@ -19,6 +19,8 @@ static __always_inline __s32 due_generation(const struct gc_layout *layout,
 	/* Up to 3.11 it begins at the very moment at which generation 0 gets there. */
 	if (!layout->deferred && window_s32(window, counts + 4) <= window_s32(window, counts))
 		return -1;
+	if (layout->deferred == GC_DEFERRED_INCREMENT)
+		return window_s32(window, counts + 4) > window_s32(window, counts) ? 1 : -1;
 	for (int i = 2; i >= 0; i--) {
 		__u64 at = counts + GENERATION_BYTES * i;
 

@@ -117,6 +117,12 @@ struct gc_table {
 #define GC_IDLE_STATE 1 /* the collector's state at its entry */
 #define GC_IDLE_FLAGS 2 /* of the processor: a cmpxchg of gc.collecting has failed */
 
+/* When an automatic collection comes, once there are too many objects. */
+#define GC_DEFERRED_NOT 0 /* at that moment */
+#define GC_DEFERRED	1 /* later (3.12 on) */
+#define GC_DEFERRED_INCREMENT                                                                      \
+	2 /* later, and of generation 1 whatever the counts (3.14.0 - 3.14.4) */
+
 /* How generation_stats is laid out. */
 #define GC_STATS_INLINE 1 /* three {collections, collected, uncollectable} of 24 bytes */
 #define GC_STATS_RINGS	2 /* a pointer to rings of items (3.15) */
@@ -146,7 +152,7 @@ struct gc_layout {
 	__u16 stats_ring_count[3], stats_ring_index[3], stats_ring_base[3];
 	__u16 stats_item, stats_item_collections; /* size; collected and uncollectable follow */
 	__u16 idle_source;			  /* GC_IDLE_… */
-	__u16 deferred; /* 1: automatic collections come later than what makes them due (3.12+) */
+	__u16 deferred;				  /* GC_DEFERRED_… */
 	/*
 	 * 3.8 - 3.12: who called the collector, by the return address @caller_at bytes above %rsp.
 	 */

@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 
-def program(output, *arguments):
+def program(output, *arguments, compiler="gcc"):
     """Compiles and links; a failure is the test's."""
-    subprocess.run(["gcc", "-O1", "-Wall", "-o", output, *arguments], check=True)
+    subprocess.run([compiler, "-O1", "-Wall", "-o", output, *arguments], check=True)
     return output
 
 

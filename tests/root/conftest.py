@@ -16,6 +16,7 @@ import pytest
 import harness
 
 ALL = harness.load_runtimes()
+ALL_BUILDS = harness.load_runtimes("build")
 CHOSEN = os.environ.get("GCTRACE_TEST_RUNTIMES", "").split()
 TIMEOUT_S = int(90 * harness.SLOWNESS)
 
@@ -32,6 +33,8 @@ def chosen(runtime):
 
 RUNTIMES = [r for r in ALL if chosen(r)]
 PLAIN = [r for r in RUNTIMES if r.variant == "asis"]
+# CPythons of other builds, for test_builds.py and test_free_threaded.py alone.
+BUILDS = [r for r in ALL_BUILDS if chosen(r)]
 
 
 def need(capability, present, reason):

@@ -162,6 +162,10 @@ class Runtime:
         return self.root != "/"
 
     @property
+    def free_threaded(self):
+        return self.base.endswith("t")
+
+    @property
     def environment(self):
         return dict([self.env.split("=", 1)]) if self.env != "-" else {}
 
@@ -188,17 +192,17 @@ class Runtime:
         return ["chroot", self.root] + command
 
 
-def load_runtimes():
+def load_runtimes(kind="cpython"):
     listed = subprocess.run(
-        [SOURCE / "scripts/runtimes", "--list"], stdout=subprocess.PIPE, check=True
+        [SOURCE / "scripts/runtimes", "--list", kind], stdout=subprocess.PIPE, check=True
     ).stdout.decode()
     head, *rows = [line.split("\t") for line in listed.splitlines()]
     return [Runtime(dict(zip(head, row))) for row in rows]
 
 
-def table_names():
+def table_names(kind="cpython"):
     out = subprocess.run(
-        [SOURCE / "scripts/runtimes", "--names"], stdout=subprocess.PIPE, check=True
+        [SOURCE / "scripts/runtimes", "--names", kind], stdout=subprocess.PIPE, check=True
     ).stdout.decode()
     return out.split()
 

@@ -131,9 +131,13 @@ def do_bracket(*counts):
     return result
 
 
-def do_auto(objects):
-    """auto N: N cycles under the automatic collector, some of which live for a while."""
+def do_auto(objects, told=""):
+    """auto N [told]: N cycles under the automatic collector, some of which live for a while; with the times that
+    gc.callbacks saw."""
     kept = []
+    del LOG[:]
+    if told:
+        gc.callbacks.append(on_collection)
     books = Books()
     gc.enable()
     for i in range(int(objects)):
@@ -145,7 +149,11 @@ def do_auto(objects):
             del kept[:1009]
     gc.disable()
     settle()
-    return books.close()
+    result = books.close()
+    if told:
+        gc.callbacks.remove(on_collection)
+        result["brackets"] = brackets()
+    return result
 
 
 def do_disabled(objects):

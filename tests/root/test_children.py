@@ -150,12 +150,8 @@ def shared_runtimes():
     return [r for r in conftest.PLAIN if r.linkage == "shared"]
 
 
-def test_late_dlopen(bench):
-    """A child that is not a Python when it starts, and loads libpython later."""
-    if not shared_runtimes():
-        pytest.skip("no shared libpython here (pyenv builds one)")
-    runtime = shared_runtimes()[-1]
-    host = compiled(bench.scratch, "dlhost")
+def check_late_dlopen(bench, runtime, host):
+    """A child, @host, that is not a Python when it starts, and loads libpython later."""
     tracer = bench.keep(
         harness.Tracer(
             ["run", "-v", "-o", bench.file, "--", host, runtime.elf, runtime.exe, bench.script(runtime)],
@@ -174,6 +170,12 @@ def test_late_dlopen(bench):
     records = bench.report()
     check_sums(records.of_pid(books["pid"], "manual"), books)
     assert records.process(books["pid"])["runtime_version"] == runtime.version
+
+
+def test_late_dlopen(bench):
+    if not shared_runtimes():
+        pytest.skip("no shared libpython here (pyenv builds one)")
+    check_late_dlopen(bench, shared_runtimes()[-1], compiled(bench.scratch, "dlhost"))
 
 
 def test_wait_for_a_runtime(bench):

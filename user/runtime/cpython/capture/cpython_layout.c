@@ -143,15 +143,13 @@ static void adapt_free_threaded(struct gc_layout *ret)
 	ret->text_free_threaded = 1;
 	ret->code_adaptive = 0;
 	ret->lasti_scale = 0;
+	ret->gc_long_lived = GC_NO_FIELD; /* of every collection: not held against the truth */
 }
 
-/*
- * 3.14.0 – 3.14.4 collect in increments and keep no count of long-lived objects. Free-threaded
- * builds have one, of every collection, but no such build was at hand to hold it against the truth.
- */
-static bool counts_long_lived(uint64_t version, bool free_threaded)
+/* 3.14.0 – 3.14.4 do, and keep no count of long-lived objects. */
+static bool collects_in_increments(uint64_t version, bool free_threaded)
 {
-	return !free_threaded && (version >> 8 < 0x030e00 || version >> 8 >= 0x030e05);
+	return !free_threaded && version >> 8 >= 0x030e00 && version >> 8 < 0x030e05;
 }
 
 static bool correct_by_file(const struct elf_file *file, int minor, struct gc_layout *ret)
@@ -168,8 +166,10 @@ static bool correct_by_file(const struct elf_file *file, int minor, struct gc_la
 	if (version >> 24 != 3 || (int)(version >> 16 & 0xff) != minor)
 		return false;
 	apply_debug_offsets(table, &positions[minor], ret);
-	if (!counts_long_lived(version, free_threaded))
+	if (collects_in_increments(version, free_threaded)) {
 		ret->gc_long_lived = GC_NO_FIELD;
+		ret->deferred = GC_DEFERRED_INCREMENT;
+	}
 	if (free_threaded)
 		adapt_free_threaded(ret);
 	return free_threaded;
@@ -210,9 +210,9 @@ void cpython_layout(const struct elf_file *file, int minor, const struct elf_sym
 {
 	*ret = layouts[minor];
 	ret->runtime_address = runtime->vaddr;
+	ret->deferred = minor >= 12 ? GC_DEFERRED : GC_DEFERRED_NOT;
 	*ret_free_threaded = correct_by_file(file, minor, ret);
 	ret->frame_bytes = frame_bytes(ret);
-	ret->deferred = minor >= 12;
 	if (minor == 13)
 		find_counts(file, runtime->size, ret);
 }
