@@ -107,4 +107,4 @@ def test_late_dlopen(bench, library):
     source = harness.SOURCE / "tests/workloads/dlhost.c"
     compiler = "musl-gcc" if "musl" in library.base else "gcc"
     host = building.program(bench.scratch / "dlhost", source, "-ldl", compiler=compiler)
-    check_late_dlopen(bench, library, host)
+    check_late_dlopen(bench, library, host, sums_of(library))

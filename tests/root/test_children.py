@@ -150,7 +150,7 @@ def shared_runtimes():
     return [r for r in conftest.PLAIN if r.linkage == "shared"]
 
 
-def check_late_dlopen(bench, runtime, host):
+def check_late_dlopen(bench, runtime, host, sums=check_sums):
     """A child, @host, that is not a Python when it starts, and loads libpython later."""
     tracer = bench.keep(
         harness.Tracer(
@@ -168,7 +168,7 @@ def check_late_dlopen(bench, runtime, host):
 
     books = harness.json.loads(line)
     records = bench.report()
-    check_sums(records.of_pid(books["pid"], "manual"), books)
+    sums(records.of_pid(books["pid"], "manual"), books)
     assert records.process(books["pid"])["runtime_version"] == runtime.version
 
 
