@@ -4,6 +4,7 @@
 #include "cpython_cause.bpf.h"
 #include "cpython_interpreter.bpf.h"
 #include "cpython_stack.bpf.h"
+#include "cpython_world.bpf.h"
 #include "memory.bpf.h"
 #include "wait.bpf.h"
 
@@ -54,6 +55,19 @@ static __always_inline void know_again(struct thread_state *state)
 }
 
 /*
+ * Whether this thread is in a collection, and calls the collector once more. An earlier call that did not collect passed
+ * no end, either.
+ */
+static __always_inline bool is_nested(struct thread_state *state, const struct gc_layout *layout)
+{
+	if (!state->depth || layout->idle_source == GC_IDLE_STATE)
+		return false;
+	if (layout->idle_source == GC_IDLE_WORLD && !state->record.stop_count)
+		return false;
+	return !end_was_lost(state);
+}
+
+/*
  * @runtime: the address of _PyRuntime in this process. Never inlined: the window would lie on the
  * stack below walk_stack() and what it calls, and 512 bytes are for all of them together. Returns
  * the depth: without a result it may leave an address of its stack where the verifier looks for
@@ -64,10 +78,9 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 {
 	const bool may_idle = layout->idle_source == GC_IDLE_STATE;
 	struct gc_window window;
-	struct gc_open *slot;
 	bool readable;
 
-	if (!may_idle && state->depth && !end_was_lost(state)) {
+	if (is_nested(state, layout)) {
 		state->depth++;
 		state->flags |= GC_PAUSE_NESTED;
 		return (int)state->depth;
@@ -84,6 +97,8 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 	state->inherited = 0;
 	state->image = image;
 	state->flags = 0;
+	state->sure = !layout->free_threaded || !(may_idle || layout->idle_source == GC_IDLE_WORLD);
+	state->record.stop_count = 0;
 	state->has_books = readable && take_books(layout, &window, state->before);
 	state->cause = state->has_books ? cause_of(ctx, state, layout, &window) : GC_CAUSE_UNKNOWN;
 	if (state->has_books) {
@@ -96,16 +111,10 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 	state->generation =
 		layout->tstate_source == GC_TSTATE_ARG1 ? (__s32)PT_REGS_PARM2(ctx) : -1;
 	state->sleeps = bpf_get_current_task_btf()->nvcsw;
-	slot = open_slot(state->record.header.tid);
+	note_gil(state, layout);
 	state->start_ns = bpf_ktime_get_ns();
-	if (slot) {
-		slot->tid = state->record.header.tid;
-		slot->pid = state->record.header.pid;
-		slot->start_ns = state->start_ns;
-		slot->image = image;
-		slot->kind = state->generation;
-		slot->cause = state->cause;
-	}
+	if (state->sure)
+		show_pause(state);
 	return (int)state->depth;
 }
 
@@ -142,6 +151,19 @@ __noinline int note_unmoved(struct thread_state *state)
 	return 0;
 }
 
+/* In a free-threaded build it stops all other threads to do so. A global function, as settle_books() is. */
+__noinline int may_have_collected(struct thread_state *state)
+{
+	const struct gc_layout *layout;
+	__u32 image;
+
+	if (!state)
+		return 0;
+	image = state->image;
+	layout = bpf_map_lookup_elem(&layouts, &image);
+	return !layout || layout->idle_source != GC_IDLE_WORLD || state->record.stop_count;
+}
+
 /*
  * Whether the pause ends here. @kind: of the site. A place is no end for a call that does nothing,
  * nor one that was passed before: neither finds counters that have moved.
@@ -151,8 +173,13 @@ static __always_inline bool ends_here(struct thread_state *state, __u32 kind)
 	if (kind == GC_SITE_PLACE) {
 		if (!state->depth)
 			return false;
+		if (!may_have_collected(state)) {
+			state->depth = 0;
+			return false;
+		}
 		if (!settle_books(state)) {
-			note_unmoved(state);
+			if (state->sure)
+				note_unmoved(state);
 			return false;
 		}
 		state->depth = 0;
@@ -186,6 +213,7 @@ static __always_inline void end(struct thread_state *state, __u64 end_ns, __u32 
 	if (!read_rss(&record->rss_end))
 		state->flags &= ~GC_PAUSE_RSS;
 	settle_wait(state, end_ns - state->start_ns);
+	settle_world(state);
 	if (end_ns - state->start_ns >= min_stack_ns)
 		walk_stack(state);
 	record->header.time_ns = end_ns;
@@ -230,6 +258,19 @@ int on_collect_end(struct pt_regs *ctx)
 	OWN_STACK(ctx, no_programs);
 	if (state)
 		end(state, now, GC_COOKIE_KIND(bpf_get_attach_cookie(ctx)));
+	return 0;
+}
+
+/* The other threads are asked to stop, have stopped, or may go on. Whoever else does that passes other calls. */
+SEC("uprobe")
+int on_world(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct thread_state *state = thread_state(0);
+
+	OWN_STACK(ctx, no_programs);
+	if (state)
+		note_world(state, GC_COOKIE_KIND(bpf_get_attach_cookie(ctx)), now);
 	return 0;
 }
 

@@ -87,6 +87,8 @@ static __always_inline __u32 cause_of(struct pt_regs *ctx, struct thread_state *
 			return GC_CAUSE_MANUAL;
 		}
 		return GC_CAUSE_UNKNOWN;
+	case GC_REASON_NONE:
+		return GC_CAUSE_UNKNOWN;
 	case GC_REASON_NOFAIL:
 		if ((__u32)PT_REGS_PARM5(ctx))
 			return GC_CAUSE_SHUTDOWN;

@@ -24,6 +24,28 @@ static __always_inline __u64 tstate_by_gil(const struct gc_layout *layout, __u64
 	return 0;
 }
 
+#define LINKS_MOST 256 /* interpreters and their thread states, together */
+
+/* Free-threaded builds, where no thread holds a GIL. Threads that come and go meanwhile: what is found is this thread's own. */
+static __noinline __u64 tstate_by_threads(const struct gc_layout *layout, __u64 runtime)
+{
+	__u64 self = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread.fsbase);
+	__u64 interpreter = read_u64(runtime + layout->runtime_head), tstate;
+
+	tstate = read_u64(interpreter + layout->interp_threads);
+	for (int i = 0; i < LINKS_MOST && interpreter; i++) {
+		if (!tstate) {
+			interpreter = read_u64(interpreter + layout->interp_next);
+			tstate = interpreter ? read_u64(interpreter + layout->interp_threads) : 0;
+			continue;
+		}
+		if (read_u64(tstate + layout->tstate_thread) == self)
+			return tstate;
+		tstate = read_u64(tstate + layout->tstate_next);
+	}
+	return 0;
+}
+
 static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct gc_layout *layout,
 	__u64 runtime)
 {
@@ -32,6 +54,8 @@ static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct gc_la
 		return PT_REGS_PARM1(ctx);
 	case GC_TSTATE_CURRENT:
 		return read_u64(runtime + layout->runtime_current);
+	case GC_TSTATE_THREADS:
+		return tstate_by_threads(layout, runtime);
 	}
 	return tstate_by_gil(layout, runtime);
 }

@@ -15,7 +15,7 @@ static __always_inline void inherit_pause(struct task_struct *child)
 	__u64 ids;
 	__u32 tgid;
 
-	if (!from || !from->depth)
+	if (!from || !from->depth || !from->sure)
 		return;
 	ids = task_ids(child);
 	tgid = ids >> 32;
@@ -31,6 +31,8 @@ static __always_inline void inherit_pause(struct task_struct *child)
 	state->record.header.tid = (__u32)ids;
 	state->depth = from->depth;
 	state->inherited = 1;
+	state->sure = 1;
+	state->record.stop_count = GC_MAX_STOPS + 1; /* the first one was the parent's */
 	state->image = from->image;
 	state->tstate = from->tstate;
 	state->interpreter = from->interpreter;
@@ -65,7 +67,7 @@ static __always_inline void leave_pause(struct thread_state *state)
 	if (!state->depth)
 		return;
 	state->depth = 0;
-	if (state->inherited)
+	if (state->inherited || !state->sure)
 		return;
 	close_slot(record->header.tid);
 	record->header.size = GC_PAUSE_SIZE(0);
@@ -78,7 +80,7 @@ static __always_inline void leave_pause(struct thread_state *state)
 	record->cause = state->cause;
 	record->flags = (state->flags & ~GC_PAUSE_RSS) | GC_PAUSE_NO_BOOKS | GC_PAUSE_UNFINISHED;
 	record->collected = record->uncollectable = 0;
-	record->frame_count = 0;
+	record->frame_count = record->stop_count = 0;
 	send_record(record, GC_PAUSE_SIZE(0), &state->sent);
 }
 
@@ -108,7 +110,7 @@ int BPF_PROG(on_cpython_exit, struct task_struct *task)
 
 	if (!state)
 		return 0;
-	if (state->depth && !state->inherited && end_was_lost(state)) {
+	if (state->depth && state->sure && !state->inherited && end_was_lost(state)) {
 		state->depth = 0;
 		tell(GC_EVENT_UNFINISHED, 0, state->start_ns);
 	}

@@ -9,22 +9,24 @@
 #define FIELD32(bytes, offset) (*(__u32 *)offset_by(bytes, (offset) & 0x7c))
 #define FIELD8(bytes, offset)  (*(__u8 *)offset_by(bytes, (offset) & 0x7f))
 
-#define CODE_WINDOW    40 /* thread_state.code_bytes holds the code object from here on */
+#define CODE_WINDOW 40 /* thread_state.code_bytes holds the code object from here on */
+/* Behind an object's head, which free-threaded builds have longer by layout->head_extra. */
 #define UNICODE_LENGTH 16
 #define UNICODE_STATE  32
 #define BYTES_LENGTH   16
 #define BYTES_DATA     32
+#define TLBC_ENTRIES   8 /* behind their number */
 
 /* Copies a PyUnicodeObject's characters; kind 0 if it is not one of the compact forms. */
 static __always_inline void copy_text(const struct gc_layout *layout, __u64 object,
 	struct gc_text *ret)
 {
-	__u64 length = read_u64(object + UNICODE_LENGTH);
-	__u32 state = (__u32)read_u64(object + UNICODE_STATE);
+	__u64 length = read_u64(object + layout->head_extra + UNICODE_LENGTH);
+	__u32 state = (__u32)read_u64(object + layout->head_extra + UNICODE_STATE);
 	__u32 kind, compact, ascii;
 
-	/* GIL builds: interned 2 bits, kind 3, compact, ascii; from 3.14t interned is a byte. */
-	state >>= layout->text_free_threaded ? 8 : 2;
+	/* Behind interned: kind, of 3 bits, compact, ascii. */
+	state >>= layout->text_shift & 31;
 	kind = state & 7;
 	compact = state >> 3 & 1;
 	ascii = state >> 4 & 1;
@@ -66,10 +68,12 @@ __noinline int send_piece(struct thread_state *state)
 }
 
 /* Sends the line table in pieces. Returns its length, GC_NO_TABLE if it could not be sent. */
-static __always_inline __u32 send_table(struct thread_state *state, __u64 id, __u64 object)
+static __always_inline __u32 send_table(struct thread_state *state, const struct gc_layout *layout,
+	__u64 id, __u64 object)
 {
 	__u64 length = 0;
 
+	object += layout->head_extra;
 	if (bpf_probe_read_user(&length, sizeof(length), (void *)(object + BYTES_LENGTH)) ||
 		length > GC_MAX_TABLES * GC_TABLE_BYTES)
 		return GC_NO_TABLE;
@@ -95,7 +99,8 @@ __noinline int send_code(struct thread_state *state, __u64 address, __u64 id)
 	if (!layout || bpf_probe_read_user(state->code_bytes, sizeof(state->code_bytes),
 			       (void *)(address + CODE_WINDOW)))
 		return 1;
-	table = send_table(state, id, FIELD64(state->code_bytes, layout->code_table - CODE_WINDOW));
+	table = send_table(state, layout, id,
+		FIELD64(state->code_bytes, layout->code_table - CODE_WINDOW));
 	code = bpf_ringbuf_reserve(&events, sizeof(*code), 0);
 	if (!code) {
 		count_drop(GC_DROP_RING);
@@ -166,6 +171,24 @@ static __always_inline bool copy_frames(struct thread_state *state, const struct
 		(void *)walk->base);
 }
 
+/*
+ * Where the instructions begin that the frame runs. A free-threaded build (3.14+) has copies of them for its threads, the
+ * first of which is the code object's own. 0: not readable.
+ */
+static __always_inline __u64 first_instruction(const struct gc_layout *layout, const __u8 *bytes,
+	__u64 code)
+{
+	__u64 copies, index;
+
+	if (layout->frame_tlbc == GC_NO_FIELD)
+		return code + layout->code_adaptive;
+	copies = read_u64(code + layout->code_tlbc);
+	index = FIELD32(bytes, layout->frame_tlbc);
+	if (!copies || index >= read_u64(copies))
+		return 0;
+	return read_u64(copies + TLBC_ENTRIES + index * 8);
+}
+
 /* Puts the frame with these bytes into the record. False if its code cannot be read. */
 static __always_inline bool take_frame(struct thread_state *state, const struct gc_layout *layout,
 	const __u8 *bytes)
@@ -174,6 +197,7 @@ static __always_inline bool take_frame(struct thread_state *state, const struct 
 	__u64 lasti = FIELD64(bytes, layout->frame_lasti);
 	struct walk *walk = &state->walk;
 	struct gc_frame *frame;
+	__u64 first;
 
 	if (code != walk->code) {
 		walk->id = identify_code(state, layout, code, walk->space);
@@ -184,10 +208,12 @@ static __always_inline bool take_frame(struct thread_state *state, const struct 
 	frame = &state->record.frames[walk->count & GC_MAX_FRAMES];
 	frame->code = walk->id;
 	frame->pad = 0;
-	if (layout->code_adaptive)
-		frame->lasti = (__s32)(lasti - code - layout->code_adaptive);
-	else
+	if (layout->code_adaptive) {
+		first = first_instruction(layout, bytes, code);
+		frame->lasti = first ? (__s32)(lasti - first) : -1;
+	} else {
 		frame->lasti = (__s32)lasti * layout->lasti_scale;
+	}
 	walk->count++;
 	return true;
 }

@@ -13,6 +13,8 @@
 #define GC_MAX_TABLES  64   /* records per line table */
 #define GC_NO_TABLE    0xffffffff
 #define GC_SEEN_SLOTS  8192 /* code objects whose names were already sent */
+#define GC_MAX_STOPS                                                                               \
+	2 /* times that a collection stops all other threads, in a free-threaded build */
 
 /* gc_header.type */
 #define GC_EVENT_PAUSE 1
@@ -31,12 +33,20 @@
 #define GC_PAUSE_WAITED	      128 /* waited_ns is known: the parent is a target */
 #define GC_PAUSE_UNFINISHED                                                                        \
 	256 /* the thread left the collector by exit or exec; header.time_ns: when */
-#define GC_PAUSE_THRESHOLDS 512 /* thresholds are known */
+#define GC_PAUSE_THRESHOLDS 512	 /* thresholds are known */
+#define GC_PAUSE_STOPS	    1024 /* stops are known, each with its end */
+#define GC_PAUSE_GIL                                                                               \
+	2048 /* a free-threaded build ran with its GIL: other threads waited for that */
 
 struct gc_frame {
 	__u64 code;  /* id of a gc_code record */
 	__s32 lasti; /* byte offset of the instruction in the code object */
 	__u32 pad;
+};
+
+/* From the request that all other threads stop, to when the last one had, to when they might run again. */
+struct gc_stop {
+	__u64 request_ns, stopped_ns, end_ns;
 };
 
 struct gc_pause {
@@ -55,7 +65,8 @@ struct gc_pause {
 	/* Of the pause, in which the parent's thread that forked this process slept, for whatever reason. */
 	__u64 waited_ns;
 	__s32 thresholds[3]; /* at the begin, by generation */
-	__u32 pad;
+	__u32 stop_count;    /* of stops; more than GC_MAX_STOPS: not all of them are here */
+	struct gc_stop stops[GC_MAX_STOPS];
 	__u32 frame_count;
 	__s32 number; /* of the interpreter; -1: not read, since no process has shown one beside the main one */
 	struct gc_frame frames[GC_MAX_FRAMES + 1];
@@ -97,17 +108,24 @@ struct gc_table {
 #define GC_SITE_END	 2
 #define GC_SITE_PLACE	 3 /* the end, once the counters have moved; passed twice by some calls */
 #define GC_SITE_WATCH	 4
+/* Free-threaded builds: calls, within the collector, of what stops all other threads and lets them go. */
+#define GC_SITE_STOP	5 /* they are asked to stop */
+#define GC_SITE_STOPPED 6 /* they have */
+#define GC_SITE_START	7 /* they may run again */
 
 /* Where a layout's tstate comes from. */
 #define GC_TSTATE_ARG1	  1 /* first argument of the probed function */
 #define GC_TSTATE_CURRENT 2 /* _PyRuntime.gilstate.tstate_current (3.8 - 3.11) */
 #define GC_TSTATE_INTERP_GIL                                                                       \
 	3 /* interp->ceval.gil->last_holder, interpreter by interpreter (3.12+) */
+#define GC_TSTATE_THREADS                                                                          \
+	4 /* the one of all interpreters' thread states that is this thread's: free-threaded builds */
 
 /* Where the reason of a collection comes from, where count and threshold do not tell. */
 #define GC_REASON_NOFAIL 1 /* fifth argument non-zero: shutdown (3.9 - 3.12) */
 #define GC_REASON_ARG3	 2 /* third argument: 0 automatic, 1 shutdown, 2 manual (3.13+) */
 #define GC_REASON_COUNTS 3 /* no argument says: the counters do */
+#define GC_REASON_NONE	 4 /* nothing says: free-threaded builds decide by more than counters */
 
 /*
  * What shows that a begin is none. CPython 3.13 and later enter the collector before they look
@@ -116,6 +134,8 @@ struct gc_table {
 #define GC_IDLE_NONE  0 /* nothing needs to */
 #define GC_IDLE_STATE 1 /* the collector's state at its entry */
 #define GC_IDLE_FLAGS 2 /* of the processor: a cmpxchg of gc.collecting has failed */
+#define GC_IDLE_WORLD                                                                              \
+	3 /* that it does not stop the other threads; free-threaded builds always do to collect */
 
 /* When an automatic collection comes, once there are too many objects. */
 #define GC_DEFERRED_NOT 0 /* at that moment */
@@ -138,7 +158,9 @@ struct gc_layout {
 	__u32 interp_gc, interp_gil, interp_next, runtime_gc; /* runtime_gc: 3.8 only, else 0 */
 	__u32 runtime_head, runtime_finalizing, runtime_current;
 	__u32 code_adaptive; /* 0: lasti is stored as such */
-	__u16 gc_counts;     /* generations[0].threshold; count follows */
+	__u32 code_tlbc,
+		interp_threads; /* a code object's copies for threads; an interpreter's first thread state */
+	__u16 gc_counts; /* generations[0].threshold; count follows */
 	__u16 gc_enabled, gc_stats, gc_collecting;
 	__u16 gc_long_lived; /* long_lived_total; long_lived_pending follows. GC_NO_FIELD: not counted */
 	__u16 tstate_interp, tstate_frame, tstate_cframe, cframe_frame, tstate_thread;
@@ -148,7 +170,11 @@ struct gc_layout {
 	__u16 lasti_scale; /* legacy lasti in units of this many bytes */
 	__u16 code_first_line, code_file, code_name, code_table;
 	__u16 text_ascii, text_compact; /* where characters begin */
-	__u16 text_free_threaded;	/* the state word holds `interned` in a byte of its own */
+	__u16 text_shift;		/* of the state word, to `kind`: what holds `interned` */
+	__u16 free_threaded;
+	__u16 head_extra; /* by how much an object's head is longer than in other builds */
+	__u16 gil_enabled, frame_tlbc; /* of free-threaded builds; GC_NO_FIELD: there is none */
+	__u16 tstate_next;
 	__u16 stats_ring_count[3], stats_ring_index[3], stats_ring_base[3];
 	__u16 stats_item, stats_item_collections; /* size; collected and uncollectable follow */
 	__u16 idle_source;			  /* GC_IDLE_… */
@@ -164,6 +190,6 @@ struct gc_layout {
 };
 
 _Static_assert(sizeof(struct gc_frame) == 16, "wire ABI");
-_Static_assert(sizeof(struct gc_pause) == 160 + 16 * (GC_MAX_FRAMES + 1), "wire ABI");
+_Static_assert(sizeof(struct gc_pause) == 208 + 16 * (GC_MAX_FRAMES + 1), "wire ABI");
 _Static_assert(sizeof(struct gc_code) == 48 + 2 * (8 + GC_NAME_BYTES), "wire ABI");
 _Static_assert(sizeof(struct gc_table) == 40 + GC_TABLE_BYTES, "wire ABI");

@@ -339,6 +339,51 @@ def do_deep(n):
     return result
 
 
+def do_deep_aside(n):
+    """deep_aside N: the same in a thread of its own, while this one waits."""
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append((do_deep(n), threading.get_native_id())))
+    thread.start()
+    thread.join()
+    result, result["ran_in"] = answers[0]
+    return result
+
+
+def do_gaps(n, milliseconds):
+    """gaps N MS: N collections of a heap of 200,000 objects, each with a finalizer that sleeps so long, beside a thread
+    that looks at the clock all the time: between which looks more than 0.1 ms went by."""
+    Sleeper.seconds = int(milliseconds) / 1e3
+    heap = [[i] for i in range(200_000)]
+    gaps, over, begun = [], [], threading.Event()
+
+    def look():
+        last = time.monotonic_ns()
+        while not over:
+            now = time.monotonic_ns()
+            if now - last > 100_000:
+                gaps.append((last, now))
+            last = now
+            begun.set()
+
+    other = threading.Thread(target=look)
+    other.start()
+    begun.wait()
+    books = Books()
+    calls = []
+    for _ in range(int(n)):
+        sleeper = Sleeper()
+        sleeper.other = sleeper
+        del sleeper
+        before = time.monotonic_ns()
+        gc.collect()
+        calls.append((before, time.monotonic_ns()))
+    result = books.close()
+    over.append(True)
+    other.join()
+    result.update(gaps=gaps, calls=calls, heap=len(heap))
+    return result
+
+
 def decorated(function):
     def wrapper(*args, **kwargs):
         return function(*args, **kwargs)

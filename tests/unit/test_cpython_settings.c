@@ -21,7 +21,7 @@ static const char *refusal(const char *version, bool free_threaded, struct err *
 	struct settings found;
 
 	snprintf(plan.version, sizeof(plan.version), "%s", version);
-	cpython_plan(&plan)->layout.text_free_threaded = free_threaded;
+	cpython_plan(&plan)->layout.free_threaded = free_threaded;
 	cpython_plan(&plan)->layout.gc_counts = GC_NO_FIELD;
 	assert_int_equal(cpython_settings.find(getpid(), 0, &plan, &found, err), -ENOTSUP);
 	assert_non_null(strstr(err->text, version));

@@ -21,6 +21,9 @@ enum {
 struct ends {
 	struct elf_flow flow;
 	uint8_t *marks;
+	/* Instructions that are the work which is to be seen to end; none: any that calls or adds may be. */
+	const uint64_t *work;
+	size_t work_count;
 };
 
 static void ends_release(struct ends *ends)
@@ -98,6 +101,14 @@ static void choose(struct ends *ends)
 			ends->marks[i] &= (uint8_t)~PLACE;
 }
 
+static bool may_work(const struct ends *ends, const struct elf_insn *insn)
+{
+	for (size_t i = 0; i < ends->work_count; i++)
+		if (ends->work[i] == insn->vaddr)
+			return true;
+	return !ends->work_count && (insn->calls || insn->adds);
+}
+
 /* Whether paths that avoid all places do nothing. */
 static int prove(struct ends *ends, struct err *err)
 {
@@ -109,7 +120,7 @@ static int prove(struct ends *ends, struct err *err)
 	mark_returns(ends, ESCAPES, PLACE);
 	spread_backward(ends, ESCAPES, PLACE);
 	for (size_t i = 0; i < ends->flow.insns.count; i++)
-		if ((insns[i].calls || insns[i].adds) && !(ends->marks[i] & PLACE) &&
+		if (may_work(ends, &insns[i]) && !(ends->marks[i] & PLACE) &&
 			ends->marks[i] & AVOIDS && ends->marks[i] & ESCAPES)
 			return err_set(err, ENOTSUP,
 				"a path through its code at %#" PRIx64
@@ -135,7 +146,13 @@ static int collect(const struct ends *ends, uint64_t *ret, size_t max, struct er
 int elf_ends_find(const struct elf_file *file, uint64_t vaddr, uint64_t *ret, size_t max,
 	struct err *err)
 {
-	_cleanup_(ends_release) struct ends ends = {};
+	return elf_ends_find_of(file, vaddr, NULL, 0, ret, max, err);
+}
+
+int elf_ends_find_of(const struct elf_file *file, uint64_t vaddr, const uint64_t *work,
+	size_t work_count, uint64_t *ret, size_t max, struct err *err)
+{
+	_cleanup_(ends_release) struct ends ends = {.work = work, .work_count = work_count};
 	int r = elf_flow_read(file, vaddr, &ends.flow, err);
 
 	if (r)

@@ -19,3 +19,10 @@
  */
 int elf_ends_find(const struct elf_file *file, uint64_t vaddr, uint64_t *ret, size_t max,
 	struct err *err);
+
+/*
+ * The same for calls of the function that do a certain work, by passing one of the @work_count instructions at @work: it is
+ * proven that a path out that passes none of the places passes none of these. Without any it is elf_ends_find().
+ */
+int elf_ends_find_of(const struct elf_file *file, uint64_t vaddr, const uint64_t *work,
+	size_t work_count, uint64_t *ret, size_t max, struct err *err);

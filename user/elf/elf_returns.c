@@ -88,6 +88,17 @@ static int add_call(struct search *search, uint64_t vaddr, uint64_t start, uint6
 	return 0;
 }
 
+int elf_returns_behind(const struct elf_file *file, const struct elf_call *call, uint64_t end,
+	struct elf_return *ret)
+{
+	struct elf_return place = {.call = *call};
+
+	if (!find_place(file, call->vaddr + CALL_BYTES, end, &place))
+		return -ENOENT;
+	*ret = place;
+	return 0;
+}
+
 static bool refers(const struct decode *decode, uint64_t vaddr)
 {
 	const cs_x86 *x86 = &decode->insn->detail->x86;

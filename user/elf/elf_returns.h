@@ -27,3 +27,10 @@ struct elf_return {
  */
 int elf_returns_find(const struct elf_file *file, uint64_t vaddr, struct elf_return *ret,
 	size_t max, struct err *err);
+
+/*
+ * The place after one direct call, in a function that ends at @end, of which nothing else is asked. 0, or -ENOENT: no
+ * instruction is there.
+ */
+int elf_returns_behind(const struct elf_file *file, const struct elf_call *call, uint64_t end,
+	struct elf_return *ret);

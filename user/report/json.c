@@ -172,6 +172,8 @@ void json_pause(FILE *out, const struct recording *recording, const struct stack
 		pause->class->of->report->json(out, recording, stacks, pause, room);
 	else if (summary_by_class(pause))
 		json_facts(out, stacks, pause, room);
+	else
+		json_known_times(out, pause);
 	line_end(out);
 }
 

@@ -31,3 +31,17 @@ void json_facts(FILE *out, const struct stack_table *stacks, const struct pause 
 	for (size_t i = 0; i < meaning->fact_count; i++)
 		put_fact(out, stacks, &meaning->facts[i], pause->facts[i], room);
 }
+
+void json_known_times(FILE *out, const struct pause *pause)
+{
+	const struct runtime_meaning *meaning = pause->class->of;
+
+	if (!(pause->flags & PAUSE_HAS_FACTS))
+		return;
+	for (size_t i = 0; i < meaning->fact_count; i++)
+		if (meaning->facts[i].unit == FACT_NS && pause->facts[i] >= 0)
+			line_known(out,
+				meaning->facts[i].json ? meaning->facts[i].json
+						       : meaning->facts[i].key,
+				pause->facts[i]);
+}

@@ -109,4 +109,8 @@ void model_pauses(struct model *model, const struct report_input *input,
 
 	add_generations(model, summary, traced_ns);
 	add_causes(model, summary, traced_ns);
+	if (summary->parts_of_ns)
+		model_facts(model, &summary->parts, summary->parts_of_ns,
+			model_format(model, "Where the time of %s went",
+				summary->parts.meaning->label));
 }

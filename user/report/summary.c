@@ -17,6 +17,19 @@ void summary_release(struct summary *summary)
 	u64map_release(&summary->runtime_index);
 }
 
+/* Only free-threaded builds tell: of others nothing is said. */
+static void parts_add(struct summary *summary, const struct pause *pause, uint64_t duration_ns)
+{
+	uint64_t unsplit_ns = summary->parts.unsplit_ns;
+
+	if (!(pause->flags & PAUSE_HAS_FACTS))
+		return;
+	if (summary_facts_add(&summary->parts, pause))
+		stats_add(&summary->parts_of_ns, duration_ns);
+	else
+		summary->parts.unsplit_ns = unsplit_ns;
+}
+
 static int generation_add(struct summary *summary, const struct pause *pause, uint64_t duration_ns)
 {
 	uint32_t generation = (uint32_t)pause->generation; /* UNKNOWN becomes the greatest value */
@@ -35,6 +48,7 @@ static int generation_add(struct summary *summary, const struct pause *pause, ui
 	yield->collected = summary_add_known(yield->collected, pause->collected);
 	yield->uncollectable = summary_add_known(yield->uncollectable, pause->uncollectable);
 	summary_sum_add(&summary->causes[cause], duration_ns);
+	parts_add(summary, pause, duration_ns);
 	return 0;
 }
 

@@ -26,7 +26,10 @@ struct summary {
 	} yields[SUMMARY_GENERATIONS];
 	struct summary_sum
 		causes[SUMMARY_CAUSES]; /* by enum pause_cause; what is beyond counts as unknown */
-	struct summary_kinds kinds;	/* and of those with classes of their own */
+	struct summary_facts
+		parts;	      /* of those of which any is known; a session has one such runtime */
+	uint64_t parts_of_ns; /* what these took */
+	struct summary_kinds kinds; /* and of those with classes of their own */
 	uint64_t histogram[SUMMARY_BUCKETS];
 	uint64_t slept; /* pauses in which the thread slept */
 	uint64_t open;	/* whose beginning or end was not seen: their lengths are lower bounds */

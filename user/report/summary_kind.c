@@ -180,25 +180,36 @@ static int class_add(struct summary_kind *kind, const struct pause *pause)
 	return operation_add(kind, pause);
 }
 
-static void facts_add(struct summary_kind *kind, const struct pause *pause)
+bool summary_facts_add(struct summary_facts *facts, const struct pause *pause)
 {
-	const struct runtime_meaning *meaning = kind->meaning;
-	struct summary_counts *counts = &kind->counts[pause->class->order];
+	const struct runtime_meaning *meaning = facts->meaning = pause->class->of;
 	uint64_t duration_ns = pause_duration(pause), split_ns = 0;
+	bool any = false;
 
 	for (size_t i = 0; i < meaning->fact_count; i++) {
 		const struct pause_fact *fact = &meaning->facts[i];
 
-		if (fact->unit == FACT_COUNT)
-			counts->facts[i] = summary_add_known(counts->facts[i], pause->facts[i]);
 		if (fact->unit != FACT_NS || pause->facts[i] < 0)
 			continue;
-		summary_sum_add(&kind->facts.sums[i], (uint64_t)pause->facts[i]);
+		any = true;
+		summary_sum_add(&facts->sums[i], (uint64_t)pause->facts[i]);
 		if (fact->part)
 			stats_add(&split_ns, (uint64_t)pause->facts[i]);
 	}
 	if (duration_ns > split_ns)
-		stats_add(&kind->facts.unsplit_ns, duration_ns - split_ns);
+		stats_add(&facts->unsplit_ns, duration_ns - split_ns);
+	return any;
+}
+
+static void facts_add(struct summary_kind *kind, const struct pause *pause)
+{
+	const struct runtime_meaning *meaning = kind->meaning;
+	struct summary_counts *counts = &kind->counts[pause->class->order];
+
+	for (size_t i = 0; i < meaning->fact_count; i++)
+		if (meaning->facts[i].unit == FACT_COUNT)
+			counts->facts[i] = summary_add_known(counts->facts[i], pause->facts[i]);
+	summary_facts_add(&kind->facts, pause);
 }
 
 int summary_kinds_add(struct summary_kinds *kinds, const struct pause *pause)

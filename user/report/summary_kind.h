@@ -79,6 +79,9 @@ struct summary_kinds {
 	VEC(struct summary_kind) items; /* in order of the first pause */
 };
 
+/* Adds the times that are facts of @pause. Whether any is known. */
+bool summary_facts_add(struct summary_facts *facts, const struct pause *pause);
+
 /* Whether @pause is summed up by its runtime's own classes, not by generation. */
 bool summary_by_class(const struct pause *pause);
 int summary_kinds_add(struct summary_kinds *kinds, const struct pause *pause); /* 0 or -ENOMEM */

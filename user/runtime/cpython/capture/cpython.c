@@ -13,6 +13,7 @@
 #include "cpython_plan.h"
 #include "cpython_session.h"
 #include "cpython_settings.h"
+#include "cpython_symbol.h"
 #include "cpython_target.h"
 #include "elf_usdt.h"
 #include "strangers.h"
@@ -67,43 +68,11 @@ static int find_version(const struct elf_file *file, char *text, size_t size)
 	return 7;
 }
 
-enum abi { ABI_NONE, ABI_PLAIN, ABI_CLONE };
-
-/*
- * Whether @name is the collector or a copy that the compiler made: link-time optimisation renames
- * it (.lto_priv, .llvm: the same arguments) or specialises it (.constprop, .isra: others).
- */
-static enum abi collector_abi(const char *name, const char *base)
-{
-	static const char *const suffixes[] = {".lto_priv.", ".llvm.", ".constprop.", ".isra."};
-	enum abi abi = ABI_PLAIN;
-
-	if (strncmp(name, base, strlen(base)))
-		return ABI_NONE;
-	for (name += strlen(base); *name;) {
-		size_t i, digits;
-
-		for (i = 0; i < ARRAY_SIZE(suffixes); i++)
-			if (!strncmp(name, suffixes[i], strlen(suffixes[i])))
-				break;
-		if (i == ARRAY_SIZE(suffixes))
-			return ABI_NONE;
-		name += strlen(suffixes[i]);
-		digits = strspn(name, "0123456789abcdefABCDEF");
-		if (!digits)
-			return ABI_NONE;
-		name += digits;
-		if (i >= 2)
-			abi = ABI_CLONE;
-	}
-	return abi;
-}
-
 struct collectors {
 	const char *base;
 	struct {
 		uint64_t vaddr;
-		enum abi abi;
+		enum cpython_abi abi;
 		char name[64];
 	} found[GC_MAX_SITES];
 	size_t count;
@@ -112,11 +81,11 @@ struct collectors {
 static int note_collector(const struct elf_symbol *symbol, void *arg)
 {
 	struct collectors *all = arg;
-	enum abi abi;
+	enum cpython_abi abi;
 
 	if (!symbol->function)
 		return 0;
-	abi = collector_abi(symbol->name, all->base);
+	abi = cpython_abi(symbol->name, all->base);
 	if (abi == ABI_NONE || all->count == ARRAY_SIZE(all->found))
 		return 0;
 	for (size_t i = 0; i < all->count; i++)
@@ -131,8 +100,10 @@ static int note_collector(const struct elf_symbol *symbol, void *arg)
 /* tstate without an argument: through the runtime, by the version's own way. */
 static void tstate_through_runtime(struct gc_layout *layout, int minor)
 {
-	layout->tstate_source = minor <= 11 ? GC_TSTATE_CURRENT : GC_TSTATE_INTERP_GIL;
-	layout->reason_source = GC_REASON_COUNTS;
+	layout->tstate_source = layout->free_threaded ? GC_TSTATE_THREADS
+				: minor <= 11	      ? GC_TSTATE_CURRENT
+						      : GC_TSTATE_INTERP_GIL;
+	layout->reason_source = layout->free_threaded ? GC_REASON_NONE : GC_REASON_COUNTS;
 }
 
 static void tstate_by_argument(struct gc_layout *layout, int minor)
@@ -160,7 +131,8 @@ static int plan_symbols(const struct elf_file *symbols, const struct elf_file *f
 	for (size_t i = 0; !r && i < all.count; i++) {
 		if (all.found[i].abi == ABI_CLONE || minor == 8)
 			tstate_through_runtime(&cpython_plan(plan)->layout, minor);
-		r = cpython_add_collector(file, all.found[i].vaddr, all.found[i].name, plan, err);
+		r = cpython_add_collector(symbols, file, all.found[i].vaddr, all.found[i].name,
+			plan, err);
 		collectors[i] = all.found[i].vaddr;
 	}
 	if (!r && minor <= 12)
@@ -225,8 +197,8 @@ static int plan_call_target(const struct elf_file *file, int minor, struct probe
 	tstate_by_argument(&cpython_plan(plan)->layout, minor);
 	if (minor <= 12)
 		cpython_find_callers(file, &vaddr, 1, &cpython_plan(plan)->layout);
-	return cpython_add_collector(file, vaddr, "the function that PyGC_Collect calls", plan,
-		err);
+	return cpython_add_collector(file, file, vaddr, "the function that PyGC_Collect calls",
+		plan, err);
 }
 
 static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor,
@@ -265,6 +237,9 @@ static void name_programs(struct probe_plan *plan)
 		[SITE_END] = {"on_collect_end", .wire = GC_SITE_END},
 		[SITE_PLACE] = {"on_collect_end", .wire = GC_SITE_PLACE},
 		[SITE_WATCH] = {"on_collecting_write", .wire = GC_SITE_WATCH},
+		[SITE_STOP] = {"on_world", .wire = GC_SITE_STOP},
+		[SITE_STOPPED] = {"on_world", .wire = GC_SITE_STOPPED},
+		[SITE_START] = {"on_world", .wire = GC_SITE_START},
 	};
 
 	for (size_t i = 0; i < plan->site_count; i++) {
@@ -274,7 +249,8 @@ static void name_programs(struct probe_plan *plan)
 		site->end = kinds[site->kind].end;
 		site->session = kinds[site->kind].session;
 		site->cookie = GC_COOKIE_OF(kinds[site->kind].wire);
-		site->ends = site->kind == SITE_END || site->kind == SITE_PLACE;
+		site->ends = site->kind == SITE_END || site->kind == SITE_PLACE ||
+			     site->kind >= SITE_STOP;
 	}
 }
 
@@ -312,8 +288,6 @@ static int plan(pid_t pid, const struct probe_image *image, const struct elf_fil
 		return err_set(err, ENOENT, "the load address of %s is unclear", image->map.path);
 	cpython_layout(file, minor, &runtime, &cpython_plan(ret)->layout, &free_threaded);
 	cpython_plan(ret)->minor = minor;
-	cpython_plan(ret)->interp_id = cpython_interp_id(minor);
-	cpython_plan(ret)->layout.interp_number = (uint16_t)cpython_plan(ret)->interp_id;
 	if (free_threaded)
 		strncat(ret->version, "t", sizeof(ret->version) - strlen(ret->version) - 1);
 	if (cpython_fits(pid, image->map.start - ret->page_vaddr, ret) == -EPROTO)

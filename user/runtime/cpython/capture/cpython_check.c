@@ -31,7 +31,7 @@ static bool are_generations(pid_t pid, uint64_t gc, const struct gc_layout *layo
 {
 	const uint64_t bytes = 24, head_bytes = 16;
 
-	if (layout->gc_counts == GC_NO_FIELD || layout->text_free_threaded)
+	if (layout->gc_counts == GC_NO_FIELD || layout->free_threaded)
 		return true; /* no such lists, or not where they could be found */
 	for (uint64_t i = 1; i < 3; i++) {
 		uint64_t at = gc + layout->gc_counts + i * bytes;
@@ -84,8 +84,7 @@ int cpython_fits(pid_t pid, uint64_t bias, const struct probe_plan *plan)
 	if (mem_read(pid, runtime + layout->runtime_head, &head, sizeof(head)) || !head)
 		return -EAGAIN; /* not initialised yet, or gone */
 	main = cpython_main_interpreter(pid, runtime, layout);
-	if (!main || mem_read(pid, main + cpython_plan(plan)->interp_id, &number, sizeof(number)) ||
-		number)
+	if (!main || mem_read(pid, main + layout->interp_number, &number, sizeof(number)) || number)
 		return -EPROTO;
 	/* It runs on meanwhile: what was torn once is whole the next time. */
 	for (int i = 0; i < TRIES && r == -EPROTO; i++) {

@@ -7,6 +7,7 @@
 
 #include "cpython_collector.h"
 #include "cpython_plan.h"
+#include "cpython_world.h"
 #include "elf_code.h"
 #include "elf_ends.h"
 #include "elf_returns.h"
@@ -56,8 +57,9 @@ static int add_site(const struct elf_file *file, uint64_t vaddr, enum cpython_si
  */
 static bool counts_elsewhere(const struct probe_plan *plan)
 {
-	return !strncmp(plan->version, "3.14.", 5) && plan->version[5] >= '0' &&
-	       plan->version[5] <= '4' && (plan->version[6] < '0' || plan->version[6] > '9');
+	return !cpython_plan(plan)->layout.free_threaded && !strncmp(plan->version, "3.14.", 5) &&
+	       plan->version[5] >= '0' && plan->version[5] <= '4' &&
+	       (plan->version[6] < '0' || plan->version[6] > '9');
 }
 
 static void tell_places(const struct elf_file *file, uint64_t vaddr, const uint64_t *places,
@@ -78,11 +80,12 @@ static void tell_places(const struct elf_file *file, uint64_t vaddr, const uint6
 }
 
 static int find_places(const struct elf_file *file, uint64_t vaddr, const struct probe_plan *plan,
-	struct places *ret, struct err *err)
+	const struct cpython_world *world, struct places *ret, struct err *err)
 {
 	ret->count = counts_elsewhere(plan)
 			     ? err_set(err, ENOTSUP, "its counters are moved by other functions")
-			     : elf_ends_find(file, vaddr, ret->vaddrs, ENDS_MAX, err);
+			     : elf_ends_find_of(file, vaddr, world->work, world->work_count,
+				       ret->vaddrs, ENDS_MAX, err);
 	return ret->count < 0 ? ret->count : 0;
 }
 
@@ -121,11 +124,12 @@ static int find_returns(const struct elf_file *file, uint64_t vaddr, struct plac
 
 /* The places that serve, named in the plan's detail; none: it takes a return probe. */
 static int choose_ends(const struct elf_file *file, uint64_t vaddr, const char *name,
-	struct probe_plan *plan, struct places *ret, struct err *err)
+	const struct cpython_world *world, struct probe_plan *plan, struct places *ret,
+	struct err *err)
 {
 	struct err within = {}, behind = {};
 
-	if (!find_places(file, vaddr, plan, ret, &within)) {
+	if (!find_places(file, vaddr, plan, world, ret, &within)) {
 		tell_places(file, vaddr, ret->vaddrs, ret->count, plan);
 		return 0;
 	}
@@ -144,9 +148,29 @@ static int choose_ends(const struct elf_file *file, uint64_t vaddr, const char *
 	return 0;
 }
 
-int cpython_add_collector(const struct elf_file *file, uint64_t vaddr, const char *name,
+/* How a call that does nothing is known, and the places where it stops others; without those that stays unknown. */
+static int add_world(const struct elf_file *file, const struct cpython_world *world,
 	struct probe_plan *plan, struct err *err)
 {
+	struct gc_layout *layout = &cpython_plan(plan)->layout;
+	int r = 0;
+
+	layout->idle_source =
+		cpython_enters_idle(cpython_plan(plan)->minor) ? GC_IDLE_STATE : GC_IDLE_NONE;
+	if (!layout->free_threaded)
+		return 0;
+	for (size_t i = 0; !r && i < world->count; i++)
+		r = add_site(file, world->sites[i].vaddr, world->sites[i].kind, plan, err);
+	if (world->count)
+		layout->idle_source = GC_IDLE_WORLD;
+	tell(plan, world->count ? "; stops others twice" : "; when it stops others is not known");
+	return r;
+}
+
+int cpython_add_collector(const struct elf_file *symbols, const struct elf_file *file,
+	uint64_t vaddr, const char *name, struct probe_plan *plan, struct err *err)
+{
+	struct cpython_world world = {};
 	struct places places;
 	enum elf_step step;
 	char mnemonic[16];
@@ -155,16 +179,16 @@ int cpython_add_collector(const struct elf_file *file, uint64_t vaddr, const cha
 
 	if (elf_code_probe_site(file, vaddr, &place, &step))
 		return err_set(err, ENOENT, "%s lies outside the file's code", name);
+	if (cpython_plan(plan)->layout.free_threaded)
+		cpython_find_world(symbols, file, vaddr, &world);
 	plan->single_stepped |= step == ELF_STEP_SINGLE;
 	tell(plan, "%s%s+%" PRIu64 " (%s, %s)", plan->detail[0] ? ", " : "", name, place - vaddr,
 		elf_code_mnemonic(file, place, mnemonic, sizeof(mnemonic)),
 		step == ELF_STEP_EMULATED ? "emulated" : "single-stepped");
-	r = choose_ends(file, vaddr, name, plan, &places, err);
+	r = choose_ends(file, vaddr, name, &world, plan, &places, err);
 	if (!r)
 		r = add_site(file, place, places.count ? SITE_BEGIN : SITE_FUNCTION, plan, err);
 	for (int i = 0; !r && i < places.count; i++)
 		r = add_site(file, places.vaddrs[i], SITE_PLACE, plan, err);
-	cpython_plan(plan)->layout.idle_source =
-		cpython_enters_idle(cpython_plan(plan)->minor) ? GC_IDLE_STATE : GC_IDLE_NONE;
-	return r;
+	return r ? r : add_world(file, &world, plan, err);
 }

@@ -18,6 +18,7 @@ bool cpython_enters_idle(int minor);
  * above one that is suspended (the kernel takes the suspended call for gone, and finds nowhere to
  * return to). For the collector that can be from 3.13 on: -ENOENT without such places. Up to 3.12,
  * where one call of it is under way at a time, a return probe is the last resort. 0 or -E2BIG.
+ * Of a free-threaded build @symbols are those by which the places are found where it stops other threads.
  */
-int cpython_add_collector(const struct elf_file *file, uint64_t vaddr, const char *name,
-	struct probe_plan *plan, struct err *err);
+int cpython_add_collector(const struct elf_file *symbols, const struct elf_file *file,
+	uint64_t vaddr, const char *name, struct probe_plan *plan, struct err *err);

@@ -13,7 +13,9 @@ _Static_assert(EVENT_BROKEN_STACK == GC_PAUSE_BROKEN_STACK && EVENT_NO_BOOKS == 
 		       EVENT_TRUNCATED == GC_PAUSE_TRUNCATED && EVENT_NESTED == GC_PAUSE_NESTED &&
 		       EVENT_SLEPT == GC_PAUSE_SLEPT && EVENT_HEAP == GC_PAUSE_HEAP &&
 		       EVENT_RSS == GC_PAUSE_RSS && EVENT_WAITED == GC_PAUSE_WAITED &&
-		       EVENT_LEFT == GC_PAUSE_UNFINISHED && EVENT_THRESHOLDS == GC_PAUSE_THRESHOLDS,
+		       EVENT_LEFT == GC_PAUSE_UNFINISHED &&
+		       EVENT_THRESHOLDS == GC_PAUSE_THRESHOLDS && EVENT_STOPS == GC_PAUSE_STOPS &&
+		       EVENT_GIL == GC_PAUSE_GIL && EVENT_STOPS_MOST == GC_MAX_STOPS,
 	"flags are passed through");
 
 /* What the kernel measured must make sense; of what the target wrote, only what does is kept. */
@@ -42,6 +44,29 @@ static int decode_facts(const struct gc_pause *wire, struct cpython_event *event
 	return 0;
 }
 
+/* All of it is the kernel's own clock. */
+static int decode_stops(const struct gc_pause *wire, struct cpython_event *event)
+{
+	uint64_t last_ns = wire->start_ns;
+
+	if (!(wire->flags & GC_PAUSE_STOPS))
+		return 0;
+	if (!wire->stop_count || wire->stop_count > GC_MAX_STOPS)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < wire->stop_count; i++) {
+		const struct gc_stop *stop = &wire->stops[i];
+
+		if (stop->request_ns < last_ns || stop->stopped_ns < stop->request_ns ||
+			stop->end_ns < stop->stopped_ns || stop->end_ns > wire->header.time_ns)
+			return -EBADMSG;
+		last_ns = stop->end_ns;
+		event->pause.stops[i] =
+			(struct event_stop){stop->request_ns, stop->stopped_ns, stop->end_ns};
+	}
+	event->pause.stop_count = wire->stop_count;
+	return 0;
+}
+
 static int decode_pause(const void *bytes, size_t size, struct cpython_event *event)
 {
 	const struct gc_pause *wire = bytes;
@@ -50,7 +75,7 @@ static int decode_pause(const void *bytes, size_t size, struct cpython_event *ev
 		size < GC_PAUSE_SIZE(wire->frame_count) || wire->image >= GC_MAX_IMAGES ||
 		wire->start_ns > wire->header.time_ns || wire->generation < -1 ||
 		wire->generation > 2 || wire->cause > GC_CAUSE_SHUTDOWN ||
-		decode_facts(wire, event))
+		decode_facts(wire, event) || decode_stops(wire, event))
 		return -EBADMSG;
 	event->type = EVENT_PAUSE;
 	event->pause.start_ns = wire->start_ns;

@@ -24,6 +24,8 @@ enum event_pause_flag {
 	EVENT_WAITED = 128,
 	EVENT_LEFT = 256, /* by exit or exec, at time_ns; the runtime's counters are not known */
 	EVENT_THRESHOLDS = 512,
+	EVENT_STOPS = 1024,
+	EVENT_GIL = 2048, /* of a free-threaded build, it was on */
 };
 
 enum event_cause { EVENT_CAUSE_UNKNOWN, EVENT_AUTOMATIC, EVENT_MANUAL, EVENT_SHUTDOWN };
@@ -33,6 +35,13 @@ struct event_frame {
 	int32_t lasti; /* bytes into the code object's instructions */
 	uint32_t pad;
 };
+
+/* When all other threads were to stop, had, and could go on. */
+struct event_stop {
+	uint64_t request_ns, stopped_ns, end_ns;
+};
+
+#define EVENT_STOPS_MOST 2
 
 struct event_text {
 	const uint8_t *bytes;
@@ -55,6 +64,9 @@ struct cpython_event {
 			uint64_t rss_start, rss_end;	     /* with EVENT_RSS; bytes */
 			uint64_t waited_ns;		     /* with EVENT_WAITED */
 			int32_t thresholds[3]; /* with EVENT_THRESHOLDS; none is negative */
+			/* With EVENT_STOPS: within the pause, one after the other. */
+			struct event_stop stops[EVENT_STOPS_MOST];
+			size_t stop_count;
 			const struct event_frame *frames; /* innermost first */
 			size_t frame_count;
 		} pause;

@@ -1,7 +1,7 @@
 /*
  * Layouts of CPython 3.8 – 3.15 on x86-64. Sources: offsetof() over the internal headers of 3.8.18,
- * 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 (pyenv), 3.13.5, 3.14.10 and 3.15.2 (Debian); the root
- * tests would miscount or misname with a wrong one.
+ * 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 (pyenv), 3.13.5, 3.14.10 and 3.15.2 (Debian), of the last three and 3.14.4
+ * (Ubuntu) also with Py_GIL_DISABLED; the root tests would miscount or misname with a wrong one.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -20,7 +20,9 @@
 	.stats_kind = GC_STATS_INLINE, .gc_enabled = 12, .gc_counts = 40, .gc_stats = 128,         \
 	.gc_collecting = 200, .gc_long_lived = 224
 
-#define COMMON .tstate_interp = 16, .gil_holder = 8
+#define COMMON                                                                                     \
+	.tstate_interp = 16, .gil_holder = 8, .text_shift = 2, .gil_enabled = GC_NO_FIELD,         \
+	.frame_tlbc = GC_NO_FIELD
 
 static const struct gc_layout layouts[] = {
 	[8] = {COMMON, LEGACY_FRAMES, GC_STATE, .frame_lasti = 104, .lasti_scale = 1,
@@ -69,7 +71,8 @@ static const struct gc_layout layouts[] = {
 static uint16_t frame_bytes(const struct gc_layout *layout)
 {
 	uint16_t ends[] = {layout->frame_code, layout->frame_previous, layout->frame_lasti,
-		layout->frame_owner == GC_NO_FIELD ? 0 : layout->frame_owner / 8 * 8};
+		layout->frame_owner == GC_NO_FIELD ? 0 : layout->frame_owner / 8 * 8,
+		layout->frame_tlbc == GC_NO_FIELD ? 0 : layout->frame_tlbc / 8 * 8};
 	uint16_t last = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
@@ -83,15 +86,19 @@ struct debug_positions {
 	uint16_t finalizing, head, interp_next, interp_gc, interp_gil, tstate_interp, tstate_frame,
 		tstate_thread, frame_previous, frame_code, frame_lasti, frame_owner, code_file,
 		code_name, code_table, code_first_line, code_adaptive, text_ascii, gc_collecting;
+	/* Of free-threaded builds; 0: that version has none. */
+	uint16_t interp_threads, gil_enabled, gil_holder, tstate_next, frame_tlbc, code_tlbc;
 };
+
+#define INTERP_ID 56 /* the position of interpreter_state.id in all of them */
 
 static const struct debug_positions positions[] = {
 	[13] = {32, 40, 64, 80, 112, 176, 184, 192, 232, 240, 248, 264, 280, 296, 304, 312, 344,
-		560, 576},
+		560, 576, 72, 128, 144, 168},
 	[14] = {32, 40, 64, 88, 120, 200, 208, 216, 256, 264, 272, 288, 320, 336, 344, 352, 384,
-		640, 656},
+		640, 656, 72, 136, 152, 192, 304, 392},
 	[15] = {32, 40, 64, 88, 120, 200, 208, 240, 320, 328, 336, 352, 384, 400, 408, 416, 448,
-		736, 760},
+		736, 760, 72, 136, 152, 192, 368, 456},
 };
 
 #define DEBUG_OFFSETS_BYTES   768
@@ -131,19 +138,33 @@ static void apply_debug_offsets(const uint8_t *table, const struct debug_positio
 	TAKE(code_adaptive, at->code_adaptive, anywhere);
 	TAKE(text_ascii, at->text_ascii, 256);
 	TAKE(gc_collecting, at->gc_collecting, GC_NO_FIELD);
+	TAKE(interp_number, INTERP_ID, GC_NO_FIELD);
 	ret->text_compact = ret->text_ascii + 16; /* utf8_length and utf8 follow */
 }
 
 /*
- * In a free-threaded build the executed copy of the bytecode is per thread (co_tlbc), so the
- * instruction's offset cannot be taken against co_code_adaptive: the line is the function's first.
+ * Objects' heads are 32 bytes long, a GIL tells whether it is on, and from 3.14 on a string's `interned` has a byte of its
+ * own and threads run copies of a code object's instructions.
  */
-static void adapt_free_threaded(struct gc_layout *ret)
+static void adapt_free_threaded(const uint8_t *table, const struct debug_positions *at, int minor,
+	struct gc_layout *ret)
 {
-	ret->text_free_threaded = 1;
-	ret->code_adaptive = 0;
-	ret->lasti_scale = 0;
+	ret->free_threaded = 1;
 	ret->gc_long_lived = GC_NO_FIELD; /* of every collection: not held against the truth */
+	ret->head_extra = 16;
+	ret->text_shift = minor >= 14 ? 8 : 2;
+	ret->gil_enabled = 0;
+	ret->gil_holder = 16;
+	TAKE(gil_enabled, at->gil_enabled, 256);
+	TAKE(gil_holder, at->gil_holder, 256);
+	TAKE(interp_threads, at->interp_threads, 1 << 20);
+	TAKE(tstate_next, at->tstate_next, GC_NO_FIELD);
+	if (!at->frame_tlbc)
+		return;
+	ret->frame_tlbc = 72;
+	ret->code_tlbc = 224;
+	TAKE(frame_tlbc, at->frame_tlbc, BYTES_READ_OF_A_FRAME);
+	TAKE(code_tlbc, at->code_tlbc, 1 << 20);
 }
 
 /* 3.14.0 – 3.14.4 do, and keep no count of long-lived objects. */
@@ -171,7 +192,7 @@ static bool correct_by_file(const struct elf_file *file, int minor, struct gc_la
 		ret->deferred = GC_DEFERRED_INCREMENT;
 	}
 	if (free_threaded)
-		adapt_free_threaded(ret);
+		adapt_free_threaded(table, &positions[minor], minor, ret);
 	return free_threaded;
 }
 
@@ -208,18 +229,7 @@ static void find_counts(const struct elf_file *file, uint64_t runtime_size, stru
 void cpython_layout(const struct elf_file *file, int minor, const struct elf_symbol *runtime,
 	struct gc_layout *ret, bool *ret_free_threaded)
 {
-	*ret = layouts[minor];
-	ret->runtime_address = runtime->vaddr;
-	ret->deferred = minor >= 12 ? GC_DEFERRED : GC_DEFERRED_NOT;
-	*ret_free_threaded = correct_by_file(file, minor, ret);
-	ret->frame_bytes = frame_bytes(ret);
-	if (minor == 13)
-		find_counts(file, runtime->size, ret);
-}
-
-uint32_t cpython_interp_id(int minor)
-{
-	static const uint16_t id[] = {[8] = 16,
+	static const uint16_t number[] = {[8] = 16,
 		[9] = 24,
 		[10] = 24,
 		[11] = 48,
@@ -228,5 +238,12 @@ uint32_t cpython_interp_id(int minor)
 		[14] = 7280,
 		[15] = 7272};
 
-	return id[minor];
+	*ret = layouts[minor];
+	ret->interp_number = number[minor];
+	ret->runtime_address = runtime->vaddr;
+	ret->deferred = minor >= 12 ? GC_DEFERRED : GC_DEFERRED_NOT;
+	*ret_free_threaded = correct_by_file(file, minor, ret);
+	ret->frame_bytes = frame_bytes(ret);
+	if (minor == 13)
+		find_counts(file, runtime->size, ret);
 }

@@ -14,6 +14,3 @@
  */
 void cpython_layout(const struct elf_file *file, int minor, const struct elf_symbol *runtime,
 	struct gc_layout *ret, bool *ret_free_threaded);
-
-/* Where an interpreter's state keeps its number (0: the main one). */
-uint32_t cpython_interp_id(int minor);

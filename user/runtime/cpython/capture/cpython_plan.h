@@ -11,12 +11,15 @@ enum cpython_site {
 	SITE_END,
 	SITE_PLACE, /* an end within the function, maybe one of several: elf_ends.h */
 	SITE_WATCH, /* writes to an address */
+	/* Free-threaded builds: cpython_world.h. */
+	SITE_STOP,
+	SITE_STOPPED,
+	SITE_START,
 };
 
 struct cpython_plan {
 	struct gc_layout layout;
-	int minor;	    /* of a version 3.minor */
-	uint32_t interp_id; /* offset of the interpreter's number in its state */
+	int minor; /* of a version 3.minor */
 };
 
 _Static_assert(sizeof(struct cpython_plan) <= PROBE_OWN_BYTES, "it has room in a plan");

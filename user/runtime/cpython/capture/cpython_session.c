@@ -119,8 +119,8 @@ static int32_t number_of(struct session *session, uint32_t process,
 		if (known->process == process && known->address == address)
 			return known->number;
 	}
-	if (mem_read((pid_t)event->head.pid, address + cpython_plan(plan)->interp_id, &number,
-		    sizeof(number)) ||
+	if (mem_read((pid_t)event->head.pid, address + cpython_plan(plan)->layout.interp_number,
+		    &number, sizeof(number)) ||
 		number < 0 || number > INT32_MAX)
 		return UNKNOWN; /* gone: asked again next time */
 	known = vec_add(&session->interpreters);
@@ -232,6 +232,31 @@ static bool note_thresholds(struct session *session, uint32_t process, const int
 	return true;
 }
 
+/* With its GIL on, a free-threaded CPython stops others as any does: for as long as the collector keeps it. */
+static void add_stops(const struct cpython_event *event, struct pause *pause)
+{
+	const bool all = event->pause.flags & EVENT_GIL;
+	int64_t *facts = pause->facts, duration_ns = (int64_t)pause_duration(pause);
+
+	if (!all && !(event->pause.flags & EVENT_STOPS))
+		return;
+	pause->flags |= PAUSE_HAS_FACTS;
+	facts[CPYTHON_REACH_NS] = facts[CPYTHON_STOPPED_NS] = 0;
+	if (all) {
+		facts[CPYTHON_FIRST_AT] = 0;
+		facts[CPYTHON_STOPPED_NS] = facts[CPYTHON_FIRST_NS] = duration_ns;
+	}
+	for (size_t i = 0; !all && i < event->pause.stop_count; i++) {
+		const struct event_stop *stop = &event->pause.stops[i];
+
+		facts[CPYTHON_FIRST_AT + 2 * i] = (int64_t)(stop->request_ns - pause->start_ns);
+		facts[CPYTHON_FIRST_NS + 2 * i] = (int64_t)(stop->end_ns - stop->request_ns);
+		facts[CPYTHON_REACH_NS] += (int64_t)(stop->stopped_ns - stop->request_ns);
+		facts[CPYTHON_STOPPED_NS] += (int64_t)(stop->end_ns - stop->stopped_ns);
+	}
+	facts[CPYTHON_ALONE_NS] = duration_ns - facts[CPYTHON_REACH_NS] - facts[CPYTHON_STOPPED_NS];
+}
+
 static void add_facts(struct session *session, const struct cpython_event *event, uint32_t process,
 	struct pause *pause)
 {
@@ -239,9 +264,12 @@ static void add_facts(struct session *session, const struct cpython_event *event
 		      note_thresholds(session, process, event->pause.thresholds);
 
 	for (int i = 0; i < CPYTHON_FACTS; i++)
-		pause->facts[i] = differ ? event->pause.thresholds[i] : UNKNOWN;
+		pause->facts[i] = UNKNOWN;
+	for (int i = 0; differ && i < 3; i++)
+		pause->facts[CPYTHON_THRESHOLD_0 + i] = event->pause.thresholds[i];
 	if (differ)
 		pause->flags |= PAUSE_HAS_FACTS;
+	add_stops(event, pause);
 }
 
 static int on_pause(struct session *session, const struct cpython_event *event)
@@ -308,6 +336,7 @@ static const struct capture_program programs[] = {
 	{"on_collect_session", 0, USE_SESSION},
 	{"on_collect_begin", 0, USE_ALWAYS},
 	{"on_collect_end", 0, USE_ALWAYS},
+	{"on_world", 0, USE_ALWAYS},
 	{"on_cpython_fork", 0, USE_ALWAYS},
 	{"on_cpython_exec", 0, USE_ALWAYS},
 	{"on_cpython_exit", 0, USE_ALWAYS},

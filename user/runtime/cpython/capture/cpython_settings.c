@@ -29,7 +29,7 @@ static int is_certain(pid_t pid, uint64_t runtime, const struct probe_plan *plan
 	int minor = 0, micro = 0;
 	uint64_t head = 0;
 
-	if (layout->text_free_threaded)
+	if (layout->free_threaded)
 		return err_set(err, ENOTSUP,
 			"process %d runs a free-threaded CPython %s, whose collector decides by more than its "
 			"thresholds: compare two runs with gctrace diff",

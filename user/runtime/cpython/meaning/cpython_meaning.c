@@ -30,7 +30,19 @@ static const struct pause_fact facts[CPYTHON_FACTS] = {
 		.unit = FACT_COUNT},
 	[CPYTHON_THRESHOLD_2] = {"threshold2", .name = "threshold of generation 2",
 		.unit = FACT_COUNT},
+	[CPYTHON_REACH_NS] = {"reach_ns", .name = "reaching (until all other threads had stopped)",
+		.unit = FACT_NS, .part = true, .figures = true},
+	[CPYTHON_STOPPED_NS] = {"stopped_ns", .name = "collecting while they stood still",
+		.unit = FACT_NS, .part = true, .figures = true},
+	[CPYTHON_ALONE_NS] = {"alone_ns", .name = "the collecting thread alone", .unit = FACT_NS,
+		.part = true},
+	[CPYTHON_FIRST_AT] = {"first_at_ns", .name = "first stop after", .unit = FACT_NS},
+	[CPYTHON_FIRST_NS] = {"first_ns", .name = "first stop", .unit = FACT_NS},
+	[CPYTHON_SECOND_AT] = {"second_at_ns", .name = "second stop after", .unit = FACT_NS},
+	[CPYTHON_SECOND_NS] = {"second_ns", .name = "second stop", .unit = FACT_NS},
 };
+
+_Static_assert(CPYTHON_FACTS <= PAUSE_FACTS, "struct pause has room for them");
 
 static void judge(const struct strtab *strings, struct pause *pause)
 {

@@ -48,6 +48,9 @@ static int advise(struct advising *advising)
 
 static const char *blind(const struct advising *advising, const char **ret_title)
 {
+	if (gc_facts(advising)->free_threaded)
+		return "this Python is free-threaded: it decides by the memory in use when to collect, and "
+		       "always collects all of the heap, for which gctrace has no model";
 	return gc_facts(advising)->incremental
 		       ? "this Python collects in increments, for which gctrace has no model"
 		       : NULL;

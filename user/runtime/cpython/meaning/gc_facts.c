@@ -17,7 +17,8 @@ static void set_version(struct gc_facts *facts, const struct runtime *runtime)
 	if (strchr(runtime->version + 2, '.'))
 		patch = atoi(strchr(runtime->version + 2, '.') + 1);
 	facts->minor = minor;
-	facts->incremental = minor == 14 && patch < 5;
+	facts->free_threaded = strchr(runtime->version, 't');
+	facts->incremental = minor == 14 && patch < 5 && !facts->free_threaded;
 }
 
 static void set_thresholds(struct gc_facts *facts, const struct pause *pause)

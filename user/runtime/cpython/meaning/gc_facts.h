@@ -42,8 +42,9 @@ struct gc_facts {
 		shrunk_objects; /* by how much full collections lowered RSS, and their yield */
 	int32_t thresholds[3];	/* the last that were recorded, if any were */
 	bool has_thresholds;
-	int minor;	  /* of Python 3: 11; 0 if not known */
-	bool incremental; /* 3.14.0 – 3.14.4 collect otherwise: the model does not hold */
+	int minor;	    /* of Python 3: 11; 0 if not known */
+	bool incremental;   /* 3.14.0 – 3.14.4 collect otherwise: the model does not hold */
+	bool free_threaded; /* neither does it here */
 };
 
 /* Of a generation: as recorded, else as it is unless somebody sets it. */
