@@ -445,7 +445,7 @@ static void test_refused(void **state)
 		{EI_DATA, ELFDATA2MSB, "big-endian"},
 		{EI_CLASS, ELFCLASS32, "a 32-bit program"},
 		{EI_CLASS, 7, "corrupt"},
-		{offsetof(Elf64_Ehdr, e_machine), EM_AARCH64, "built for AArch64"},
+		{offsetof(Elf64_Ehdr, e_machine), EM_PPC64, "built for POWER"},
 		{offsetof(Elf64_Ehdr, e_machine), EM_RISCV, "built for RISC-V"},
 		{offsetof(Elf64_Ehdr, e_machine), 11, "built for another architecture"},
 		{offsetof(Elf64_Ehdr, e_type), ET_REL, "an object file"},

@@ -4,11 +4,34 @@
  */
 #include <string.h>
 
+#include "cleanup.h"
 #include "elf_code.h"
+#include "elf_decode.h"
+#include "elf_machine.h"
 #include "elf_priv.h"
 
-#define CALL	   0xe8 /* call rel32 */
+#define CALL	   0xe8 /* x86-64: call rel32 */
 #define CALL_BYTES 5
+
+/* Where instructions have one size, each is looked at. */
+static size_t words_in(const struct elf_file *file, const struct elf_segment *segment,
+	uint64_t vaddr, uint64_t *ret, size_t count, size_t max)
+{
+	const uint64_t step = elf_machine_of(file)->insn_bytes;
+	uint64_t target;
+
+	for (uint64_t at = -segment->vaddr % step; count < max && at < segment->size;) {
+		_cleanup_(decode_release) struct decode decode = {};
+
+		if (decode_init(&decode, file, segment->vaddr + at, segment->size - at))
+			break;
+		while (count < max && decode_next(&decode))
+			if (decode_call_target(&decode, &target) && target == vaddr)
+				ret[count++] = decode.vaddr;
+		at = decode.vaddr - segment->vaddr + step; /* past what is no instruction */
+	}
+	return count;
+}
 
 static size_t callers_in(const struct elf_segment *segment, const uint8_t *bytes, uint64_t vaddr,
 	uint64_t *ret, size_t count, size_t max)
@@ -34,8 +57,11 @@ size_t elf_code_callers(const struct elf_file *file, uint64_t vaddr, uint64_t *r
 
 	for (size_t i = 0; i < file->segment_count; i++)
 		if (file->segments[i].exec)
-			count = callers_in(&file->segments[i],
-				file->bytes + file->segments[i].offset, vaddr, ret, count, max);
+			count = elf_machine_of(file)->insn_bytes
+					? words_in(file, &file->segments[i], vaddr, ret, count, max)
+					: callers_in(&file->segments[i],
+						  file->bytes + file->segments[i].offset, vaddr,
+						  ret, count, max);
 	return count;
 }
 

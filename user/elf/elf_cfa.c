@@ -1,25 +1,28 @@
 /*
- * Call frame instructions → how far above %rsp a function's frame ends, at one of its instructions.
+ * Call frame instructions → where a function keeps its return address, as seen by what it calls.
  */
 #include <errno.h>
 
 #include <dwarf.h>
 
 #include "elf_code.h"
+#include "elf_machine.h"
 #include "elf_priv.h"
 
-#define RSP	  7 /* as DWARF numbers x86-64's registers */
 #define DEPTH	  8 /* of remembered states */
 #define FRAME_MAX 65536
 
 struct rule {
 	uint64_t reg, offset;
+	int64_t link; /* from there to the link register's value for the caller; 0: it is not on the stack */
 };
 
 struct cfa {
 	struct rule now, remembered[DEPTH];
 	size_t depth;
 	uint64_t at, wanted, factor; /* the code address that the rules hold from */
+	int64_t data_factor;
+	uint64_t link_register; /* 0: the return address is just below the frame's end */
 };
 
 static bool read_fixed(const uint8_t **at, const uint8_t *end, size_t bytes, uint64_t *ret)
@@ -75,13 +78,13 @@ static bool skip_other(const uint8_t **at, const uint8_t *end, uint8_t op)
 {
 	switch (op) {
 	case DW_CFA_nop:
+	case DW_CFA_GNU_window_save: /* of AArch64: the return address is signed from here on, or no longer */
 		return true;
 	case DW_CFA_restore_extended:
 	case DW_CFA_undefined:
 	case DW_CFA_same_value:
 	case DW_CFA_GNU_args_size:
 		return skip_ulebs(at, end, 1);
-	case DW_CFA_offset_extended:
 	case DW_CFA_offset_extended_sf:
 	case DW_CFA_register:
 	case DW_CFA_val_offset:
@@ -91,6 +94,19 @@ static bool skip_other(const uint8_t **at, const uint8_t *end, uint8_t op)
 		return skip_ulebs(at, end, 1) && skip_block(at, end);
 	}
 	return false;
+}
+
+/* Register @reg of the caller lies at so much, times the factor, from the frame's end. */
+static bool save(struct cfa *cfa, uint64_t reg, const uint8_t **at, const uint8_t *end)
+{
+	uint64_t offset;
+
+	if (!elf_read_uleb(at, end, &offset))
+		return false;
+	if (reg != cfa->link_register)
+		return true;
+	cfa->now.link = offset > FRAME_MAX ? 0 : (int64_t)offset * cfa->data_factor;
+	return true;
 }
 
 static bool step(struct cfa *cfa, const uint8_t **at, const uint8_t *end)
@@ -103,8 +119,10 @@ static bool step(struct cfa *cfa, const uint8_t **at, const uint8_t *end)
 		cfa->at += delta * cfa->factor;
 		return true;
 	case DW_CFA_offset:
-		return skip_ulebs(at, end, 1);
+		return save(cfa, delta, at, end);
 	case DW_CFA_restore:
+		if (delta == cfa->link_register)
+			cfa->now.link = 0;
 		return true;
 	}
 	switch (op) {
@@ -122,6 +140,8 @@ static bool step(struct cfa *cfa, const uint8_t **at, const uint8_t *end)
 		return elf_read_uleb(at, end, &cfa->now.reg);
 	case DW_CFA_def_cfa_offset:
 		return elf_read_uleb(at, end, &cfa->now.offset);
+	case DW_CFA_offset_extended:
+		return elf_read_uleb(at, end, &delta) && save(cfa, delta, at, end);
 	case DW_CFA_remember_state:
 	case DW_CFA_restore_state:
 		return remember(cfa, op);
@@ -147,16 +167,26 @@ static bool run(struct cfa *cfa, const uint8_t *at, const uint8_t *end)
 
 int elf_code_frame(const struct elf_file *file, uint64_t vaddr, uint64_t *ret)
 {
-	struct cfa cfa = {.wanted = vaddr};
+	const struct elf_machine *machine = elf_machine_of(file);
+	struct cfa cfa = {.wanted = vaddr, .link_register = machine->dwarf_link};
 	struct elf_fde fde;
 
 	if (elf_frame_find(file, vaddr, &fde))
 		return -ENOENT;
 	cfa.at = fde.start;
 	cfa.factor = fde.code_factor;
+	cfa.data_factor = fde.data_factor;
 	if (!run(&cfa, fde.initial, fde.initial_end) || !run(&cfa, fde.code, fde.code_end) ||
-		cfa.now.reg != RSP || cfa.now.offset < 8 || cfa.now.offset > FRAME_MAX)
+		cfa.now.reg != machine->dwarf_sp || cfa.now.offset < 8 ||
+		cfa.now.offset > FRAME_MAX)
 		return -ENOENT;
-	*ret = cfa.now.offset;
+	/* A call that pushes moves the stack pointer by as much as the return address lies below the frame's end. */
+	if (!machine->dwarf_link) {
+		*ret = cfa.now.offset;
+		return 0;
+	}
+	if (cfa.now.link >= 0 || (uint64_t)-cfa.now.link > cfa.now.offset)
+		return -ENOENT;
+	*ret = cfa.now.offset - (uint64_t)-cfa.now.link;
 	return 0;
 }

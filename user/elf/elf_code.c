@@ -1,84 +1,27 @@
 /* Instructions → calls with the constants they are given, and places where a probe is cheap. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cleanup.h"
 #include "elf_code.h"
 #include "elf_decode.h"
+#include "elf_machine.h"
 
 #define RANGE_MAX (1u << 20)
 
 /* How far past the entry a probe may sit, in instructions. */
 #define SITE_MAX 8
 
-/* What the argument registers hold at one point of a straight line. */
-struct line {
-	struct elf_argument arguments[6];
-	bool framed; /* %rbp was pointed into the stack: true to the end of the function */
-};
-
-static bool is_stack(const struct line *line, unsigned int base)
+static void line_forget(struct machine_line *line)
 {
-	return base == X86_REG_RSP || (base == X86_REG_RBP && line->framed);
-}
-
-/* The argument that the current instruction computes, if its form is known. */
-static struct elf_argument evaluate(const struct line *line, const struct decode *decode)
-{
-	const struct elf_argument stack = {.kind = ELF_VALUE_STACK};
-	const cs_x86 *x86 = &decode->insn->detail->x86;
-	const cs_x86_op *to = &x86->operands[0], *from = &x86->operands[1];
-	struct elf_argument constant = {.kind = ELF_VALUE_CONSTANT};
-
-	if (decode->insn->id == X86_INS_MOV && from->type == X86_OP_IMM) {
-		constant.value = to->size == 4 ? (uint32_t)from->imm : (uint64_t)from->imm;
-		return constant;
-	}
-	if (decode->insn->id == X86_INS_XOR && from->type == X86_OP_REG && from->reg == to->reg)
-		return constant;
-	if (decode->insn->id == X86_INS_MOV && from->type == X86_OP_REG &&
-		is_stack(line, from->reg))
-		return stack;
-	if (decode->insn->id == X86_INS_LEA && to->size == 8) {
-		constant.value = decode->vaddr + (uint64_t)from->mem.disp;
-		if (from->mem.base == X86_REG_RIP && from->mem.index == X86_REG_INVALID)
-			return constant;
-		if (is_stack(line, from->mem.base) && from->mem.index == X86_REG_INVALID)
-			return stack;
-	}
-	return (struct elf_argument){};
-}
-
-static void line_step(struct line *line, const struct decode *decode)
-{
-	const cs_x86 *x86 = &decode->insn->detail->x86;
-	const cs_x86_op *to = &x86->operands[0];
-	unsigned int written = decode_writes(decode), whole;
-
-	for (size_t i = 0; i < ARRAY_SIZE(line->arguments); i++)
-		if (written & 1u << i)
-			line->arguments[i] = (struct elf_argument){};
-	if (x86->op_count != 2 || to->type != X86_OP_REG)
-		return;
-	whole = to->size >= 4 ? decode_register(to->reg) : 0;
-	for (size_t i = 0; i < ARRAY_SIZE(line->arguments); i++)
-		if (whole == 1u << i)
-			line->arguments[i] = evaluate(line, decode);
-	if (to->reg == X86_REG_RBP && evaluate(line, decode).kind == ELF_VALUE_STACK)
-		line->framed = true;
-}
-
-static void line_forget(struct line *line)
-{
-	*line = (struct line){.framed = line->framed};
+	*line = (struct machine_line){.framed = line->framed};
 }
 
 /* Fills @ret if the current instruction is a call or a tail call. */
 static bool read_call(const struct decode *decode, uint64_t start, uint64_t end,
-	const struct line *line, struct elf_call *ret)
+	const struct machine_line *line, struct elf_call *ret)
 {
-	bool jump = decode->insn->id == X86_INS_JMP;
+	bool jump = decode_jumps(decode) && decode_ends_block(decode);
 	uint64_t target;
 
 	if (jump) {
@@ -87,8 +30,9 @@ static bool read_call(const struct decode *decode, uint64_t start, uint64_t end,
 	} else if (!decode_call_target(decode, &target)) {
 		return false;
 	}
-	*ret = (struct elf_call){.vaddr = decode->insn->address, .target = target, .jump = jump};
-	memcpy(ret->arguments, line->arguments, sizeof(ret->arguments));
+	*ret = (struct elf_call){.vaddr = decode->at, .target = target, .jump = jump};
+	for (size_t i = 0; i < ARRAY_SIZE(ret->arguments); i++)
+		ret->arguments[i] = line->registers[decode->machine->arguments[i]];
 	return true;
 }
 
@@ -97,7 +41,7 @@ int elf_code_calls(const struct elf_file *file, uint64_t start, uint64_t end, st
 {
 	_cleanup_(decode_targets_release) struct decode_targets targets = {};
 	_cleanup_(decode_release) struct decode decode = {};
-	struct line line = {};
+	struct machine_line line = {};
 	uint8_t last;
 	size_t count = 0;
 	int result;
@@ -113,15 +57,14 @@ int elf_code_calls(const struct elf_file *file, uint64_t start, uint64_t end, st
 		return result;
 	while (count < max && decode_next(&decode)) {
 		/* Another path may join here with other values. */
-		if (decode_targets_has(&targets, decode.insn->address))
+		if (decode_targets_has(&targets, decode.at))
 			line_forget(&line);
 		if (read_call(&decode, start, end, &line, &ret[count]))
 			count++;
-		if (decode_ends_block(&decode) ||
-			cs_insn_group(decode.handle, decode.insn, CS_GRP_CALL))
+		if (decode_ends_block(&decode) || decode_calls(&decode))
 			line_forget(&line);
 		else
-			line_step(&line, &decode);
+			decode.machine->step(&line, &decode);
 	}
 	return (int)count;
 }
@@ -129,12 +72,8 @@ int elf_code_calls(const struct elf_file *file, uint64_t start, uint64_t end, st
 /* False when a probe must not be any later than the current instruction. */
 static bool may_pass(const struct decode *decode)
 {
-	uint64_t target;
-
-	return !decode_ends_block(decode) && !decode_jump_target(decode, &target) &&
-	       !cs_insn_group(decode->handle, decode->insn, CS_GRP_CALL) &&
-	       !cs_insn_group(decode->handle, decode->insn, CS_GRP_JUMP) &&
-	       !cs_insn_group(decode->handle, decode->insn, CS_GRP_INT) && !decode_writes(decode);
+	return !decode_ends_block(decode) && !decode_jumps(decode) && !decode_calls(decode) &&
+	       !decode_writes(decode);
 }
 
 /*
@@ -162,13 +101,13 @@ int elf_code_probe_site(const struct elf_file *file, uint64_t vaddr, uint64_t *r
 	uint64_t site = vaddr;
 	int result;
 
-	result = decode_init(&decode, file, vaddr, SITE_MAX * 15);
+	result = decode_init(&decode, file, vaddr, SITE_MAX * elf_machine_of(file)->insn_most);
 	if (result)
 		return result;
 	for (int i = 0; i < SITE_MAX && decode_next(&decode); i++) {
 		if (decode_is_emulated(&decode)) {
-			if (!i || is_straight(file, vaddr, decode.insn->address)) {
-				site = decode.insn->address;
+			if (!i || is_straight(file, vaddr, decode.at)) {
+				site = decode.at;
 				step = ELF_STEP_EMULATED;
 			}
 			break;
@@ -195,6 +134,19 @@ int elf_code_function_site(const struct elf_file *file, const char *name, uint64
 		       : 0;
 }
 
+bool elf_code_is_emulated(const struct elf_file *file, uint64_t vaddr)
+{
+	_cleanup_(decode_release) struct decode decode = {};
+
+	return !decode_init(&decode, file, vaddr, elf_machine_of(file)->insn_most) &&
+	       decode_next(&decode) && decode_is_emulated(&decode);
+}
+
+bool elf_code_links(const struct elf_file *file)
+{
+	return elf_machine_of(file)->dwarf_link;
+}
+
 const char *elf_code_mnemonic(const struct elf_file *file, uint64_t vaddr, char *buffer,
 	size_t size)
 {
@@ -203,6 +155,6 @@ const char *elf_code_mnemonic(const struct elf_file *file, uint64_t vaddr, char 
 	if (decode_init(&decode, file, vaddr, 16) || !decode_next(&decode))
 		snprintf(buffer, size, "?");
 	else
-		snprintf(buffer, size, "%s", decode.insn->mnemonic);
+		decode.machine->mnemonic(&decode, buffer, size);
 	return buffer;
 }

@@ -12,9 +12,9 @@ int elf_code_bounds(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_s
 	uint64_t *ret_end);
 
 /*
- * The distance in bytes from %rsp, before the instruction at @vaddr, to the end of the function's
- * return address, which is its canonical frame address. 0; -ENOENT when .eh_frame does not give it
- * in terms of %rsp.
+ * Of a function that calls another by the instruction at @vaddr: the distance in bytes from the stack
+ * pointer, where that other is entered, to the first one's own return address. 0; -ENOENT when
+ * .eh_frame does not give it in terms of the stack pointer, or it is in a register.
  */
 int elf_code_frame(const struct elf_file *file, uint64_t vaddr, uint64_t *ret);
 
@@ -42,8 +42,8 @@ struct elf_argument {
 /* One direct call of a function. */
 struct elf_call {
 	uint64_t vaddr, target;
-	bool jump;			  /* a tail call: a jmp that leaves the function */
-	struct elf_argument arguments[6]; /* rdi, rsi, rdx, rcx, r8, r9 */
+	bool jump;			  /* a tail call: a jump that leaves the function */
+	struct elf_argument arguments[6]; /* rdi, rsi, rdx, rcx, r8, r9; x0 to x5 */
 };
 
 /*
@@ -56,15 +56,16 @@ int elf_code_calls(const struct elf_file *file, uint64_t start, uint64_t end, st
 
 /* How the kernel steps over the probed instruction; it decides what a hit costs (docs/overhead). */
 enum elf_step {
-	ELF_STEP_EMULATED, /* nop, push, call, jmp, jcc: about half a microsecond */
-	ELF_STEP_SINGLE,   /* everything else: single-stepped out of line, about ten */
+	ELF_STEP_EMULATED, /* nop, push, call, jmp, jcc; b, bl, cbz, tbz, adr, ret: half a microsecond */
+	ELF_STEP_SINGLE, /* everything else: single-stepped out of line, about ten */
 };
 
 /*
  * The best place for an entry probe of the function at @vaddr: the first instruction, or a later
  * one of the same straight line that the kernel emulates, as long as no skipped instruction moves
- * %rsp or writes an argument register (rdi, rsi, rdx, rcx, r8, r9), and nothing jumps to it.
- * Usually vaddr, or vaddr+4 after endbr64. 0 or -EFAULT.
+ * the stack pointer, writes an argument register, or writes or saves the link register, and nothing
+ * jumps to it: a return probe can be put there, too. Usually vaddr, or vaddr+4 after endbr64; of
+ * AArch64's functions that save x30 at once, vaddr, single-stepped. 0 or -EFAULT.
  */
 int elf_code_probe_site(const struct elf_file *file, uint64_t vaddr, uint64_t *ret,
 	enum elf_step *ret_step);
@@ -75,6 +76,12 @@ int elf_code_probe_site(const struct elf_file *file, uint64_t vaddr, uint64_t *r
  */
 int elf_code_function_site(const struct elf_file *file, const char *name, uint64_t *ret,
 	enum elf_step *ret_step);
+
+/* Whether the kernel emulates the instruction at @vaddr where it is probed. */
+bool elf_code_is_emulated(const struct elf_file *file, uint64_t vaddr);
+
+/* Whether a call leaves its return address in a register, and not on the stack. */
+bool elf_code_links(const struct elf_file *file);
 
 /* "push", "endbr64", …: the mnemonic at @vaddr, for doctor. Returns @buffer, "?" if undecodable. */
 const char *elf_code_mnemonic(const struct elf_file *file, uint64_t vaddr, char *buffer,

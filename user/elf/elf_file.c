@@ -43,14 +43,27 @@ static const char *machine_name(unsigned int machine)
 	return "another architecture";
 }
 
+/* What runs here, and so can be probed. */
+#ifdef __aarch64__
+#define NATIVE EM_AARCH64
+#else
+#define NATIVE EM_X86_64
+#endif
+
+/* Those whose code can be read: elf_machine.c. */
+static bool is_known(unsigned int machine)
+{
+	return machine == EM_X86_64 || machine == EM_AARCH64;
+}
+
 static int refuse(const char *name, const char *what, struct err *err)
 {
-	return err_set(err, ENOEXEC, "%s is %s; gctrace reads 64-bit x86-64 programs and libraries",
-		name, what);
+	return err_set(err, ENOEXEC, "%s is %s; gctrace reads 64-bit %s programs and libraries",
+		name, what, machine_name(NATIVE));
 }
 
 /* Says what the file is instead, from the general to the particular. */
-static int check_header(const struct elf_file *file, struct err *err)
+static int check_header(const struct elf_file *file, bool native, struct err *err)
 {
 	const Elf64_Ehdr *header = &file->header;
 	uint64_t table = (uint64_t)header->e_phnum * sizeof(Elf64_Phdr);
@@ -63,10 +76,10 @@ static int check_header(const struct elf_file *file, struct err *err)
 		return refuse(file->name, "a 32-bit program", err);
 	if (header->e_ident[EI_CLASS] != ELFCLASS64 || file->size < sizeof(*header))
 		return refuse(file->name, "a cut-off or corrupt ELF file", err);
-	if (header->e_machine != EM_X86_64)
+	if (native ? header->e_machine != NATIVE : !is_known(header->e_machine))
 		return err_set(err, ENOEXEC,
-			"%s is built for %s; gctrace reads 64-bit x86-64 programs and libraries",
-			file->name, machine_name(header->e_machine));
+			"%s is built for %s; gctrace reads 64-bit %s programs and libraries",
+			file->name, machine_name(header->e_machine), machine_name(NATIVE));
 	if (header->e_type == ET_REL || header->e_type == ET_CORE)
 		return refuse(file->name,
 			header->e_type == ET_REL ? "an object file, not yet linked" : "a core dump",
@@ -187,6 +200,7 @@ const char *elf_string(const uint8_t *table, size_t size, uint64_t offset)
 	return (const char *)table + offset;
 }
 
+/* What is @mapped is a file of this machine's. */
 static int open_bytes(const uint8_t *bytes, size_t size, bool mapped, const char *name,
 	struct elf_file **ret, struct err *err)
 {
@@ -206,7 +220,7 @@ static int open_bytes(const uint8_t *bytes, size_t size, bool mapped, const char
 	if (!file->name)
 		result = err_set(err, ENOMEM, "no memory left to read %s", name);
 	else
-		result = check_header(file, err);
+		result = check_header(file, mapped, err);
 	if (!result && load_segments(file))
 		result = err_set(err, ENOMEM, "no memory left to read %s", name);
 	if (result) {
@@ -255,6 +269,11 @@ void elf_file_free(struct elf_file *file)
 const char *elf_file_name(const struct elf_file *file)
 {
 	return file->name;
+}
+
+unsigned int elf_file_machine(const struct elf_file *file)
+{
+	return file->header.e_machine;
 }
 
 bool elf_file_has_sections(const struct elf_file *file)

@@ -15,16 +15,20 @@ struct elf_file;
 
 /*
  * Opens @fd (taken over on success and failure alike), called @name in every message. Fails with
- * -ENOEXEC for what is not a 64-bit little-endian x86-64 executable or shared object, and names
- * what it is instead ("a 32-bit program", "built for AArch64", "not an ELF file").
+ * -ENOEXEC for what is not a 64-bit little-endian executable or shared object of the machine on which
+ * gctrace runs, x86-64 or AArch64, and names what it is instead ("a 32-bit program", "built for
+ * AArch64", "not an ELF file").
  */
 int elf_file_open(int fd, const char *name, struct elf_file **ret, struct err *err);
 
-/* The same for @size bytes that the caller keeps until the file is freed. */
+/* The same for @size bytes that the caller keeps until the file is freed; of either machine. */
 int elf_file_open_memory(const void *bytes, size_t size, const char *name, struct elf_file **ret,
 	struct err *err);
 void elf_file_free(struct elf_file *file);
 const char *elf_file_name(const struct elf_file *file);
+
+/* Its e_machine. */
+unsigned int elf_file_machine(const struct elf_file *file);
 
 /* Bytes of NT_GNU_BUILD_ID, at most @size; 0 when there is none. */
 size_t elf_file_build_id(const struct elf_file *file, uint8_t *ret, size_t size);

@@ -7,6 +7,7 @@
 #include "elf_code.h"
 #include "elf_decode.h"
 #include "elf_flow.h"
+#include "elf_machine.h"
 
 #define PART_MAX (64u << 10) /* bytes; the largest collector seen has 9 KB */
 #define PARTS	 4
@@ -17,7 +18,9 @@
 struct pending {
 	uint64_t target; /* of a direct jump, or NOWHERE */
 	bool falls;	 /* the next one may follow */
-	bool by_rbp;	 /* adds, to where %rbp points */
+	bool by_frame;	 /* adds, to where the frame pointer points */
+	bool joined;	 /* some jump leads to it */
+	bool unless;	 /* adds nothing unless it is */
 };
 
 struct reader {
@@ -29,7 +32,7 @@ struct reader {
 		bool back; /* jumps into the first part */
 	} parts[PARTS];
 	size_t part_count;
-	bool frame;    /* %rbp is made to point into the stack, … */
+	bool frame;    /* the frame pointer is made to point into the stack, … */
 	bool no_frame; /* … or to something else */
 };
 
@@ -40,78 +43,44 @@ static int refuse(struct err *err, uint64_t vaddr, const char *what)
 
 static void note_frame(struct reader *reader, const struct decode *decode)
 {
-	const cs_x86 *x86 = &decode->insn->detail->x86;
-	uint8_t read_count, write_count;
-	cs_regs read, write;
+	enum machine_frame frame = decode->machine->frame(decode);
 
-	if (decode->insn->id == X86_INS_POP || decode->insn->id == X86_INS_LEAVE)
-		return;
-	if (decode->insn->id == X86_INS_MOV && x86->operands[0].type == X86_OP_REG &&
-		x86->operands[0].reg == X86_REG_RBP && x86->operands[1].type == X86_OP_REG &&
-		x86->operands[1].reg == X86_REG_RSP) {
-		reader->frame = true;
-		return;
-	}
-	if (cs_regs_access(decode->handle, decode->insn, read, &read_count, write, &write_count)) {
-		reader->no_frame = true;
-		return;
-	}
-	for (uint8_t i = 0; i < write_count; i++)
-		if (write[i] == X86_REG_RBP || write[i] == X86_REG_EBP || write[i] == X86_REG_BP ||
-			write[i] == X86_REG_BPL)
-			reader->no_frame = true;
+	reader->frame |= frame == MACHINE_FRAMES;
+	reader->no_frame |= frame == MACHINE_USES;
 }
 
 /*
- * Whether the instruction, whose first operand is memory, leaves that memory alone or replaces it.
+ * Sets insn->adds, or of @pending what that depends on: what the frame pointer holds; whether it is the one before it that
+ * it follows, if it is not the part's @first.
  */
-static bool replaces(const struct decode *decode)
+static void note_write(const struct decode *decode, bool first, struct elf_insn *insn,
+	struct pending *pending)
 {
-	switch (decode->insn->id) {
-	case X86_INS_MOV:
-		return decode->insn->detail->x86.operands[0].size == 8;
-	case X86_INS_XCHG:
-	case X86_INS_CMPXCHG:
-	case X86_INS_CMP:
-	case X86_INS_TEST:
-	case X86_INS_BT:
-	case X86_INS_NOP:
-	case X86_INS_PUSH:
-	case X86_INS_CALL:
-	case X86_INS_JMP:
-		return true;
-	}
-	return false;
-}
+	enum machine_write write = decode->machine->write(decode);
 
-/* Sets insn->adds, or pending->by_rbp where that depends on what %rbp holds. */
-static void note_write(const struct decode *decode, struct elf_insn *insn, struct pending *pending)
-{
-	const cs_x86 *x86 = &decode->insn->detail->x86;
-
-	for (uint8_t i = 0; i < x86->op_count; i++) {
-		const cs_x86_op *operand = &x86->operands[i];
-
-		/*
-		 * Capstone does not report the access of every instruction; the first operand is
-		 * the one written to.
-		 */
-		if (operand->type != X86_OP_MEM ||
-			!(operand->access & CS_AC_WRITE || (!i && !operand->access)) ||
-			(!i && replaces(decode)))
-			continue;
-		if (operand->mem.segment == X86_REG_INVALID && operand->mem.base == X86_REG_RSP)
-			continue;
-		if (operand->mem.segment == X86_REG_INVALID && operand->mem.base == X86_REG_RBP)
-			pending->by_rbp = true;
-		else
-			insn->adds = true;
+	insn->adds = write == MACHINE_ADDS;
+	pending->by_frame = write == MACHINE_BY_FRAME;
+	if (!first && write != MACHINE_LEAVES && decode->machine->copies &&
+		decode->machine->copies(decode)) {
+		insn->adds = pending->by_frame = false;
+		pending->unless = true;
 	}
 }
 
-static int note_insn(struct reader *reader, const struct decode *decode, struct err *err)
+/* A call of a function that exchanges a word of memory is no more than an instruction that does. */
+static bool leaves(const struct reader *reader, const struct decode *decode)
 {
-	const uint64_t vaddr = decode->insn->address;
+	uint64_t target;
+
+	return decode_calls(decode) &&
+	       !(decode->machine->exchanges && decode_call_target(decode, &target) &&
+		       decode->machine->exchanges(reader->file, target));
+}
+
+static int note_insn(struct reader *reader, const struct decode *decode, bool first,
+	struct err *err)
+{
+	const uint64_t vaddr = decode->at;
 	uint32_t index = (uint32_t)reader->flow.insns.count;
 	struct elf_insn *insn = vec_add(&reader->flow.insns);
 	struct pending *pending = vec_add(&reader->pending);
@@ -119,19 +88,16 @@ static int note_insn(struct reader *reader, const struct decode *decode, struct 
 	if (!insn || !pending || u64map_put(&reader->flow.at, vaddr, index))
 		return err_set(err, ENOMEM, "out of memory");
 	insn->vaddr = vaddr;
-	insn->size = (uint8_t)decode->insn->size;
+	insn->size = decode->size;
 	insn->emulated = decode_is_emulated(decode);
-	insn->calls = cs_insn_group(decode->handle, decode->insn, CS_GRP_CALL) ||
-		      cs_insn_group(decode->handle, decode->insn, CS_GRP_INT);
-	insn->returns = cs_insn_group(decode->handle, decode->insn, CS_GRP_RET) ||
-			cs_insn_group(decode->handle, decode->insn, CS_GRP_IRET);
+	insn->calls = leaves(reader, decode);
+	insn->returns = decode_returns(decode);
 	pending->falls = !decode_ends_block(decode) && !insn->returns;
 	pending->target = NOWHERE;
-	if (cs_insn_group(decode->handle, decode->insn, CS_GRP_JUMP) &&
-		!decode_jump_target(decode, &pending->target))
+	if (decode_jumps(decode) && !decode_jump_target(decode, &pending->target))
 		return refuse(err, vaddr, "jumps to an address known only at run time");
 	note_frame(reader, decode);
-	note_write(decode, insn, pending);
+	note_write(decode, first, insn, pending);
 	return 0;
 }
 
@@ -145,7 +111,7 @@ static int read_part(struct reader *reader, uint64_t start, uint64_t end, struct
 	if (decode_init(&decode, reader->file, start, end - start))
 		return refuse(err, start, "cannot be read");
 	while (!r && decode_next(&decode))
-		r = note_insn(reader, &decode, err);
+		r = note_insn(reader, &decode, decode.at == start, err);
 	if (!r && (decode.vaddr != end || start == end))
 		r = refuse(err, decode.vaddr, "is not an instruction");
 	return r;
@@ -228,12 +194,19 @@ static int connect(struct reader *reader, struct err *err)
 		struct elf_insn *insn = &reader->flow.insns.items[i];
 		const struct pending *pending = &reader->pending.items[i];
 
-		insn->adds |= pending->by_rbp && !framed;
+		insn->adds |= pending->by_frame && !framed;
 		if (pending->falls && !(insn->calls && is_last(reader, insn)))
 			r = follow(reader, insn, insn->vaddr + insn->size, err);
-		if (!r && pending->target != NOWHERE)
+		if (!r && pending->target != NOWHERE) {
 			r = follow(reader, insn, pending->target, err);
+			if (!r)
+				reader->pending.items[insn->next[insn->next_count - 1]].joined =
+					true;
+		}
 	}
+	for (size_t i = 0; !r && i < reader->flow.insns.count; i++)
+		reader->flow.insns.items[i].adds |=
+			reader->pending.items[i].unless && reader->pending.items[i].joined;
 	return r;
 }
 

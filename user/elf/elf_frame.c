@@ -165,6 +165,7 @@ static int read_fde(const struct elf_file *file, const struct window *frames, ui
 	ret->initial = cie.cie.initial_instructions;
 	ret->initial_end = cie.cie.initial_instructions_end;
 	ret->code_factor = cie.cie.code_alignment_factor;
+	ret->data_factor = cie.cie.data_alignment_factor;
 	return 0;
 }
 

@@ -64,6 +64,7 @@ struct elf_fde {
 	uint64_t start, end;
 	const uint8_t *initial, *initial_end, *code, *code_end;
 	uint64_t code_factor;
+	int64_t data_factor;
 };
 
 /* The one that holds @vaddr. 0 or -ENOENT. */

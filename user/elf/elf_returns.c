@@ -6,20 +6,21 @@
 
 #include "cleanup.h"
 #include "elf_decode.h"
+#include "elf_machine.h"
 #include "elf_priv.h"
 #include "elf_returns.h"
 
-#define CALL_BYTES 5	/* call rel32 */
-#define CALLS_MAX  8192 /* of one caller */
-#define LINE_MAX   32	/* instructions from the call to the place */
+#define CALLS_MAX 8192 /* of one caller */
+#define LINE_MAX  32   /* instructions from the call to the place */
 
 #define FUNCTION_MAX (1u << 20) /* bytes */
 #define LOOKS_MAX    256	/* into functions that may refer to it */
 
-#define SHORT_JUMP 130 /* bytes that a two-byte jump reaches, including itself */
+#define SHORT_JUMP 130 /* x86-64: bytes that a two-byte jump reaches, including itself */
 
 struct search {
 	const struct elf_file *file;
+	const struct elf_machine *machine;
 	uint64_t vaddr;
 	struct elf_return *places;
 	size_t count, max;
@@ -35,13 +36,8 @@ static int refuse(const struct search *search, uint64_t vaddr, const char *what)
 /* False where the straight-line code after the call ends or branches. */
 static bool goes_on(const struct decode *decode)
 {
-	static const uint8_t groups[] = {
-		CS_GRP_JUMP, CS_GRP_CALL, CS_GRP_RET, CS_GRP_IRET, CS_GRP_INT};
-
-	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
-		if (cs_insn_group(decode->handle, decode->insn, groups[i]))
-			return false;
-	return !decode_ends_block(decode);
+	return !decode_jumps(decode) && !decode_calls(decode) && !decode_returns(decode) &&
+	       !decode_ends_block(decode);
 }
 
 /* Searches from @start within the function that ends at @end. False if no instruction is there. */
@@ -57,7 +53,7 @@ static bool find_place(const struct elf_file *file, uint64_t start, uint64_t end
 	for (int i = 0; i < LINE_MAX && decode_next(&decode); i++) {
 		ret->emulated = decode_is_emulated(&decode);
 		if (ret->emulated)
-			ret->vaddr = decode.insn->address;
+			ret->vaddr = decode.at;
 		if (ret->emulated || !goes_on(&decode))
 			return true;
 	}
@@ -82,7 +78,7 @@ static int add_call(struct search *search, uint64_t vaddr, uint64_t start, uint6
 	if (i >= count)
 		return refuse(search, vaddr, "is not understood");
 	place->call = calls[i];
-	if (!find_place(search->file, vaddr + CALL_BYTES, end, place))
+	if (!find_place(search->file, vaddr + search->machine->call_bytes, end, place))
 		return refuse(search, vaddr, "does not continue");
 	search->count++;
 	return 0;
@@ -93,28 +89,10 @@ int elf_returns_behind(const struct elf_file *file, const struct elf_call *call,
 {
 	struct elf_return place = {.call = *call};
 
-	if (!find_place(file, call->vaddr + CALL_BYTES, end, &place))
+	if (!find_place(file, call->vaddr + elf_machine_of(file)->call_bytes, end, &place))
 		return -ENOENT;
 	*ret = place;
 	return 0;
-}
-
-static bool refers(const struct decode *decode, uint64_t vaddr)
-{
-	const cs_x86 *x86 = &decode->insn->detail->x86;
-
-	for (uint8_t i = 0; i < x86->op_count; i++) {
-		const cs_x86_op *operand = &x86->operands[i];
-
-		if (operand->type == X86_OP_IMM && (uint64_t)operand->imm == vaddr)
-			return true;
-		if (operand->type == X86_OP_MEM &&
-			(uint64_t)operand->mem.disp +
-					(operand->mem.base == X86_REG_RIP ? decode->vaddr : 0) ==
-				vaddr)
-			return true;
-	}
-	return false;
 }
 
 /* The bytes at @vaddr may refer to the function: decodes the instruction that contains them. */
@@ -131,11 +109,56 @@ static int check_reference(struct search *search, uint64_t vaddr)
 	while (decode.vaddr <= vaddr)
 		if (!decode_next(&decode))
 			return refuse(search, decode.vaddr, "is not an instruction");
-	if (!refers(&decode, search->vaddr))
+	if (search->machine->refers(&decode, search->vaddr) != MACHINE_REFERS)
 		return 0;
-	if (decode.insn->size == CALL_BYTES && decode_call_target(&decode, &target))
-		return add_call(search, decode.insn->address, start, end);
-	return refuse(search, decode.insn->address, "does not call it, but refers to it");
+	if (decode.size == search->machine->call_bytes && decode_call_target(&decode, &target))
+		return add_call(search, decode.at, start, end);
+	return refuse(search, decode.at, "does not call it, but refers to it");
+}
+
+/*
+ * The instruction at @vaddr computes the address of the page that holds the function: whether another of the same code
+ * can add the rest.
+ */
+static int check_page(struct search *search, uint64_t vaddr)
+{
+	_cleanup_(decode_release) struct decode decode = {};
+	uint64_t start, end;
+
+	if (elf_code_bounds(search->file, vaddr, &start, &end))
+		return 0; /* data between functions, or the stubs of a linker, which load from there */
+	if (++search->looks > LOOKS_MAX || end - start > FUNCTION_MAX ||
+		decode_init(&decode, search->file, start, end - start))
+		return refuse(search, vaddr, "cannot be read, or takes too long");
+	while (decode_next(&decode))
+		if (search->machine->refers(&decode, search->vaddr) == MACHINE_REST)
+			return refuse(search, vaddr, "does not call it, but refers to it");
+	return decode.vaddr == end ? 0 : refuse(search, decode.vaddr, "is not an instruction");
+}
+
+/* Where instructions have one size, each is looked at. */
+static int search_words(struct search *search, const struct elf_segment *segment)
+{
+	const uint64_t step = search->machine->insn_bytes;
+	int r = 0;
+
+	for (uint64_t at = -segment->vaddr % step; !r && at < segment->size;) {
+		_cleanup_(decode_release) struct decode decode = {};
+
+		if (decode_init(&decode, search->file, segment->vaddr + at, segment->size - at))
+			break;
+		while (!r && decode_next(&decode)) {
+			enum machine_reference kind =
+				search->machine->refers(&decode, search->vaddr);
+
+			if (kind == MACHINE_REFERS)
+				r = check_reference(search, decode.at);
+			else if (kind == MACHINE_PAGE)
+				r = check_page(search, decode.at);
+		}
+		at = decode.vaddr - segment->vaddr + step; /* past what is no instruction */
+	}
+	return r;
 }
 
 /* 32-bit displacements and, where the program has a fixed address, the function's own address. */
@@ -191,7 +214,7 @@ static int search_neighbours(const struct search *search)
 			return refuse(search, start, "cannot be read, or takes too long");
 		while (decode_next(&decode))
 			if (decode_jump_target(&decode, &target) && target == search->vaddr)
-				return refuse(search, decode.insn->address, "jumps to it");
+				return refuse(search, decode.at, "jumps to it");
 		if (decode.vaddr != end)
 			return refuse(search, decode.vaddr, "is not an instruction");
 	}
@@ -201,19 +224,24 @@ static int search_neighbours(const struct search *search)
 int elf_returns_find(const struct elf_file *file, uint64_t vaddr, struct elf_return *ret,
 	size_t max, struct err *err)
 {
-	struct search search = {.file = file, .vaddr = vaddr, .max = max, .err = err};
+	struct search search = {.file = file,
+		.machine = elf_machine_of(file),
+		.vaddr = vaddr,
+		.max = max,
+		.err = err};
 	_cleanup_(cleanup_free) struct elf_return *places = calloc(max, sizeof(*places));
 	int r;
 
 	if (!places)
 		return err_set(err, ENOMEM, "out of memory");
 	search.places = places;
-	r = search_neighbours(&search);
+	r = search.machine->insn_bytes ? 0 : search_neighbours(&search);
 	for (size_t i = 0; !r && i < file->segment_count; i++)
 		r = search_data(&search, &file->segments[i]);
 	for (size_t i = 0; !r && i < file->segment_count; i++)
 		if (file->segments[i].exec)
-			r = search_code(&search, &file->segments[i]);
+			r = search.machine->insn_bytes ? search_words(&search, &file->segments[i])
+						       : search_code(&search, &file->segments[i]);
 	if (r)
 		return r;
 	if (!search.count)

@@ -1,7 +1,9 @@
 /* Notes of <sys/sdt.h> → the sites of one probe. Layout: SystemTap, UserSpaceProbeImplementation.
  */
+#include <errno.h>
 #include <string.h>
 
+#include "elf_machine.h"
 #include "elf_priv.h"
 #include "elf_usdt.h"
 
@@ -73,4 +75,14 @@ size_t elf_usdt_find(const struct elf_file *file, const char *provider, const ch
 		count++;
 	}
 	return count;
+}
+
+int elf_usdt_register(const struct elf_file *file, const char *name, int size)
+{
+	const struct machine_register *at = elf_machine_of(file)->registers;
+
+	for (; at->wide; at++)
+		if (!strcmp(name, size == 8 || !at->narrow ? at->wide : at->narrow))
+			return at->offset;
+	return -ENOENT;
 }

@@ -19,3 +19,9 @@ struct elf_usdt {
  */
 size_t elf_usdt_find(const struct elf_file *file, const char *provider, const char *name,
 	struct elf_usdt *ret, size_t max);
+
+/*
+ * The register that an argument of @size bytes, 4 or 8, calls @name ("%edi", "x0"): where it is in what the kernel hands to
+ * BPF (struct pt_regs; AArch64: struct user_pt_regs). -ENOENT: the file's machine has none of that name and size.
+ */
+int elf_usdt_register(const struct elf_file *file, const char *name, int size);

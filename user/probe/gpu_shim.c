@@ -1,10 +1,7 @@
 /* The shim's ELF file → its probe. The file is the target's: it may be anything. */
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <linux/ptrace.h>
 
 #include "cleanup.h"
 #include "elf_usdt.h"
@@ -33,49 +30,16 @@ bool gpu_driver_likely(const char *path)
 	return is_called(path, DRIVER);
 }
 
-#define NAMES(wide, narrow, field) {wide, narrow, offsetof(struct pt_regs, field)}
-
-/* What assemblers call the registers, whole and their lower half. */
-static const struct {
-	const char *wide, *narrow;
-	size_t offset;
-} registers[] = {
-	NAMES("rax", "eax", rax),
-	NAMES("rbx", "ebx", rbx),
-	NAMES("rcx", "ecx", rcx),
-	NAMES("rdx", "edx", rdx),
-	NAMES("rsi", "esi", rsi),
-	NAMES("rdi", "edi", rdi),
-	NAMES("rbp", "ebp", rbp),
-	NAMES("r8", "r8d", r8),
-	NAMES("r9", "r9d", r9),
-	NAMES("r10", "r10d", r10),
-	NAMES("r11", "r11d", r11),
-	NAMES("r12", "r12d", r12),
-	NAMES("r13", "r13d", r13),
-	NAMES("r14", "r14d", r14),
-	NAMES("r15", "r15d", r15),
-};
-
-/* Register @name, in which an argument of @size bytes is. Its place, or -ENOENT. */
-static int find_register(const char *name, int size)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(registers); i++)
-		if (!strcmp(name, size == 8 ? registers[i].wide : registers[i].narrow))
-			return (int)registers[i].offset;
-	return -ENOENT;
-}
-
-/* "8@%rdi 4@%esi", as <sys/sdt.h> writes it; a size is negative if the argument has a sign. */
-static bool parse_arguments(const char *text, uint64_t *ret_cookie)
+/* "8@%rdi 4@%esi", "8@x0 4@x1", as <sys/sdt.h> writes it; a size is negative if the argument has a sign. */
+static bool parse_arguments(const struct elf_file *file, const char *text, uint64_t *ret_cookie)
 {
 	char records[8], count[8];
 	int size, from, of;
 
-	if (sscanf(text, "8@%%%7[a-z0-9] %d@%%%7[a-z0-9]", records, &size, count) != 3)
+	if (sscanf(text, "8@%7[%a-z0-9] %d@%7[%a-z0-9]", records, &size, count) != 3)
 		return false;
-	from = find_register(records, 8);
-	of = find_register(count, size < 0 ? -size : size);
+	from = elf_usdt_register(file, records, 8);
+	of = elf_usdt_register(file, count, size < 0 ? -size : size);
 	if (from < 0 || of < 0)
 		return false;
 	*ret_cookie = GC_GPU_COOKIE((uint64_t)from, (uint64_t)of);
@@ -99,7 +63,7 @@ int gpu_shim_plan(int fd, const char *name, struct gpu_shim_plan *ret, struct er
 			count > 1 ? "several probes gctrace:gpu"
 			: count	  ? "a probe gctrace:gpu without a semaphore"
 				  : "no USDT probe gctrace:gpu");
-	if (!parse_arguments(probe.args, &plan.cookie))
+	if (!parse_arguments(file, probe.args, &plan.cookie))
 		return err_set(err, ENOEXEC,
 			"%s has its probe's arguments (%.64s) elsewhere than in registers: it was built without "
 			"optimisation",
