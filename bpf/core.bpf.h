@@ -6,12 +6,10 @@
 #include <stddef.h>
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
-#include <linux/ptrace.h>
 #include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
 
 #include "gc_wire.h"
+#include "machine.bpf.h"
 
 /* The kernel's own structures, cut to the fields used; CO-RE finds their offsets at load. */
 struct atomic_counter {
@@ -22,10 +20,6 @@ struct signal_struct {
 	struct atomic_counter live; /* an atomic_t in the kernel */
 	struct task_struct *
 		group_exec_task; /* set while a thread that calls exec ends the others; since 5.17 */
-} __attribute__((preserve_access_index));
-
-struct thread_struct {
-	unsigned long fsbase; /* x86-64: pthread_self() under glibc and musl */
 } __attribute__((preserve_access_index));
 
 /* A CPU's queue: its clocks, as of the scheduler's last look. */
@@ -92,6 +86,7 @@ struct task_struct {
 extern const volatile __u64 min_stack_ns;  /* what lasts no longer carries no stack */
 extern const volatile __u32 wakeup_bytes;  /* unread bytes that wake the reader early */
 extern const volatile __u32 pid_namespace; /* whose numbers we speak: its inode; 0: the first one */
+extern const volatile __u32 page_size;
 extern const volatile __u32
 	refuse_state; /* for tests: of so many lookups of a thread's state, one fails */
 extern const volatile bool refuse_ends; /* for tests: at the end of a pause they all do */

@@ -20,7 +20,7 @@ static __always_inline __u64 registered(const struct pt_regs *ctx, __u32 offset)
 {
 	__u64 value = 0;
 
-	if (offset <= sizeof(*ctx) - sizeof(value))
+	if (offset <= sizeof(machine_regs) - sizeof(value))
 		bpf_probe_read_kernel(&value, sizeof(value), (const void *)ctx + offset);
 	return value;
 }

@@ -97,7 +97,7 @@ int on_driver_return(struct pt_regs *ctx)
 	struct gc_driver_call *call;
 
 	OWN_STACK(ctx, no_programs);
-	if (!thread || !thread->sp || thread->sp + sizeof(__u64) != PT_REGS_SP(ctx))
+	if (!thread || !thread->sp || thread->sp + MACHINE_RETURN_POPS != PT_REGS_SP(ctx))
 		return 0;
 	thread->sp = 0;
 	call = reserve();

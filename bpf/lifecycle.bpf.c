@@ -11,6 +11,7 @@ const volatile bool follow_children = true;
 const volatile __u64 min_stack_ns = 50000;   /* pauses shorter than this carry no stack */
 const volatile __u32 wakeup_bytes = 1 << 20; /* unread bytes that wake the reader early */
 const volatile __u32 pid_namespace = 0;
+const volatile __u32 page_size = 4096;
 const volatile __u32 refuse_state = 0;
 const volatile bool refuse_ends = false;
 

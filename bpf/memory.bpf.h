@@ -7,7 +7,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-#define PAGE_BYTES 4096 /* x86-64 */
+#include "core.bpf.h"
 
 /* enum { MM_FILEPAGES, MM_ANONPAGES, MM_SWAPENTS, MM_SHMEMPAGES }: so since Linux 4.5. */
 #define FILE_PAGES  0
@@ -46,7 +46,7 @@ struct task_struct___mm {
 /* Counters that CPUs share out may be below zero for a while. */
 static __always_inline __u64 page_bytes(long long pages)
 {
-	return pages > 0 ? (__u64)pages * PAGE_BYTES : 0;
+	return pages > 0 ? (__u64)pages * page_size : 0;
 }
 
 /* False, and *ret_bytes untouched, where the kernel's layout is neither of the two. */

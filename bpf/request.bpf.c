@@ -169,7 +169,7 @@ int on_received(struct pt_regs *ctx)
 	struct receive *receive = this_receive(0);
 
 	OWN_STACK(ctx, no_programs);
-	if (!receive || receive->sp + sizeof(__u64) != PT_REGS_SP(ctx))
+	if (!receive || receive->sp + MACHINE_RETURN_POPS != PT_REGS_SP(ctx))
 		return 0;
 	receive->sp = 0;
 	look_at(bpf_get_attach_cookie(ctx), receive->buffer, (__s64)PT_REGS_RC(ctx), receive->fd);

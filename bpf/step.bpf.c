@@ -33,7 +33,7 @@ static __always_inline __u64 argument(struct pt_regs *ctx, __u32 number)
 	case 5:
 		return LOADED(PT_REGS_PARM5(ctx));
 	case 6:
-		return LOADED(ctx->r9);
+		return LOADED(MACHINE_PARM6(ctx));
 	}
 	return 0;
 }

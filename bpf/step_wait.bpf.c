@@ -68,7 +68,7 @@ int on_wait_return(struct pt_regs *ctx)
 
 	OWN_STACK(ctx, no_programs);
 	if (!thread || !waits || thread->epoch != waits->epoch ||
-		thread->call_sp + sizeof(__u64) != PT_REGS_SP(ctx))
+		thread->call_sp + MACHINE_RETURN_POPS != PT_REGS_SP(ctx))
 		return 0;
 	thread->spun_ns += cpu_ns(&now) - thread->call_cpu;
 	thread->call_sp = 0;

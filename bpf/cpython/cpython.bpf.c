@@ -303,9 +303,7 @@ int on_collect_session(struct pt_regs *ctx)
 static __always_inline bool has_failed(const struct bpf_perf_event_data *ctx,
 	const struct gc_layout *layout)
 {
-	const __u64 zero_flag = 0x40;
-
-	return layout->idle_source == GC_IDLE_FLAGS && !(ctx->regs.eflags & zero_flag);
+	return layout->idle_source == GC_IDLE_FLAGS && !MACHINE_WAS_EQUAL(&ctx->regs);
 }
 
 /*

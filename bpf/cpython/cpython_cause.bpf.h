@@ -37,7 +37,7 @@ static __always_inline __u32 cause_by_caller(struct pt_regs *ctx, const struct g
 	__u64 runtime)
 {
 	__u64 bias = runtime - layout->runtime_address;
-	__u64 caller = read_u64(PT_REGS_SP(ctx) + layout->caller_at) - bias;
+	__u64 caller = MACHINE_PLAIN(MACHINE_CALLER(ctx, layout->caller_at), runtime) - bias;
 
 	/* Elsewhere: another tracer has put its return probe there. */
 	if (caller < layout->caller_first || caller > layout->caller_last)

@@ -7,19 +7,31 @@
 
 #include "cpython_thread.bpf.h"
 
-/* The GIL holder of the interpreter that this very thread runs (3.12+): thread_id is its fsbase. */
+/* Whether the thread whose pointer the kernel has as @pointer calls itself @id. */
+static __always_inline bool is_self(__u64 pointer, __u64 id)
+{
+	return pointer && id && pointer - id <= MACHINE_SELF_SPAN;
+}
+
+/*
+ * The GIL holder of the interpreter that this very thread runs (3.12+): thread_id is its pthread_self(). Where the kernel
+ * does not know the thread's pointer yet, the holder of the only interpreter's GIL: whoever collects holds one.
+ */
 static __always_inline __u64 tstate_by_gil(const struct gc_layout *layout, __u64 runtime)
 {
-	__u64 self = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread.fsbase);
+	__u64 self =
+		BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), MACHINE_THREAD_POINTER);
 	__u64 interpreter = read_u64(runtime + layout->runtime_head);
 
 	for (int i = 0; i < 32 && interpreter; i++) {
 		__u64 gil = read_u64(interpreter + layout->interp_gil);
 		__u64 holder = read_u64(gil + layout->gil_holder);
 
-		if (holder && read_u64(holder + layout->tstate_thread) == self)
+		if (holder && is_self(self, read_u64(holder + layout->tstate_thread)))
 			return holder;
 		interpreter = read_u64(interpreter + layout->interp_next);
+		if (MACHINE_SELF_SPAN && holder && !self && !i && !interpreter)
+			return holder;
 	}
 	return 0;
 }

@@ -180,7 +180,8 @@ struct gc_layout {
 	__u16 idle_source;			  /* GC_IDLE_… */
 	__u16 deferred;				  /* GC_DEFERRED_… */
 	/*
-	 * 3.8 - 3.12: who called the collector, by the return address @caller_at bytes above %rsp.
+	 * 3.8 - 3.12: who called the collector, by the return address @caller_at bytes above the stack pointer;
+	 * GC_NO_FIELD: in the link register.
 	 */
 	__u16 caller_at, manual_count;
 	__u16 interp_number; /* where an interpreter's state keeps its number, a u64 */

@@ -131,6 +131,7 @@ static void configure(struct gctrace_bpf *bpf, const struct program_settings *se
 	bpf->rodata->wakeup_bytes = (uint32_t)(bytes / 4);
 	bpf->rodata->follow_children = settings->children;
 	bpf->rodata->pid_namespace = pid_namespace();
+	bpf->rodata->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	bpf->rodata->refuse_state = refused & REFUSE_STATES ? REFUSED_LOOKUPS : 0;
 	bpf->rodata->refuse_ends = refused & REFUSE_ENDS;
 	bpf_map__set_max_entries(bpf->maps.events, (uint32_t)bytes);
