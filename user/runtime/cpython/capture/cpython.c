@@ -1,4 +1,5 @@
 /* CPython: which version a file holds, and where its collector can be probed. */
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "cpython_settings.h"
 #include "cpython_symbol.h"
 #include "cpython_target.h"
+#include "elf_code.h"
 #include "elf_usdt.h"
 #include "strangers.h"
 
@@ -166,6 +168,7 @@ static int add_usdt(const struct elf_file *file, const char *name, enum cpython_
 			(sites[i].semaphore &&
 				elf_file_offset(file, sites[i].semaphore, &site.semaphore)))
 			return err_set(err, ENOENT, "python:%s lies outside the file", name);
+		plan->single_stepped |= !elf_code_is_emulated(file, sites[i].vaddr);
 		cpython_plan(plan)->layout.site_address[plan->site_count] = sites[i].vaddr;
 		plan->sites[plan->site_count++] = site;
 	}
@@ -201,12 +204,20 @@ static int plan_call_target(const struct elf_file *file, int minor, struct probe
 		plan, err);
 }
 
-static int plan_watchpoint(pid_t pid, const struct probe_image *image, int minor,
-	struct probe_plan *plan, struct err *err)
+/*
+ * A watchpoint with a BPF program: before Linux 6.10 an arm64 kernel did not step over the instruction that hits it, and the
+ * thread never got past (watchpoint_handler(), arch/arm64/kernel/hw_breakpoint.c).
+ */
+static int plan_watchpoint(pid_t pid, const struct probe_image *image, const struct elf_file *file,
+	int minor, struct probe_plan *plan, struct err *err)
 {
 	struct gc_layout *layout = &cpython_plan(plan)->layout;
 	uint64_t gc;
 
+	if (elf_file_machine(file) != EM_X86_64)
+		return err_set(err, ENOENT,
+			"gctrace uses no watchpoint on arm64, where one can stop a thread for good: install "
+			"CPython's debug symbols, or use a build with .symtab or USDT probes");
 	layout->runtime_address += image->map.start - plan->page_vaddr;
 	gc = cpython_main_gc(pid, layout->runtime_address, layout);
 	if (!gc)
@@ -265,7 +276,7 @@ static int plan_tier(pid_t pid, const struct probe_image *image, const struct el
 		return plan_usdt(file, minor, ret, err);
 	if (!strcmp(tier, "call-target"))
 		return plan_call_target(file, minor, ret, err);
-	return plan_watchpoint(pid, image, minor, ret, err);
+	return plan_watchpoint(pid, image, file, minor, ret, err);
 }
 
 static int plan(pid_t pid, const struct probe_image *image, const struct elf_file *file,

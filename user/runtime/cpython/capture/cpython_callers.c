@@ -66,7 +66,7 @@ static void list_calls(const struct elf_file *file, uint64_t vaddr, struct calle
 /* Without both ways by hand nothing is known. */
 static bool take(const struct callers *all, uint64_t at, struct gc_layout *layout)
 {
-	if (!all->public || !all->method || all->count > GC_MAX_CALLERS || at > UINT16_MAX ||
+	if (!all->public || !all->method || all->count > GC_MAX_CALLERS || at > GC_NO_FIELD ||
 		(layout->reason_source == GC_REASON_COUNTS && !all->shutdown))
 		return false;
 	memcpy(layout->manual_return, all->manual, all->count * sizeof(uint64_t));
@@ -103,6 +103,6 @@ void cpython_find_callers(const struct elf_file *file, const uint64_t *collector
 
 	for (size_t i = 0; i < count; i++)
 		list_calls(file, collectors[i], &all);
-	if (!take(&all, 0, layout) && count == 1)
+	if (!take(&all, elf_code_links(file) ? GC_NO_FIELD : 0, layout) && count == 1)
 		take_outer(file, collectors[0], layout);
 }

@@ -1,8 +1,9 @@
 /*
- * Layouts of CPython 3.8 – 3.15 on x86-64. Sources: offsetof() over the internal headers of 3.8.18,
- * 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 (pyenv), 3.13.5, 3.14.10 and 3.15.2 (Debian), of the last three and 3.14.4
- * (Ubuntu) also with Py_GIL_DISABLED; the root tests would miscount or misname with a wrong one.
+ * Layouts of CPython 3.8 – 3.15 on x86-64, of which AArch64's differ in one place. Sources: offsetof() over the internal
+ * headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 (pyenv), 3.13.5, 3.14.10 and 3.15.2 (Debian), of the last three
+ * and 3.14.4 (Ubuntu) also with Py_GIL_DISABLED; the root tests would miscount or misname with a wrong one.
  */
+#include <elf.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -242,6 +243,9 @@ void cpython_layout(const struct elf_file *file, int minor, const struct elf_sym
 	ret->interp_number = number[minor];
 	ret->runtime_address = runtime->vaddr;
 	ret->deferred = minor >= 12 ? GC_DEFERRED : GC_DEFERRED_NOT;
+	/* Up to 3.11 the GIL is in _PyRuntime, with two of glibc's mutexes: of 48 bytes there, of 40 on x86-64. */
+	if (elf_file_machine(file) == EM_AARCH64 && minor <= 11)
+		ret->runtime_current += 2 * 8;
 	*ret_free_threaded = correct_by_file(file, minor, ret);
 	ret->frame_bytes = frame_bytes(ret);
 	if (minor == 13)
