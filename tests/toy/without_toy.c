@@ -4,6 +4,9 @@
  */
 #include "meaning.h"
 #include "probe.h"
+#include "strangers.h"
+#include "strangers.h"
 
 const struct runtime_ops *const probe_runtimes[] = {NULL};
 const struct runtime_meaning *const runtime_meanings[] = {NULL};
+const struct stranger *const probe_refused[] = {NULL};

@@ -13,15 +13,23 @@
 #include "kernel_priv.h"
 #include "load_priv.h"
 
+/* What this program was built for, as uname(2) and as people call it. */
+#ifdef __aarch64__
+static const char *const machine[] = {"aarch64", "arm64"};
+#else
+static const char *const machine[] = {"x86_64", "x86-64"};
+#endif
+
 static void look_at_machine(struct kernel_check *check)
 {
 	struct utsname name = {};
 
 	uname(&name);
 	kernel_answer(check, "%s %s", name.release, name.machine);
-	if (strcmp(name.machine, "x86_64"))
+	if (strcmp(name.machine, machine[0]))
 		kernel_refuse(check, ENOTSUP,
-			"gctrace reads x86-64 registers and code: use an x86-64 machine");
+			"this gctrace is built for %s: use one that is built for this machine",
+			machine[1]);
 }
 
 /* Pids are read from /proc and looked for in BPF: both must mean the same numbers. */

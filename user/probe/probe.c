@@ -324,7 +324,8 @@ int probe_fits(pid_t pid, const struct proc_map *map, const struct probe_plan *p
 
 int probe_first_page(const struct elf_file *file, const struct proc_map *map, uint64_t *ret)
 {
-	uint64_t inside = 4095; /* the segment may begin within the map's first page, */
+	uint64_t inside = (uint64_t)sysconf(_SC_PAGESIZE) -
+			  1; /* the segment may begin within the map's first page, */
 	uint64_t vaddr;
 	int r = elf_file_vaddr(file, map->offset + inside, &vaddr);
 

@@ -41,16 +41,20 @@ static int stop_at_first(const struct elf_symbol *symbol, void *arg)
 	return 1;
 }
 
+static bool is_it(const struct stranger *stranger, const struct elf_file *file, const char *path)
+{
+	struct elf_symbol symbol;
+
+	return has_name(stranger, path) &&
+	       (!stranger->symbol || !elf_file_symbol(file, stranger->symbol, true, &symbol));
+}
+
 static const struct stranger *find_among(const struct stranger *list, const struct elf_file *file,
 	const char *path)
 {
-	for (; list && list->what; list++) {
-		struct elf_symbol symbol;
-
-		if (has_name(list, path) &&
-			(!list->symbol || !elf_file_symbol(file, list->symbol, true, &symbol)))
+	for (; list && list->what; list++)
+		if (is_it(list, file, path))
 			return list;
-	}
 	return NULL;
 }
 
@@ -60,6 +64,8 @@ const struct stranger *stranger_of(const struct elf_file *file, const char *path
 
 	for (size_t i = 0; !found && probe_runtimes[i]; i++)
 		found = find_among(probe_runtimes[i]->strangers, file, path);
+	for (size_t i = 0; !found && probe_refused[i]; i++)
+		found = is_it(probe_refused[i], file, path) ? probe_refused[i] : NULL;
 	return found ? found : find_among(others, file, path);
 }
 

@@ -18,6 +18,9 @@ struct stranger {
 	const char *remedy; /* what shows its collections instead */
 };
 
+/* The runtimes that this gctrace traces on other processors only; NULL-terminated; user/runtime/meson.build. */
+extern const struct stranger *const probe_refused[];
+
 /* What @file, mapped as @path, makes of a process, or NULL. */
 const struct stranger *stranger_of(const struct elf_file *file, const char *path);
 

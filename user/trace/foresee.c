@@ -14,7 +14,7 @@
 
 DEFINE_CLEANUP(struct elf_file *, elf_file_free);
 
-#define PAGE 4096ul
+#define PAGE ((unsigned long)sysconf(_SC_PAGESIZE))
 
 /*
  * Maps the page with which the code of the file at @path begins, as a program will have it: what
