@@ -83,6 +83,7 @@ def test_licences_of_all_that_is_linked_in(portable):
     listed = {" ".join(line.split()[-2:]) for line in said.splitlines() if line.startswith("  ")}
     assert listed == sources
     texts = printed(portable, "version", "--licences")
+    assert texts == (portable.parent / "user/cmd/THIRD-PARTY").read_text()  # which is installed
     titles = re.findall(r"^==== (.*) ====$", texts, re.M)
     assert titles[0] == "gctrace" and {title.split(": ")[1] for title in titles if ": " in title} == sources
     assert {"GPL-3", "LGPL-2.1", "LGPL-3"} <= set(titles)

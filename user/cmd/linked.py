@@ -49,7 +49,7 @@ def quoted(text):
     """A C string, a line of it for each of the text's: compilers need not take long ones."""
     if text is None:
         return "NULL"
-    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\t", "\\t"), ("\r", ""), ("\f", "")):
+    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\t", "\\t")):
         text = text.replace(plain, escaped)
     return '"%s"' % '\\n"\n"'.join(text.split("\n"))
 
@@ -72,7 +72,7 @@ def main():
         texts.append(("%s: %s" % (name, source), terms))
         referred += [file for term in re.split(" OR | AND | WITH ", spdx) for file in REFERRED.get(term, [])]
     texts += [(file, (COMMON / file).read_text(encoding="utf-8")) for file in sorted(set(referred))]
-    licences = "\n".join("==== %s ====\n\n%s" % pair for pair in texts)
+    licences = "\n".join("==== %s ====\n\n%s" % pair for pair in texts).replace("\f", "").replace("\r", "")
     pathlib.Path(text).write_text(licences, encoding="utf-8")
     with open(output, "w", encoding="utf-8") as out:
         out.write('#include <stddef.h>\n#include "linked.h"\n')
