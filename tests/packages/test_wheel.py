@@ -78,6 +78,7 @@ def test_tools_accept_them(made, checker):
     both = [made[kind] for kind in KINDS]
     said = checker("twine", "check", "--strict", *both)
     assert said.count("PASSED") == 2, said
+    assert '"manylinux_2_17_x86_64"' in checker("auditwheel", "show", made["wheel"])
     # they hold no library for Python
     checker("check-wheel-contents", "--ignore", "W007,W009,W010", *both)
 
