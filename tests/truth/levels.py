@@ -260,6 +260,49 @@ def keras(seed):
     return thread, epochs * epoch
 
 
+def run_jitted(thread, name, inputs, pace):
+    thread.call("jax:pjit", name, None, pace)
+    thread.call("jax:execute", None, inputs, pace // 10)
+
+
+def reptile(seed):
+    """On JAX: some inner updates, then an outer one of about as many inputs; their names do not tell which is the step."""
+    thread = Thread(seed)
+    inner, steps, inputs = thread.chance.randint(2, 12), thread.chance.randint(30, 300), thread.chance.randint(9, 60)
+    names = thread.chance.choice([("<lambda>", "<lambda>"), ("inner_update", "outer_update"), ("f", "g")])
+    pace = int(thread.log(0.1, 5) * MS)
+    for _ in range(steps):
+        for _ in range(inner):
+            run_jitted(thread, names[0], inputs, pace)
+        run_jitted(thread, names[1], inputs + 2, pace)
+    return thread, steps
+
+
+def jax_ppo(seed):
+    """On JAX: a policy that is run so many times, then minibatches."""
+    thread = Thread(seed)
+    batches, steps, moves = thread.chance.randint(4, 64), thread.chance.randint(10, 60), thread.chance.randint(20, 200)
+    pace = int(thread.log(0.1, 5) * MS)
+    for _ in range(steps):
+        for _ in range(moves):
+            run_jitted(thread, "act", 7, pace)
+        for _ in range(batches):
+            run_jitted(thread, "update", 23, pace)
+    return thread, steps
+
+
+def jax_target(seed):
+    """On JAX: a training step, whose name says so, and a target network that is updated now and then."""
+    thread = Thread(seed)
+    every, steps = thread.chance.randint(2, 20), thread.chance.randint(100, 500)
+    pace = int(thread.log(0.1, 5) * MS)
+    for i in range(steps):
+        run_jitted(thread, "train_step", 23, pace)
+        if i % every == every - 1:
+            run_jitted(thread, "soft_update", 16, pace)
+    return thread, steps
+
+
 def server(seed):
     """Requests over several connections, of which any number are under way."""
     thread = Thread(seed)
@@ -280,12 +323,13 @@ def server(seed):
 # Of these it has to be said what their steps are; of the others it may be left open.
 KNOWN = {
     "plain": plain, "one loss": joint, "GAN": gan, "xgb.cv": xgb_cv, "Keras": keras, "checkpoints": checkpoints,
+    "JAX, target network": jax_target,
 }
 # Nothing that is recorded tells one of these from a loop that is known: both levels are in the report.
-OFFERED = {"PPO, short rollouts": ppo_short}
+OFFERED = {"PPO, short rollouts": ppo_short, "PPO on JAX": jax_ppo}
 LEVELS = {
     "SAC": sac, "TD3": td3, "WGAN": wgan, "distillation": distillation, "networks that are alike": alike,
-    "PPO": ppo, "NumPy": products, **OFFERED, **KNOWN,
+    "PPO": ppo, "NumPy": products, "Reptile on JAX": reptile, **OFFERED, **KNOWN,
 }
 
 

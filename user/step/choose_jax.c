@@ -12,6 +12,10 @@
 #define FEW_INPUTS 4
 #define BINS	   16 /* of the training, in which a step's program must turn up */
 
+#define ROUNDS_LEAST  5
+#define ROUND_LONGEST 64   /* runs of one program around which another one comes */
+#define CONFIDENCE    0.65 /* no claim is made */
+
 /*
  * A program, distinguished by its inputs and, where two have the same number, by the function that
  * runs it.
@@ -388,10 +392,70 @@ static int take_operations(struct study *study, const struct strand *strand,
 	return r;
 }
 
+/* After how many runs of @step comes one of @other, always about; 0: in no such rhythm, or in rows, as in an evaluation. */
+static uint32_t find_rhythm(const struct programs *programs, const struct unit *step,
+	const struct unit *other)
+{
+	uint32_t tally[ROUND_LONGEST + 1] = {}, best = 0, between = 0, distances = 0;
+
+	for (size_t i = 0; i < programs->runs.count; i++) {
+		const struct run_of *run = &programs->runs.items[i];
+
+		if (runs_unit(run, other)) {
+			tally[between > ROUND_LONGEST ? 0 : between]++;
+			distances++;
+			between = 0;
+		} else {
+			between += runs_unit(run, step);
+		}
+	}
+	for (uint32_t i = 0; i <= ROUND_LONGEST; i++)
+		best = tally[i] > tally[best] ? i : best;
+	return best > 1 && distances >= ROUNDS_LEAST && tally[best] * 10 >= distances * 9 ? best
+											  : 0;
+}
+
+/*
+ * Another program of about its size that takes turns with the step's, of which one comes after every so many runs of the
+ * other, as an outer update comes after inner ones: either may be what the user calls a step, unless a name says so.
+ */
+static void judge_rhythm(const struct study *study, const struct programs *programs,
+	const struct unit *step, struct choice *ret)
+{
+	for (size_t i = 0; i < programs->units.count; i++) {
+		const struct unit *other = &programs->units.items[i];
+		bool merged = other->label != NO_LABEL && other->label == step->label;
+		uint32_t outer, inner;
+		char part[16];
+
+		if (other->program == step->program || name_score(study, other) <= -2 ||
+			inputs(study, other) * 2 < inputs(study, step))
+			continue;
+		outer = find_rhythm(programs, step, other);
+		inner = outer ? 0 : find_rhythm(programs, other, step);
+		if (!outer && !inner)
+			continue;
+		if (name_score(study, step) <= name_score(study, other))
+			ret->prior = CONFIDENCE;
+		if (inner && !merged) { /* the level within has a function of its own */
+			note_add(ret->note, sizeof(ret->note),
+				"before each of them another program of about its size runs %u times, which may be a step as well",
+				inner);
+			continue;
+		}
+		snprintf(part, sizeof(part), "%u", outer + inner + merged);
+		levels_add(&ret->levels, ret->signal, part,
+			ret->at.count / (outer + inner + merged));
+		note_add(ret->note, sizeof(ret->note),
+			"after every %s of them comes another program of about its size: if these are one step, say --step %.100s/%s (%zu steps)",
+			part, ret->signal, part, ret->at.count / (outer + inner + merged));
+	}
+}
+
 int choose_execute(struct study *study, const struct strand *strand, struct choice *ret)
 {
 	struct programs programs = {};
-	struct unit step;
+	struct unit step = {};
 	int r = read_runs(study, strand, &programs);
 
 	if (!r)
@@ -404,6 +468,8 @@ int choose_execute(struct study *study, const struct strand *strand, struct choi
 		r = take_operations(study, strand, &programs, &step, ret);
 	else if (r > 0)
 		r = take_unit(study, strand, &programs, &step, ret);
+	if (r > 0 && step.marks)
+		judge_rhythm(study, &programs, &step, ret);
 	vec_free(&programs.runs);
 	vec_free(&programs.units);
 	return r;

@@ -17,6 +17,9 @@ static const double long_times[] = {3, 2, 1.5};
 #define CLEAR 0 /* the place of that */
 
 #define ROUNDS_LEAST 5
+#define ROUNDS_MANY  8	  /* with so many, … */
+#define ELSEWHERE    0.1  /* … such a share of the other steps may be long, too */
+#define AMONG	     8	  /* long steps before one, to which its distance is taken */
 #define SHARE_NOTED  0.02 /* of all work that is other work: worth saying */
 #define SHARE_CAPPED                                                                               \
 	0.1 /* more than an evaluation without losses, or a checkpoint, usually takes */
@@ -25,11 +28,14 @@ static const double long_times[] = {3, 2, 1.5};
 struct round {
 	size_t length, place; /* steps, and which of them are long; 0: there is none */
 	double share;	      /* of the work that is other work */
+	bool called;	      /* other calls show what that is: an evaluation, or a rollout */
 };
 
 /* What a thread did in each step but the last one. */
 struct own {
 	int64_t *work_ns; /* less pauses; UNKNOWN if not known */
+	uint64_t *
+		gap_ns; /* between it and the next, where other calls are: an evaluation, or a rollout */
 	size_t count;
 	uint64_t median_ns; /* 0: of too many steps it is not known */
 	uint64_t *room;	    /* for as many values */
@@ -38,6 +44,7 @@ struct own {
 static void own_release(struct own *own)
 {
 	free(own->work_ns);
+	free(own->gap_ns);
 	free(own->room);
 }
 
@@ -52,17 +59,21 @@ static int own_read(const struct step_track *track, const uint64_t *paused_ns, s
 
 	*ret = (struct own){
 		.work_ns = calloc(count + 1, sizeof(*ret->work_ns)),
+		.gap_ns = calloc(count + 1, sizeof(*ret->gap_ns)),
 		.count = count,
 		.room = calloc(count + 1, sizeof(*ret->room)),
 	};
-	if (!ret->work_ns || !ret->room)
+	if (!ret->work_ns || !ret->gap_ns || !ret->room)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
+		const struct step *step = &track->steps.items[i];
 		int64_t work_ns = track->steps.items[i].work_ns;
 		int64_t here_ns = paused_ns ? (int64_t)paused_ns[i] : 0;
 		int64_t before_ns = paused_ns && i ? (int64_t)paused_ns[i - 1] : 0;
 
 		ret->work_ns[i] = UNKNOWN;
+		ret->gap_ns[i] =
+			step[1].start_ns > step->end_ns ? step[1].start_ns - step->end_ns : 0;
 		if (work_ns < 0 ||
 			(here_ns + before_ns && work_ns - here_ns <= here_ns + before_ns))
 			continue;
@@ -74,33 +85,41 @@ static int own_read(const struct step_track *track, const uint64_t *paused_ns, s
 	return 0;
 }
 
-/* Whether other work was done in step @i as well, @times the median or more. */
+/* Whether other work was done in step @i as well, @times the median or more, or after it. */
 static bool is_long(const struct own *own, size_t i, double times)
 {
+	if ((double)own->gap_ns[i] >= (times - 1) * (double)own->median_ns && own->gap_ns[i])
+		return true;
 	return own->work_ns[i] >= 0 && (double)own->work_ns[i] >= times * (double)own->median_ns;
 }
 
-/* The median distance between long steps; 0: there are few. */
+/*
+ * The distance that most often lies between two long steps, from 2 on, whatever is between them: some are long for another
+ * reason. 0: there are few.
+ */
 static size_t usual_distance(const struct own *own, double times)
 {
-	size_t found = 0, last = SIZE_MAX;
+	size_t longest = own->count / ROUNDS_LEAST + 1, found = 0, best = 0, last[AMONG] = {};
 
+	memset(own->room, 0, (own->count + 1) * sizeof(*own->room));
 	for (size_t i = 0; i < own->count; i++) {
 		if (!is_long(own, i, times))
 			continue;
-		if (last != SIZE_MAX)
-			own->room[found++] = i - last;
-		last = i;
+		for (size_t j = 0; j < AMONG && j < found; j++)
+			own->room[i - last[j] <= longest ? i - last[j] : 0]++;
+		last[found++ % AMONG] = i;
 	}
-	return found + 1 < ROUNDS_LEAST ? 0 : (size_t)median_of(own->room, found);
+	for (size_t i = 2; i <= longest && i <= own->count; i++)
+		best = own->room[i] > (best ? own->room[best] : 0) ? i : best;
+	return found < ROUNDS_LEAST ? 0 : best;
 }
 
 /* The round of @length, if long steps come at one place of it mostly, and hardly elsewhere. @tally: zeros, for each place. */
 static struct round judge(const struct own *own, double times, size_t length, uint32_t *tally)
 {
 	struct round round = {};
-	size_t place = 0, all = 0, due = 0;
-	double other = 0, total = 0;
+	size_t place = 0, all = 0, due = 0, known = 0, gaps = 0;
+	double other = 0, total = 0, elsewhere;
 
 	for (size_t i = 0; i < own->count; i++)
 		if (is_long(own, i, times)) {
@@ -112,16 +131,25 @@ static struct round judge(const struct own *own, double times, size_t length, ui
 	for (size_t i = 0; i < own->count; i++) {
 		int64_t work_ns = own->work_ns[i];
 
-		total += work_ns > 0 ? (double)work_ns : 0;
-		if (i % length != place || work_ns < 0)
+		total += (work_ns > 0 ? (double)work_ns : 0) + (double)own->gap_ns[i];
+		if (work_ns < 0 && !own->gap_ns[i])
+			continue;
+		known++;
+		if (i % length != place)
 			continue;
 		due++;
-		other += (uint64_t)work_ns > own->median_ns
-				 ? (double)((uint64_t)work_ns - own->median_ns)
-				 : 0;
+		other += (double)own->gap_ns[i];
+		if (work_ns > (int64_t)own->median_ns)
+			other += (double)work_ns - (double)own->median_ns;
 	}
-	if (tally[place] < ROUNDS_LEAST || tally[place] * 4 < due * 3 || tally[place] * 2 < all)
+	if (tally[place] < ROUNDS_LEAST || tally[place] * 4 < due * 3)
 		return round;
+	elsewhere = known > due ? (double)(all - tally[place]) / (double)(known - due) : 0;
+	if (tally[place] * 2 < all && (tally[place] < ROUNDS_MANY || elsewhere > ELSEWHERE))
+		return round;
+	for (size_t i = place; i < own->count; i += length)
+		gaps += own->gap_ns[i] > 0;
+	round.called = gaps * 2 > due;
 	round.length = length;
 	round.place = place;
 	round.share = total > 0 ? other / total : 0;
@@ -188,10 +216,15 @@ static double share_of_time(const struct step_track *track, const uint64_t *paus
 	double other = 0, total = 0;
 
 	for (size_t i = 0; i + 1 < track->steps.count; i++) {
-		uint64_t lasts_ns = step_duration(&track->steps.items[i]);
+		const struct step *step = &track->steps.items[i];
+		uint64_t lasts_ns = step_duration(step), gap_ns = 0;
 
+		if (step[1].start_ns > step->end_ns)
+			gap_ns = step[1].start_ns - step->end_ns;
 		lasts_ns = lasts_ns > paused_ns[i] ? lasts_ns - paused_ns[i] : 0;
-		total += (double)lasts_ns;
+		total += (double)lasts_ns + (double)gap_ns;
+		if (i % round->length == round->place)
+			other += (double)gap_ns;
 		if (i % round->length == round->place && lasts_ns > track->period_ns)
 			other += (double)(lasts_ns - track->period_ns);
 	}
@@ -266,7 +299,7 @@ static int say_all(struct step_track *track, const uint64_t *paused_ns)
 			continue;
 		share = share_of_time(track, paused_ns, &round);
 		round.share = share < round.share ? share : round.share;
-		say(&round, i == CLEAR, track);
+		say(&round, i == CLEAR && !round.called, track);
 	}
 	own_release(&own);
 	return r;
