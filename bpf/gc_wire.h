@@ -148,6 +148,8 @@ struct gc_driver_thread {
 	6 /* the class of the first object that a vector of pointers, the argument, holds: number; no label */
 #define GC_KEY_OBJECT                                                                              \
 	7 /* what the pointer at the argument points to: number; only of the first call after one by TEXT or HINT */
+#define GC_KEY_SIZE                                                                                \
+	8 /* half of the number at the argument, the size of an absl::InlinedVector: number; no label */
 
 /* Three dimensions below 2^21 as one number; larger ones are hashed, and GC_DIMS_HASHED is set. */
 #define GC_DIMS(m, n, k) ((__u64)(m) << 42 | (__u64)(n) << 21 | (__u64)(k))

@@ -277,6 +277,10 @@ static __always_inline void mark(struct pt_regs *ctx, struct gc_signals *all,
 		number = read_object(argument(ctx, GC_STEP_ARGUMENT(cookie)));
 		key = mix(number ^ mix(cookie));
 		break;
+	case GC_KEY_SIZE:
+		number = read_object(argument(ctx, GC_STEP_ARGUMENT(cookie))) >> 1;
+		key = mix(number ^ mix(cookie));
+		break;
 	case GC_KEY_DIMS:
 	case GC_KEY_DIMS_AT:
 		number = read_dims(ctx, GC_STEP_ARGUMENT(cookie),

@@ -73,6 +73,12 @@ const struct signal_entry signal_table[] = {
 	/* jaxlib 0.4.38 – 0.12: every execution. rdi is where the result goes, rsi this, then a span of inputs. */
 	{"jax:execute", "libjax_common xla_extension", NULL, 0, GC_KEY_NUMBER, 4, 0,
 		{{"_ZN3xla4ifrt20PjRtLoadedExecutable7ExecuteE*", NULL}}},
+	/*
+	 * TensorFlow 2.21: every call of a tf.function, and of few operations else: (context, device, name, inputs, …), which are those
+	 * that it was given and the variables that it uses. Keras calls one a step, or one for several (steps_per_execution).
+	 */
+	{"tensorflow:execute", "lib_pywrap_tensorflow_common", NULL, 0, GC_KEY_SIZE, 4, 0,
+		{{"_Z24TFE_Py_ExecuteCancelableP11TFE_ContextPKcS2_*", NULL}}},
 	/* XGBoost 3.4, LightGBM 4.7: once per boosting iteration of the booster whose handle is the first argument. */
 	{"xgboost:update", "libxgboost", NULL, 0, GC_KEY_NUMBER, 1, 0,
 		{{"XGBoosterUpdateOneIter", NULL}, {"XGBoosterTrainOneIter", NULL},

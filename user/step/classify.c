@@ -37,6 +37,7 @@ enum step_class classify(const char *signal, const char *label)
 		{"torch:learner", CLASS_LEARNER},
 		{"jax:execute", CLASS_EXECUTE},
 		{"jax:pjit", CLASS_JIT},
+		{"tensorflow:execute", CLASS_EXECUTE},
 		{"xgboost:update", CLASS_UPDATE},
 		{"lightgbm:update", CLASS_UPDATE},
 		{"dl4j:update", CLASS_UPDATE},

@@ -82,6 +82,7 @@ static bool has_number(const struct step_signal *watch, const struct event *even
 {
 	switch (key_kind(watch)) {
 	case GC_KEY_NUMBER:
+	case GC_KEY_SIZE:
 	case GC_KEY_DIMS:
 	case GC_KEY_DIMS_AT:
 		return true;
