@@ -349,6 +349,14 @@ int probe_open_debug(pid_t pid, const struct proc_map *map, const struct elf_fil
 	return elf_file_open_debug(file, "", map->path, ret, err);
 }
 
+bool probe_is_linker(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	/* musl's is its C library, which Debian calls so; elsewhere it is ld-musl-ARCH.so.1. */
+	return base && (!strncmp(base, "/ld-", 4) || !strcmp(base, "/libc.so"));
+}
+
 int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, size_t size,
 	uint64_t *ret_offset)
 {
@@ -357,11 +365,10 @@ int probe_linker_hook(pid_t pid, const struct proc_maps *maps, char *ret_path, s
 	for (size_t i = 0; i < maps->maps.count; i++) {
 		_cleanup_(cleanup_elf_file_free) struct elf_file *file = NULL;
 		const struct proc_map *map = &maps->maps.items[i];
-		const char *base = strrchr(map->path, '/');
 		int opened;
 		enum elf_step step;
 
-		if (!map->exec || seen_before(maps, i) || !base || strncmp(base, "/ld-", 4))
+		if (!map->exec || seen_before(maps, i) || !probe_is_linker(map->path))
 			continue;
 		opened = open_image(pid, map, ret_path, size, &file, NULL);
 		if (opened)

@@ -174,6 +174,9 @@ int probe_first_page(const struct elf_file *file, const struct proc_map *map, ui
 int probe_open_debug(pid_t pid, const struct proc_map *map, const struct elf_file *file,
 	struct elf_file **ret, struct err *err);
 
+/* Whether a mapped file is called like a dynamic linker. */
+bool probe_is_linker(const char *path);
+
 /*
  * The dynamic linker's r_brk hook of @pid: told when libraries come and go. 0, -ENOENT if it has none,
  * or why its linker could not be opened.

@@ -22,10 +22,9 @@ static void note(struct linkers *linkers, const struct proc_maps *maps)
 {
 	for (size_t i = 0; i < maps->maps.count; i++) {
 		const struct proc_map *map = &maps->maps.items[i];
-		const char *base = strrchr(map->path, '/');
 		struct linker *slot;
 
-		if (!base || strncmp(base, "/ld-", 4))
+		if (!probe_is_linker(map->path))
 			continue;
 		slot = vec_add(&linkers->known);
 		if (slot)
