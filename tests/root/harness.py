@@ -163,7 +163,7 @@ class Runtime:
 
     @property
     def free_threaded(self):
-        return self.base.endswith("t")
+        return self.base[-2:-1].isdigit() and self.base.endswith("t")
 
     @property
     def environment(self):
