@@ -87,7 +87,7 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 	}
 	state->known = what_is_known(state);
 	state->runtime = runtime;
-	find_interpreter(state, layout, find_tstate(ctx, layout, runtime));
+	find_interpreter(state, layout, find_tstate(ctx, state, layout, runtime));
 	readable = !bpf_probe_read_user(&window, sizeof(window), (void *)state->gc);
 	if (may_idle && (readable ? is_idle(ctx, layout, &window) : state->depth)) {
 		know_again(state);
@@ -108,8 +108,9 @@ static __noinline int begin_now(struct pt_regs *ctx, struct thread_state *state,
 	if (read_rss(&state->record.rss_start))
 		state->flags |= GC_PAUSE_RSS;
 	watch_parent(state);
-	state->generation =
-		layout->tstate_source == GC_TSTATE_ARG1 ? (__s32)PT_REGS_PARM2(ctx) : -1;
+	state->generation = layout->tstate_source == GC_TSTATE_ARG1 && !is_clone(state)
+				    ? (__s32)PT_REGS_PARM2(ctx)
+				    : -1;
 	state->sleeps = bpf_get_current_task_btf()->nvcsw;
 	note_gil(state, layout);
 	state->start_ns = bpf_ktime_get_ns();
@@ -232,6 +233,7 @@ static __always_inline void begin_here(struct pt_regs *ctx, struct thread_state 
 	__u32 image = GC_COOKIE_IMAGE(cookie);
 	const struct gc_layout *layout = bpf_map_lookup_elem(&layouts, &image);
 
+	state->site = GC_COOKIE_KIND(cookie);
 	if (layout)
 		begin(ctx, state, image, layout,
 			PT_REGS_IP(ctx) - layout->site_address[GC_COOKIE_SITE(cookie)] +

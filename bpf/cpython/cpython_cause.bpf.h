@@ -76,6 +76,10 @@ static __always_inline __u32 cause_of(struct pt_regs *ctx, struct thread_state *
 	const struct gc_layout *layout, const struct gc_window *window)
 {
 	state->due = -1;
+	if (state->site == GC_SITE_CLONE)
+		return GC_CAUSE_UNKNOWN;
+	if (state->site == GC_SITE_CLONE_MANUAL)
+		return GC_CAUSE_MANUAL;
 	switch (layout->reason_source) {
 	case GC_REASON_ARG3:
 		switch ((__u32)PT_REGS_PARM3(ctx)) {

@@ -58,9 +58,16 @@ static __noinline __u64 tstate_by_threads(const struct gc_layout *layout, __u64 
 	return 0;
 }
 
-static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct gc_layout *layout,
-	__u64 runtime)
+static __always_inline bool is_clone(const struct thread_state *state)
 {
+	return state->site == GC_SITE_CLONE || state->site == GC_SITE_CLONE_MANUAL;
+}
+
+static __always_inline __u64 find_tstate(struct pt_regs *ctx, const struct thread_state *state,
+	const struct gc_layout *layout, __u64 runtime)
+{
+	if (is_clone(state))
+		return tstate_by_threads(layout, runtime);
 	switch (layout->tstate_source) {
 	case GC_TSTATE_ARG1:
 		return PT_REGS_PARM1(ctx);

@@ -57,7 +57,7 @@ struct thread_state {
 	__s32 due; /* the generation that the counters' word on the cause hangs on; -1: none */
 	__u32 inherited; /* the collection was begun by the process that forked this one */
 	__u32 sure; /* that this call of the collector collects: not at once in free-threaded builds */
-	__u32 pad;
+	__u32 site; /* where it began: GC_SITE_… */
 	struct parent_watch parent;
 	/* Scratch. Per-CPU memory would be shared: uprobe programs may be preempted. */
 	struct known

@@ -112,6 +112,9 @@ struct gc_table {
 #define GC_SITE_STOP	5 /* they are asked to stop */
 #define GC_SITE_STOPPED 6 /* they have */
 #define GC_SITE_START	7 /* they may run again */
+/* Of those, begins of a copy that the compiler made for some callers, with other arguments: by whom is known or not. */
+#define GC_SITE_CLONE	     8
+#define GC_SITE_CLONE_MANUAL 9
 
 /* Where a layout's tstate comes from. */
 #define GC_TSTATE_ARG1	  1 /* first argument of the probed function */

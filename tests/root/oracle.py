@@ -349,20 +349,28 @@ def do_deep_aside(n):
     return result
 
 
+def waited_for_processor():
+    """How long this thread was runnable and did not run, in ns."""
+    with open("/proc/thread-self/schedstat") as file:
+        return int(file.read().split()[1])
+
+
 def do_gaps(n, milliseconds):
     """gaps N MS: N collections of a heap of 200,000 objects, each with a finalizer that sleeps so long, beside a thread
-    that looks at the clock all the time: between which looks more than 0.1 ms went by."""
+    that looks at the clock all the time: between which looks more than 1 ms went by, and for how long it slept there."""
     Sleeper.seconds = int(milliseconds) / 1e3
     heap = [[i] for i in range(200_000)]
     gaps, over, begun = [], [], threading.Event()
 
     def look():
-        last = time.monotonic_ns()
+        waited = waited_for_processor()
+        last, last_ran = time.monotonic_ns(), time.thread_time_ns()
         while not over:
-            now = time.monotonic_ns()
-            if now - last > 100_000:
-                gaps.append((last, now))
-            last = now
+            now, ran = time.monotonic_ns(), time.thread_time_ns()
+            if now - last > 1_000_000:
+                before, waited = waited, waited_for_processor()
+                gaps.append((last, now, now - last - (ran - last_ran) - (waited - before)))
+            last, last_ran = now, ran
             begun.set()
 
     other = threading.Thread(target=look)

@@ -41,14 +41,12 @@ def end(bench, case, target, tracer):
     check_clean(records)
     process = check_process(records, target, case.serves)
     assert process["runtime_version"] == case.runtime.version + "t"
-    # where the compiler made another copy of the collector for one of its callers, arguments are not what they were
-    case.causes = knows(case) and ".constprop" not in process["probe"]
     pauses = sorted(records.of_pid(target.pid), key=lambda p: p["start_ns"])
     return pauses
 
 
 def check_causes(case, pauses, cause):
-    assert {p["cause"] for p in pauses} == {cause if case.causes else None}
+    assert {p["cause"] for p in pauses} == {cause if knows(case) else None}
 
 
 def parts(pause):
@@ -63,6 +61,7 @@ def check_parts(case, pauses):
             continue
         assert sum(parts(pause)) == pause["duration_ns"]
         first, second = stops(pause)
+        assert pause["reach_ns"] == pause["first_reach_ns"] + pause["second_reach_ns"]
         assert pause["start_ns"] <= first[0] <= first[1] <= second[0] <= second[1] <= pause["end_ns"]
         assert first[1] - first[0] + second[1] - second[0] == pause["reach_ns"] + pause["stopped_ns"]
 
@@ -140,9 +139,9 @@ def test_several_collect(bench, case):
 
 @each_known
 def test_stops(bench, case):
-    """No other thread looks at the clock while all are said to stand still; and each waits for hardly longer than that."""
+    """No other thread looks at the clock while all are said to stand still; and it sleeps for hardly longer than that."""
     target, tracer = begin(bench, case)
-    told_by = target.ask("gaps 11 20")
+    told_by = target.ask("gaps 7 20")
     assert target.quit() == 0
     pauses = end(bench, case, target, tracer)
     check_order(pauses)
@@ -154,12 +153,12 @@ def test_stops(bench, case):
         # the finalizer, in which others run
         assert pause["alone_ns"] >= 20_000_000
         start, stop = stops(pause)[0]
-        still = start + pause["reach_ns"], stop
+        still = start + pause["first_reach_ns"], stop
         held = [g for g in told_by["gaps"] if g[0] <= still[0] and stop <= g[1]]
         assert still[1] - still[0] > 1_000_000 and len(held) == 1
-        felt.append(held[0][1] - held[0][0] - (stop - start))
-    # the others' wait is more than the stop where they had to wait for a processor, too; not always
-    assert min(felt) < 5_000_000
+        felt.append(held[0][2] - (stop - start))
+    # it sleeps on where the collecting thread loses its processor as it lets others go: not always
+    assert min(felt) < 1_000_000
 
 
 @each_known

@@ -20,5 +20,7 @@ enum cpython_fact {
 	CPYTHON_FIRST_NS,   /* … and from then on until they could go on */
 	CPYTHON_SECOND_AT,
 	CPYTHON_SECOND_NS,
+	CPYTHON_FIRST_REACH, /* of the first time, until the last had stopped */
+	CPYTHON_SECOND_REACH,
 	CPYTHON_FACTS
 };

@@ -114,6 +114,22 @@ static void tstate_by_argument(struct gc_layout *layout, int minor)
 	layout->reason_source = minor <= 12 ? GC_REASON_NOFAIL : GC_REASON_ARG3;
 }
 
+/* Whether PyGC_Collect() alone calls a copy of the collector, which passes _Py_GC_REASON_MANUAL from 3.13 on. */
+static bool is_by_hand(const struct elf_file *file, uint64_t vaddr)
+{
+	uint64_t returns[8], start, end;
+	size_t count = elf_code_callers(file, vaddr, returns, ARRAY_SIZE(returns));
+	struct elf_symbol symbol;
+
+	if (!count || count == ARRAY_SIZE(returns) ||
+		elf_file_symbol(file, "PyGC_Collect", true, &symbol))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (elf_code_bounds(file, returns[i] - 1, &start, &end) || start != symbol.vaddr)
+			return false;
+	return true;
+}
+
 /* Sites at every collector whose symbol @symbols has; the code itself is in @file. */
 static int plan_symbols(const struct elf_file *symbols, const struct elf_file *file, int minor,
 	struct probe_plan *plan, struct err *err)
@@ -131,11 +147,19 @@ static int plan_symbols(const struct elf_file *symbols, const struct elf_file *f
 		return err_set(err, ENOENT, "no symbol %s", all.base);
 	tstate_by_argument(&cpython_plan(plan)->layout, minor);
 	for (size_t i = 0; !r && i < all.count; i++) {
-		if (all.found[i].abi == ABI_CLONE || minor == 8)
+		const bool clone = all.found[i].abi == ABI_CLONE || minor == 8;
+		const bool apart = clone && cpython_plan(plan)->layout.free_threaded;
+		const size_t begin = plan->site_count;
+
+		if (clone && !apart)
 			tstate_through_runtime(&cpython_plan(plan)->layout, minor);
 		r = cpython_add_collector(symbols, file, all.found[i].vaddr, all.found[i].name,
 			plan, err);
 		collectors[i] = all.found[i].vaddr;
+		if (!r && apart)
+			plan->sites[begin].kind = is_by_hand(file, all.found[i].vaddr)
+							  ? SITE_CLONE_MANUAL
+							  : SITE_CLONE;
 	}
 	if (!r && minor <= 12)
 		cpython_find_callers(file, collectors, all.count, &cpython_plan(plan)->layout);
@@ -251,6 +275,8 @@ static void name_programs(struct probe_plan *plan)
 		[SITE_STOP] = {"on_world", .wire = GC_SITE_STOP},
 		[SITE_STOPPED] = {"on_world", .wire = GC_SITE_STOPPED},
 		[SITE_START] = {"on_world", .wire = GC_SITE_START},
+		[SITE_CLONE] = {"on_collect_begin", .wire = GC_SITE_CLONE},
+		[SITE_CLONE_MANUAL] = {"on_collect_begin", .wire = GC_SITE_CLONE_MANUAL},
 	};
 
 	for (size_t i = 0; i < plan->site_count; i++) {
@@ -261,7 +287,7 @@ static void name_programs(struct probe_plan *plan)
 		site->session = kinds[site->kind].session;
 		site->cookie = GC_COOKIE_OF(kinds[site->kind].wire);
 		site->ends = site->kind == SITE_END || site->kind == SITE_PLACE ||
-			     site->kind >= SITE_STOP;
+			     (site->kind >= SITE_STOP && site->kind <= SITE_START);
 	}
 }
 

@@ -155,13 +155,17 @@ static int add_world(const struct elf_file *file, const struct cpython_world *wo
 	struct gc_layout *layout = &cpython_plan(plan)->layout;
 	int r = 0;
 
-	layout->idle_source =
-		cpython_enters_idle(cpython_plan(plan)->minor) ? GC_IDLE_STATE : GC_IDLE_NONE;
-	if (!layout->free_threaded)
+	if (!layout->free_threaded) {
+		layout->idle_source = cpython_enters_idle(cpython_plan(plan)->minor) ? GC_IDLE_STATE
+										     : GC_IDLE_NONE;
 		return 0;
+	}
 	for (size_t i = 0; !r && i < world->count; i++)
 		r = add_site(file, world->sites[i].vaddr, world->sites[i].kind, plan, err);
-	if (world->count)
+	/* What goes for one copy of the collector has to go for all. */
+	if (!world->count)
+		layout->idle_source = GC_IDLE_STATE;
+	else if (layout->idle_source == GC_IDLE_NONE)
 		layout->idle_source = GC_IDLE_WORLD;
 	tell(plan, world->count ? "; stops others twice" : "; when it stops others is not known");
 	return r;

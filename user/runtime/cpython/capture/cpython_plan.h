@@ -15,6 +15,8 @@ enum cpython_site {
 	SITE_STOP,
 	SITE_STOPPED,
 	SITE_START,
+	SITE_CLONE,	   /* as SITE_BEGIN, of a copy that the compiler made for some callers */
+	SITE_CLONE_MANUAL, /* for calls by hand */
 };
 
 struct cpython_plan {

@@ -243,7 +243,7 @@ static void add_stops(const struct cpython_event *event, struct pause *pause)
 	pause->flags |= PAUSE_HAS_FACTS;
 	facts[CPYTHON_REACH_NS] = facts[CPYTHON_STOPPED_NS] = 0;
 	if (all) {
-		facts[CPYTHON_FIRST_AT] = 0;
+		facts[CPYTHON_FIRST_AT] = facts[CPYTHON_FIRST_REACH] = 0;
 		facts[CPYTHON_STOPPED_NS] = facts[CPYTHON_FIRST_NS] = duration_ns;
 	}
 	for (size_t i = 0; !all && i < event->pause.stop_count; i++) {
@@ -251,7 +251,8 @@ static void add_stops(const struct cpython_event *event, struct pause *pause)
 
 		facts[CPYTHON_FIRST_AT + 2 * i] = (int64_t)(stop->request_ns - pause->start_ns);
 		facts[CPYTHON_FIRST_NS + 2 * i] = (int64_t)(stop->end_ns - stop->request_ns);
-		facts[CPYTHON_REACH_NS] += (int64_t)(stop->stopped_ns - stop->request_ns);
+		facts[CPYTHON_FIRST_REACH + i] = (int64_t)(stop->stopped_ns - stop->request_ns);
+		facts[CPYTHON_REACH_NS] += facts[CPYTHON_FIRST_REACH + i];
 		facts[CPYTHON_STOPPED_NS] += (int64_t)(stop->end_ns - stop->stopped_ns);
 	}
 	facts[CPYTHON_ALONE_NS] = duration_ns - facts[CPYTHON_REACH_NS] - facts[CPYTHON_STOPPED_NS];

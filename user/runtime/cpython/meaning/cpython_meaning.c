@@ -40,6 +40,9 @@ static const struct pause_fact facts[CPYTHON_FACTS] = {
 	[CPYTHON_FIRST_NS] = {"first_ns", .name = "first stop", .unit = FACT_NS},
 	[CPYTHON_SECOND_AT] = {"second_at_ns", .name = "second stop after", .unit = FACT_NS},
 	[CPYTHON_SECOND_NS] = {"second_ns", .name = "second stop", .unit = FACT_NS},
+	[CPYTHON_FIRST_REACH] = {"first_reach_ns", .name = "reaching the first", .unit = FACT_NS},
+	[CPYTHON_SECOND_REACH] = {"second_reach_ns", .name = "reaching the second",
+		.unit = FACT_NS},
 };
 
 _Static_assert(CPYTHON_FACTS <= PAUSE_FACTS, "struct pause has room for them");

@@ -31,9 +31,11 @@ static int add(void *state, const struct advice_pause *pause)
 
 static int advise(struct advising *advising)
 {
-	static int (*const advisers[])(struct advising *) = {advise_remove, advise_freeze,
-		advise_threshold, advise_manual, advise_disable, advise_cycles};
+	static int (*const advisers[])(struct advising *) = {advise_remove, advise_disable,
+		advise_freeze, advise_threshold, advise_manual, advise_cycles};
+	enum { WITHOUT_MODEL = 2 }; /* the first of them hold for free-threaded builds, too */
 	struct gc_state *state = advising->state;
+	size_t count;
 	int r;
 
 	if (!state->facts.of) /* none of its pauses */
@@ -41,7 +43,8 @@ static int advise(struct advising *advising)
 	r = gc_model_fit(&state->facts, GC_FREEING_USUAL, &state->model);
 	r = r ? r : gc_model_fit(&state->facts, GC_FREEING_LEAST, &state->quick);
 	r = r ? r : gc_model_fit(&state->facts, GC_FREEING_MOST, &state->slow);
-	for (size_t i = 0; i < ARRAY_SIZE(advisers) && !r; i++)
+	count = state->facts.free_threaded ? WITHOUT_MODEL : ARRAY_SIZE(advisers);
+	for (size_t i = 0; i < count && !r; i++)
 		r = advisers[i](advising);
 	return r;
 }
