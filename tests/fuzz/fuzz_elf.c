@@ -33,7 +33,7 @@ static void ask_returns(const struct elf_file *file, uint64_t vaddr)
 
 	for (int i = 0; i < count; i++)
 		if (returns[i].call.target != vaddr || returns[i].call.jump ||
-			returns[i].vaddr < returns[i].call.vaddr + 5)
+			returns[i].vaddr < returns[i].call.vaddr + 4)
 			abort();
 }
 

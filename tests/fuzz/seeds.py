@@ -32,8 +32,13 @@ void gc_collect_main(int *busy, int reason, long *counted)
 """
 
 
+# stp, mov x29, adrp, add, bl, cbnz, ldr, add, str, casal, b.eq, stlr, tbz, ldp, ret
+A64 = (0xA9BE7BFD, 0x910003FD, 0x90000000, 0x91004000, 0x94000002, 0x35000080, 0xF9404260, 0x91000400,
+       0xF9004260, 0x88E0FC41, 0x54000040, 0x889FFE7F, 0x36000020, 0xA8C27BFD, 0xD65F03C0)
+
+
 def elf(folder):
-    """A shared object with symbols and, where <sys/sdt.h> is, USDT notes; the same stripped."""
+    """A shared object with symbols and, where <sys/sdt.h> is, USDT notes; the same stripped; with code of AArch64."""
     whole = os.path.join(folder, "whole.so")
     for attempt in (PROBED, PROBED.split("\n", 2)[2].replace("DTRACE_PROBE1(python, gc__start, n);", "")):
         done = subprocess.run(
@@ -45,6 +50,14 @@ def elf(folder):
             break
     shutil.copy(whole, os.path.join(folder, "stripped.so"))
     subprocess.run(["strip", "--strip-all", os.path.join(folder, "stripped.so")], check=True)
+    with open(whole, "rb") as file:
+        data = bytearray(file.read())
+    struct.pack_into("<H", data, 18, 183)  # e_machine: AArch64
+    start, = struct.unpack_from("<Q", data, 24)  # e_entry: 0 in a library, so from where code usually begins
+    for at in range(start or 0x1000, 0x1400, 4):
+        struct.pack_into("<I", data, at, A64[at // 4 % len(A64)])
+    with open(os.path.join(folder, "aarch64.so"), "wb") as file:
+        file.write(data)
 
 
 def jit_object(folder):

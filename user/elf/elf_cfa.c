@@ -105,7 +105,7 @@ static bool save(struct cfa *cfa, uint64_t reg, const uint8_t **at, const uint8_
 		return false;
 	if (reg != cfa->link_register)
 		return true;
-	cfa->now.link = offset > FRAME_MAX ? 0 : (int64_t)offset * cfa->data_factor;
+	cfa->now.link = (int64_t)(offset * (uint64_t)cfa->data_factor);
 	return true;
 }
 
@@ -185,7 +185,8 @@ int elf_code_frame(const struct elf_file *file, uint64_t vaddr, uint64_t *ret)
 		*ret = cfa.now.offset;
 		return 0;
 	}
-	if (cfa.now.link >= 0 || (uint64_t)-cfa.now.link > cfa.now.offset)
+	if (cfa.now.link >= 0 || cfa.now.link < -FRAME_MAX ||
+		(uint64_t)-cfa.now.link > cfa.now.offset)
 		return -ENOENT;
 	*ret = cfa.now.offset - (uint64_t)-cfa.now.link;
 	return 0;
