@@ -41,7 +41,8 @@ static __always_inline __u64 tstate_by_gil(const struct gc_layout *layout, __u64
 /* Free-threaded builds, where no thread holds a GIL. Threads that come and go meanwhile: what is found is this thread's own. */
 static __noinline __u64 tstate_by_threads(const struct gc_layout *layout, __u64 runtime)
 {
-	__u64 self = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread.fsbase);
+	__u64 self =
+		BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), MACHINE_THREAD_POINTER);
 	__u64 interpreter = read_u64(runtime + layout->runtime_head), tstate;
 
 	tstate = read_u64(interpreter + layout->interp_threads);
@@ -51,7 +52,7 @@ static __noinline __u64 tstate_by_threads(const struct gc_layout *layout, __u64 
 			tstate = interpreter ? read_u64(interpreter + layout->interp_threads) : 0;
 			continue;
 		}
-		if (read_u64(tstate + layout->tstate_thread) == self)
+		if (is_self(self, read_u64(tstate + layout->tstate_thread)))
 			return tstate;
 		tstate = read_u64(tstate + layout->tstate_next);
 	}
