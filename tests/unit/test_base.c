@@ -15,6 +15,7 @@
 
 #include "edits.h"
 #include "mem.h"
+#include "own_process.h"
 #include "parse.h"
 #include "proc.h"
 #include "strtab.h"
@@ -124,6 +125,7 @@ static void proc_describes_this_process(void **state)
 	struct stat self;
 	bool found = false;
 
+	NEEDS_OWN_PROCESS();
 	assert_int_equal(proc_info_read(getpid(), &info), 0);
 	assert_int_equal(info.ppid, getppid());
 	assert_int_equal(info.ns_pid, getpid());
@@ -192,6 +194,7 @@ static void memory_reads_are_bounded(void **state)
 {
 	uint64_t value = 0x1234567812345678, copy = 0;
 
+	NEEDS_OWN_PROCESS();
 	assert_int_equal(mem_read(getpid(), (uintptr_t)&value, &copy, sizeof(copy)), 0);
 	assert_int_equal(copy, value);
 	assert_true(mem_read(getpid(), 8, &copy, sizeof(copy)) < 0);
