@@ -55,6 +55,47 @@ static void refuse(const struct gc_pause *wire, size_t size)
 	assert_int_equal(event.head.pid, 97);
 }
 
+static struct gc_pause stopping(void)
+{
+	struct gc_pause wire = sample();
+
+	wire.flags |= GC_PAUSE_STOPS;
+	wire.stop_count = 2;
+	for (uint32_t i = 0; i < 2; i++)
+		wire.stops[i] = (struct gc_stop){wire.start_ns + 100 * i + 11,
+			wire.start_ns + 100 * i + 13, wire.start_ns + 100 * i + 17};
+	return wire;
+}
+
+static void stops_lie_in_their_pause(void **state)
+{
+	struct gc_pause wire = stopping();
+	struct cpython_event event;
+
+	assert_int_equal(cpython_decode(&wire, wire.header.size, &event), 0);
+	assert_int_equal(event.pause.stop_count, 2);
+	assert_int_equal(event.pause.stops[1].stopped_ns - wire.start_ns, 113);
+	wire.stops[1].request_ns = wire.stops[0].end_ns - 1;
+	refuse(&wire, wire.header.size);
+	wire = stopping();
+	wire.stops[0].request_ns = wire.start_ns - 1;
+	refuse(&wire, wire.header.size);
+	wire = stopping();
+	wire.stops[0].stopped_ns = wire.stops[0].end_ns + 1;
+	refuse(&wire, wire.header.size);
+	wire = stopping();
+	wire.stops[1].end_ns = wire.header.time_ns + 1;
+	refuse(&wire, wire.header.size);
+	for (uint32_t count = 0; count <= 3; count += 3) {
+		wire = stopping();
+		wire.stop_count = count;
+		refuse(&wire, wire.header.size);
+		/* Nothing is said of stops: nothing is looked at. */
+		wire.flags &= ~(uint32_t)GC_PAUSE_STOPS;
+		assert_int_equal(cpython_decode(&wire, wire.header.size, &event), 0);
+	}
+}
+
 static void pauses_that_lie_are_refused(void **state)
 {
 	struct gc_pause wire;
@@ -176,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pause_longer_than_32_bits_decodes),
+		cmocka_unit_test(stops_lie_in_their_pause),
 		cmocka_unit_test(pauses_that_lie_are_refused),
 		cmocka_unit_test(facts_of_a_pause_pass_where_they_make_sense),
 		cmocka_unit_test(long_names_are_cut_and_counted),

@@ -39,6 +39,10 @@ FUNCTION("fixture_avoided_once",
 	      "addq $1,0x1d78(%rbp)\njmp 1f\n1: " LEAVE "2: addq $1,0x1d78(%rbp)\nret\n");
 /* It calls before it looks: what the call did may have been the work. */
 FUNCTION("fixture_calls_first", "call fixture_other\n" ENTRY WORK "jmp 1f\n1: " LEAVE);
+/* It asks another function whether there is any work, which is a certain call. */
+FUNCTION("fixture_asks", "push %rbx\nasks_first: call fixture_other\ntest %eax,%eax\njs 9f\n"
+			 "asks_work: call fixture_other\naddq $1,0x1d78(%rbp)\n"
+			 "asks_end: jmp 1f\n1: " LEAVE);
 FUNCTION("fixture_half_word", ENTRY WORK "nop\nmovl $1,(%rdi)\n" LEAVE);
 FUNCTION("fixture_middle", ENTRY WORK "je 1f + 1\n1: mov $0x90909090,%eax\n" LEAVE);
 FUNCTION("fixture_table", ENTRY WORK "je 1f\njmp *%rax\n1: " LEAVE);
@@ -96,6 +100,23 @@ static void test_refusals(void **state)
 	check_refused("plain_end", -ENOENT, "no function begins");
 }
 
+static void test_certain_work(void **state)
+{
+	const uint64_t first = address_of("asks_first"), work = address_of("asks_work");
+	uint64_t found[8] = {23};
+	struct err err = {};
+
+	check_refused("fixture_asks", -ENOTSUP, "ends where no probe is cheap");
+	assert_int_equal(elf_ends_find_of(file, address_of("fixture_asks"), &first, 1, found,
+				 ARRAY_SIZE(found), &err),
+		-ENOTSUP);
+	assert_int_equal(found[0], 23);
+	assert_int_equal(elf_ends_find_of(file, address_of("fixture_asks"), &work, 1, found,
+				 ARRAY_SIZE(found), &err),
+		1);
+	assert_int_equal(found[0], address_of("asks_end"));
+}
+
 static void test_too_many(void **state)
 {
 	uint64_t found[1] = {23};
@@ -114,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_certain_work),
 		cmocka_unit_test(test_too_many),
 	};
 
