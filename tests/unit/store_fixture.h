@@ -15,6 +15,7 @@
 #include "hotspot_facts.h"
 #include "meaning.h"
 #include "cleanup.h"
+#include "own_process.h"
 #include "store.h"
 #include "u64map.h"
 
@@ -454,9 +455,11 @@ static MAYBE_UNUSED void make_hostile(const char *sql)
 /* Runs @body in a child as a user without rights. Returns its exit status. */
 static MAYBE_UNUSED int as_nobody(int (*body)(void))
 {
-	pid_t child = fork();
+	pid_t child;
 	int status;
 
+	NEEDS_OWN_PROCESS();
+	child = fork();
 	if (!child) {
 		if (setgid(65534) || setuid(65534))
 			_exit(125);
