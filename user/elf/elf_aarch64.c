@@ -92,8 +92,8 @@ static bool call_target(const struct decode *decode, uint64_t *ret)
 }
 
 /*
- * The kernel's own rules, arch/arm64/kernel/probes/decode-insn.c, arm_probe_decode_insn(). A nop is emulated from 6.13 on,
- * before that it is stepped over. Branches that authenticate their target are refused: no probe can be there.
+ * The kernel's own rules, arch/arm64/kernel/probes/decode-insn.c, arm_probe_decode_insn(). A nop, which younger kernels
+ * may emulate, counts as stepped over. Branches that authenticate their target are refused: no probe can be there.
  */
 static bool is_emulated(const struct decode *decode)
 {

@@ -229,8 +229,8 @@ static int plan_call_target(const struct elf_file *file, int minor, struct probe
 }
 
 /*
- * A watchpoint with a BPF program: before Linux 6.10 an arm64 kernel did not step over the instruction that hits it, and the
- * thread never got past (watchpoint_handler(), arch/arm64/kernel/hw_breakpoint.c).
+ * A watchpoint with a BPF program: arm64 kernels without a fix of 2023 ("hw_breakpoint: fix single-stepping when using
+ * bpf_overflow_handler") do not step over the instruction that hits it, and the thread never gets past. None was tried.
  */
 static int plan_watchpoint(pid_t pid, const struct probe_image *image, const struct elf_file *file,
 	int minor, struct probe_plan *plan, struct err *err)
