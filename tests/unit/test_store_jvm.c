@@ -616,6 +616,7 @@ static void test_words_for_waits(void **state)
 		{2, STALL_EXPLICIT, "unknown"}};
 	struct recording recording = {0};
 
+	NEEDS("hotspot");
 	*(struct runtime *)vec_add(&recording.runtimes) =
 		(struct runtime){.id = 1, .kind = "hotspot"};
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
