@@ -41,3 +41,6 @@ typedef struct user_pt_regs machine_regs;
 
 /* Whether the last comparison found equality, of a perf event's registers. */
 #define MACHINE_WAS_EQUAL(regs) ((regs)->pstate & 0x40000000)
+
+/* Whether the instruction that a thread has just executed was a compare-and-swap: never asked, as there are no watchpoints. */
+#define MACHINE_HAS_COMPARED(regs) false

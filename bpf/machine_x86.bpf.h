@@ -27,3 +27,39 @@ typedef struct pt_regs machine_regs;
 
 /* Whether the last comparison found equality, of a perf event's registers. */
 #define MACHINE_WAS_EQUAL(regs) ((regs)->eflags & 0x40)
+
+#define CMPXCHG_MOST 10 /* bytes: prefix, REX, opcode, ModRM, SIB, displacement */
+
+/* Of `lock cmpxchg` of four or eight bytes at @code: its length; 0: another instruction. Intel SDM, volume 2. */
+static __always_inline __u32 cmpxchg_length(const __u8 *code)
+{
+	const __u32 rex = (code[1] & 0xf0) == 0x40;
+	const __u8 *modrm = code + 3 + rex;
+	__u32 mod, rm, length = 4 + rex;
+
+	if (code[0] != 0xf0 || code[1 + rex] != 0x0f || code[2 + rex] != 0xb1)
+		return 0;
+	mod = *modrm >> 6;
+	rm = *modrm & 7;
+	if (mod != 3 && rm == 4) {
+		rm = modrm[1] & 7;
+		length++;
+	}
+	return length + (mod == 1 ? 1 : mod == 2 || (!mod && rm == 5) ? 4 : 0);
+}
+
+/* Whether the instruction that a thread has just executed was a compare-and-swap, of a perf event's registers. */
+static __always_inline bool machine_has_compared(__u64 ip)
+{
+	__u8 code[CMPXCHG_MOST + 5] =
+		{}; /* and what is looked at behind it, which is no part of it */
+
+	if (bpf_probe_read_user(code, CMPXCHG_MOST, (void *)(ip - CMPXCHG_MOST)))
+		return false;
+	for (__u32 at = 0; at <= CMPXCHG_MOST - 4; at++)
+		if (cmpxchg_length(code + at) == CMPXCHG_MOST - at)
+			return true;
+	return false;
+}
+
+#define MACHINE_HAS_COMPARED(regs) machine_has_compared((regs)->rip)

@@ -325,6 +325,16 @@ static __always_inline __u32 watched_image(struct bpf_perf_event_data *ctx)
 }
 
 /*
+ * What @collecting was changed to. In free-threaded builds another thread may have claimed the collector by now, so the
+ * instruction tells: a compare-and-swap claims it, anything else lets it go.
+ */
+static __always_inline bool has_claimed(const struct bpf_perf_event_data *ctx,
+	const struct gc_layout *layout, __s32 collecting)
+{
+	return layout->free_threaded ? MACHINE_HAS_COMPARED(&ctx->regs) : collecting;
+}
+
+/*
  * A write to interp->gc.collecting, of a runtime where no function could be found. Its edges 0 → 1
  * and 1 → 0 are the begin and the end; the image's layout has this very process's addresses.
  */
@@ -336,13 +346,15 @@ int on_collecting_write(struct bpf_perf_event_data *ctx)
 	const struct gc_layout *layout = bpf_map_lookup_elem(&layouts, &image);
 	struct thread_state *state = target_state();
 	__s32 collecting = 0;
+	bool claimed;
 
 	if (!state || !layout || layout->site_address[0] != ctx->addr ||
 		bpf_probe_read_user(&collecting, 4, (void *)ctx->addr))
 		return 0;
-	if (state->depth && !collecting)
+	claimed = has_claimed(ctx, layout, collecting);
+	if (state->depth && !claimed)
 		end(state, now, GC_SITE_WATCH);
-	else if (collecting && !state->depth && !has_failed(ctx, layout))
+	else if (claimed && !state->depth && !has_failed(ctx, layout))
 		begin((struct pt_regs *)&ctx->regs, state, image, layout, layout->runtime_address);
 	return 0;
 }

@@ -1,6 +1,8 @@
 """Free-threaded CPythons (3.13t and later): the books of their collector, stacks of all threads, and when each collection stops the
 others, against what those saw themselves."""
 
+from pathlib import Path
+
 import conftest
 from harness import per_generation, wait_until
 from test_counts import Case, check_brackets, check_clean, check_order, check_process, check_sums
@@ -10,11 +12,17 @@ BUILDS = [b for b in conftest.BUILDS if b.free_threaded]
 TIERS = {"symbol", "call-target"}
 
 
+def has_copy(build):
+    """Whether the compiler made a copy of the collector for PyGC_Collect(), which calls that one then."""
+    whole = next(b for b in conftest.ALL_BUILDS if b.base == build.base and b.variant == "asis")
+    return b"gc_collect_main.constprop" in Path(whole.exe).read_bytes()
+
+
 def best(build):
     """By what its file still holds: 3.13t exports nothing by which places could be found where its collector ends."""
     if build.variant == "asis":
         return "symbol"
-    return "call-target" if build.minor >= (3, 14) else "watchpoint"
+    return "call-target" if build.minor >= (3, 14) and not has_copy(build) else "watchpoint"
 
 
 CASES = [Case(b, {best(b)}) for b in BUILDS]
@@ -64,6 +72,16 @@ def check_parts(case, pauses):
         assert pause["reach_ns"] == pause["first_reach_ns"] + pause["second_reach_ns"]
         assert pause["start_ns"] <= first[0] <= first[1] <= second[0] <= second[1] <= pause["end_ns"]
         assert first[1] - first[0] + second[1] - second[0] == pause["reach_ns"] + pause["stopped_ns"]
+
+
+def check_turns(case, pauses):
+    """One collection at a time. A watchpoint's trap comes after the write: the next thread's may come before the last one's."""
+    if knows(case):
+        check_order(pauses)
+        return
+    for before, after in zip(pauses, pauses[1:]):
+        assert before["end_ns"] <= after["start_ns"] or before["tid"] != after["tid"]
+        assert before["start_ns"] < after["start_ns"] and before["end_ns"] < after["end_ns"]
 
 
 def stops(pause):
@@ -129,7 +147,7 @@ def test_several_collect(bench, case):
     books = [target.ask("threads 7") for _ in range(3)]
     assert target.quit() == 0
     pauses = end(bench, case, target, tracer)
-    check_order(pauses)
+    check_turns(case, pauses)
     check_sums(pauses, *books)
     tids = {str(p["tid"]) for p in pauses}
     assert tids <= {tid for b in books for tid in b["per_thread"]} and len(tids) > 1
