@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The output of `gctrace --help` → completions for a shell.
 
-usage: make.py GCTRACE bash|zsh|fish OUTPUT
+usage: make.py GCTRACE bash|zsh|fish OUTPUT [EMULATOR...]
 The help texts are the only table of verbs and options: a new option completes without a change here.
 """
 
@@ -37,7 +37,7 @@ class Option:
 
 
 def help_of(gctrace, *words):
-    line = [gctrace, *words, "--help"]
+    line = [*gctrace, *words, "--help"]
     return subprocess.run(line, stdout=subprocess.PIPE, check=True).stdout.decode()
 
 
@@ -174,8 +174,8 @@ def fish(verbs, options):
 
 
 def main():
-    gctrace, shell, output = sys.argv[1:]
-    text = {"bash": bash, "zsh": zsh, "fish": fish}[shell](*read(gctrace))
+    gctrace, shell, output, *emulator = sys.argv[1:]
+    text = {"bash": bash, "zsh": zsh, "fish": fish}[shell](*read([*emulator, gctrace]))
     with open(output, "w", encoding="utf-8") as file:
         file.write(text)
 
