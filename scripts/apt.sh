@@ -56,8 +56,19 @@ unpack_deb() {
 		--exclude='./usr/share/locale' --exclude='./usr/share/lintian'
 }
 
+# Enters package file $1, unpacked into root $2, into that root's package database, with its terms: for dpkg-query.
+register_deb() {
+	local base=$2/var/lib/dpkg name
+	name=$(dpkg-deb -f "$1" Package) || return 1
+	mkdir -p "$base/info"
+	{ dpkg-deb -f "$1" && printf 'Status: install ok unpacked\n\n'; } >>"$base/status" || return 1
+	dpkg-deb --fsys-tarfile "$1" | tar -t | sed -n 's#^\./\(.*[^/]\)/\{0,1\}$#/\1#p' >"$base/info/$name.list"
+	dpkg-deb --fsys-tarfile "$1" | tar -x -C "$2" --keep-directory-symlink --no-same-owner --wildcards \
+		"./usr/share/doc/$name/copyright" 2>/dev/null || true # or there is a link to another's folder
+}
+
 # Fetches packages $3… with all they depend on, by private_apt in folder $1, and unpacks them as a root of merged-usr layout
-# in $2. No script of theirs runs.
+# in $2. No script of theirs runs. The root gets a package database if $apt_database is set.
 private_root() {
 	local dir=$1 root=$2 deb archives=$1/cache/archives
 	shift 2
@@ -71,6 +82,7 @@ private_root() {
 		dpkg_* | debconf_* | perl-base_* | tzdata_*) continue ;;
 		esac
 		unpack_deb "$deb" "$root" || return 1
+		[ -z "${apt_database:-}" ] || register_deb "$deb" "$root" || return 1
 	done
 	rm -f "$archives"/*.deb
 	printf 'root:x:0:0:root:/root:/bin/sh\n' >"$root/etc/passwd"
