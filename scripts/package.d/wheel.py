@@ -1,4 +1,4 @@
-"""What a portable build installs → wheels: one for glibc with the CUPTI shim, one for musl, which CUDA does not know.
+"""What a portable build installs → wheels: one for glibc with the CUPTI shim (if built), one for musl, unknown to CUDA.
 
 usage: wheel.py STAGE OUT VERSION MACHINE SUMMARY README; STAGE is the prefix (bin, lib, share), $SOURCE_DATE_EPOCH the
 time of all files. A wheel holds programs and data and no Python code. Sources: PyPA's "binary distribution format" and
@@ -82,9 +82,12 @@ class Wheel:
         self.zip.close()
 
 
-def licence_of(program):
-    """An SPDX expression: gctrace's licence and those of the libraries in it, as it says itself."""
-    said = subprocess.run([program, "version", "--verbose"], stdout=subprocess.PIPE, check=True).stdout.decode()
+def licence_of(program, machine):
+    """An SPDX expression: gctrace's licence and those of the libraries in it, as it says itself; QEMU runs another machine's."""
+    line = [program, "version", "--verbose"]
+    if machine != os.uname().machine:
+        line.insert(0, "qemu-%s-static" % machine)
+    said = subprocess.run(line, stdout=subprocess.PIPE, check=True).stdout.decode()
     rows = [re.split(r"  +", line.strip()) for line in said.splitlines() if line.startswith("  ")]
     named = [NO_IDENTIFIER.get((row[0], row[2]), row[2]) for row in rows]
     parts = ["BSD-2-Clause"] + sorted({"(%s)" % name if " OR " in name else name for name in named} - {"BSD-2-Clause"})
@@ -101,7 +104,7 @@ def metadata(version, summary, expression, licences, readme):
     return "\n".join(lines)
 
 
-def make(stage, folder, version, platforms, files, summary, readme):
+def make(stage, folder, version, machine, platforms, files, summary, readme):
     wheel = Wheel(folder, version, platforms)
     folder = stage / "share/licenses/gctrace"
     licences = {str(path.relative_to(folder)): path for path in files if folder in path.parents}
@@ -109,7 +112,8 @@ def make(stage, folder, version, platforms, files, summary, readme):
         inside = str(path.relative_to(stage))
         kind, name = ("scripts", inside[4:]) if inside.startswith("bin/") else ("data", inside)
         wheel.put("%s.data/%s/%s" % (wheel.name, kind, name), path.read_bytes(), 0o755 if kind == "scripts" else 0o644)
-    wheel.put_info("METADATA", metadata(version, summary, licence_of(stage / "bin/gctrace"), licences, readme).encode())
+    expression = licence_of(stage / "bin/gctrace", machine)
+    wheel.put_info("METADATA", metadata(version, summary, expression, licences, readme).encode())
     for name, path in licences.items():
         wheel.put_info("licenses/" + name, path.read_bytes())
     wheel.close()
@@ -121,9 +125,9 @@ def main(stage, out, version, machine, summary, readme):
     readme = Path(readme).read_text()
     files = sorted(path for path in stage.rglob("*") if path.is_file())
     libraries = [path for path in files if dynamic(path)]
-    make(stage, out, version, manylinux(glibc_of(libraries), machine), files, summary, readme)
+    make(stage, out, version, machine, manylinux(glibc_of(libraries), machine), files, summary, readme)
     rest = [path for path in files if path not in libraries]
-    make(stage, out, version, ["musllinux_1_1_" + machine], rest, summary, readme)
+    make(stage, out, version, machine, ["musllinux_1_1_" + machine], rest, summary, readme)
 
 
 if __name__ == "__main__":
