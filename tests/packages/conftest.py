@@ -42,6 +42,12 @@ def build():
 
 
 @pytest.fixture(scope="session")
+def machine(build):
+    """That the build is for, as the kernel names it; QEMU runs what is for another one."""
+    return "aarch64" if "AArch64" in run("readelf", "-hW", build / "gctrace") else "x86_64"
+
+
+@pytest.fixture(scope="session")
 def made():
     """The packages of that build, by kind."""
     folder = Path(os.environ["GCTRACE_PACKAGES"])
@@ -59,8 +65,11 @@ def checker():
 
 
 @pytest.fixture
-def system(bench):
+def system(bench, machine):
     """Makes a fresh system of a suite, or an empty one, which is gone after the test."""
+    if machine != os.uname().machine:
+        pytest.skip("no system of %s runs here" % machine)
+
     def make(suite=None):
         base = CACHE / "roots" / suite if suite else None
         globals()["need"]("roots", not base or base.exists(), "scripts/roots could not fetch %s" % suite)

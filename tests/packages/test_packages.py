@@ -33,21 +33,28 @@ def test_reproducible(made, build, tmp_path, kind):
         assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(again.read_bytes()).digest(), again.name
 
 
-def test_refuses_an_ordinary_build(tmp_path):
+def test_refuses_an_ordinary_build(build, tmp_path):
     """A file that needs libraries of this system would run nowhere else."""
     ordinary = Path(os.environ.get("GCTRACE", "")).parent
-    if not (ordinary / "build.ninja").exists():
-        pytest.skip("GCTRACE is not in the folder of its build")
+    if not (ordinary / "build.ninja").exists() or ordinary == build:
+        pytest.skip("GCTRACE is not in the folder of an ordinary build")
     with pytest.raises(AssertionError, match="is an ordinary build: configure it with -Dportable=true"):
         run(SOURCE / "scripts/package", "-b", ordinary, "-o", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_all_versions_agree(made, build):
-    """Of meson.build, of the program, and in the names of the files."""
+def test_all_versions_agree(made, build, machine):
+    """Of meson.build, of the program, and in the names of the files; so do the machines."""
     (version,) = re.findall(r"version: '([0-9.]+)'", (SOURCE / "meson.build").read_text())
-    assert run(build / "gctrace", "version").split()[1] == version
+    emulator = [] if machine == os.uname().machine else ["qemu-%s-static" % machine]
+    said = run(*emulator, build / "gctrace", "version", "--verbose")
+    assert said.split()[1] == version and re.findall(r"^machine +(\S+)$", said, re.M) == [machine]
     assert {re.split("[-_]", path.name)[1] for path in made.values()} == {version}
+    debian = {"x86_64": "amd64", "aarch64": "arm64"}[machine]
+    assert run("dpkg-deb", "-f", made["deb"], "Architecture").split() == [debian]
+    assert run("rpm", "-qp", "--qf", "%{ARCH}", made["rpm"]) == machine
+    for kind, path in made.items():
+        assert re.search(r"[-_.]%s\.[a-z.]+$" % (debian if kind == "deb" else machine), path.name), path.name
 
 
 @pytest.mark.parametrize("suite", ["bookworm", "trixie"])
