@@ -53,6 +53,8 @@ def test_all_versions_agree(made, build, machine):
     debian = {"x86_64": "amd64", "aarch64": "arm64"}[machine]
     assert run("dpkg-deb", "-f", made["deb"], "Architecture").split() == [debian]
     assert run("rpm", "-qp", "--qf", "%{ARCH}", made["rpm"]) == machine
+    for described in (["dpkg-deb", "-f", made["deb"], "Description"], ["rpm", "-qp", "--qf", "%{DESCRIPTION}", made["rpm"]]):
+        assert ("JVM" in run(*described)) == (machine == "x86_64")  # docs/arm64.md
     for kind, path in made.items():
         assert re.search(r"[-_.]%s\.[a-z.]+$" % (debian if kind == "deb" else machine), path.name), path.name
 
