@@ -395,6 +395,7 @@ static void test_names(void **state)
 		{"julia_train_step!_40", "train_step!", 40},
 		{"japi1_include_43127", "include", 43127},
 		{"japi1_include_19714.clone_1", "include", 19714},
+		{"japi1_include_19714.clone_1.clone_2", "include", 19714},
 		{"jfptr_alloc_here_10", "alloc_here", 10},
 		{"jlsys_print_to_string_77", "print_to_string", 77},
 		{"julia_#train#5_1204", "#train#5", 1204},

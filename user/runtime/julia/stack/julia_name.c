@@ -30,7 +30,7 @@ bool julia_name_is_adapter(const char *symbol)
 	return behind(symbol, adapters, ARRAY_SIZE(adapters));
 }
 
-/* Leaves out ".clone_1", which another processor's copy in the system image has, and LLVM's ".12". */
+/* Where ".clone_1" of another processor's copy in the system image begins, or LLVM's ".12"; @length: there is none. */
 static size_t without_copy(const char *name, size_t length)
 {
 	const char *dot = memrchr(name, '.', length);
@@ -47,6 +47,15 @@ static size_t without_copy(const char *name, size_t length)
 		if (!isdigit((unsigned char)number[i]))
 			return length;
 	return tail ? (size_t)(dot - name) : length;
+}
+
+/* A copy may be of a copy: ".clone_1.clone_2". */
+static size_t without_copies(const char *name, size_t length)
+{
+	for (size_t less = without_copy(name, length); less < length;
+		less = without_copy(name, length))
+		length = less;
+	return length;
 }
 
 /*
@@ -87,7 +96,7 @@ bool julia_name(const char *symbol, char *ret, size_t size, unsigned int *ret_nu
 		name = behind(symbol, adapters, ARRAY_SIZE(adapters));
 	if (!name)
 		return false;
-	length = without_copy(name, strlen(name));
+	length = without_copies(name, strlen(name));
 	while (digits < length && isdigit((unsigned char)name[length - 1 - digits]))
 		digits++;
 	if (digits && digits < 10 && length > digits + 1 && name[length - digits - 1] == '_') {
