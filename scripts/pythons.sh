@@ -12,7 +12,6 @@ builds() {
 	built-3.14t|always|resolute python3.14|--disable-gil
 	built-3.13-clang|always|trixie python3.13|CC=clang
 	maven-3.14.3|always|org.bytedeco:cpython:3.14.3-1.5.13:jar:linux-x86_64|org/bytedeco/cpython/linux-x86_64
-	built-3.13-bolt|named|trixie python3.13|CC=clang --enable-bolt
 	built-3.13-pgo|named|trixie python3.13|CC=clang --enable-optimizations --with-lto --enable-bolt
 	built-3.13-shared|named|trixie python3.13|--enable-shared --enable-optimizations --with-lto
 	built-3.13-musl|named|trixie python3.13|CC=musl-gcc --enable-shared
@@ -79,14 +78,16 @@ compile() {
 	without=("${without[@]/%/=n/a}")
 	shift 2
 	cd "$work/source" || return 1
-	case " $* " in *--enable-optimizations* | *--enable-bolt*) targets=(all) ;; esac
+	case " $* " in *--enable-optimizations*) targets=(all) ;; esac
 	case " $* " in *--enable-shared*) set -- "$@" LDFLAGS="-Wl,-rpath,$cache/$name/lib" ;; esac
 	# It names glibc's place for libraries, which configure takes for a mistake.
 	printf '%s\n' '#!/bin/sh' '[ "$1" = --print-multiarch ] || exec /usr/bin/musl-gcc "$@"' >"$work/musl-gcc"
 	chmod +x "$work/musl-gcc"
 	PATH=$work:$PATH:/usr/lib/llvm-19/bin # where bolt-19 has what configure looks for
+	# Without debug information, which nothing here reads: with it, llvm-bolt 19.1.7 crashed after clang's ThinLTO.
 	./configure --prefix="$cache/$name" --without-ensurepip --disable-test-modules \
-		"${without[@]}" "$@" &&
+		ac_cv_prog_cc_g=no "${without[@]}" "$@" &&
+		sed -i '/^build_all:/,/^$/s# Programs/_testembed # #' Makefile && # a second link of everything, for CPython's tests
 		make -j"$(nproc)" "${targets[@]}" PROFILE_TASK="$profile_task" &&
 		install_build "$work/tree" "$name"
 }
@@ -100,6 +101,7 @@ need_tools() {
 	done < <(
 		echo make make
 		case $1 in *clang*) echo clang clang ;; esac
+		case $1 in *clang*--enable-optimizations*) echo llvm-profdata llvm ;; esac # and llvm-ar, for LTO
 		case $1 in *musl*) echo musl-gcc musl-tools ;; esac
 		case $1 in *bolt*) echo llvm-bolt bolt-19 ;; esac
 		case $1 in *org/*) echo mvn maven ;; esac
