@@ -119,7 +119,7 @@ def test_steps_by_name(bench, julia):
     """Each call of what was compiled, from when that was found on; for other arguments, and anew, too."""
     target, _ = start(bench, julia)
     target.ask("train 2")
-    tracer = bench.record(target, "-v", "--step", STEP)
+    tracer = bench.record(target, "-v", "--step", STEP, env={"GCTRACE_DEBUG_REGISTERS": "1"})
     target.ask("train 1009")
     for first, then in (("train64 1", "train64 503"), ("redefine", "train 307")):
         found = tracer.err.text().count(FOUND)
@@ -131,6 +131,18 @@ def test_steps_by_name(bench, julia):
     end(bench, tracer)
     # of the two calls that had it compiled, nobody could have seen the code before it ran
     assert 0 <= hits_of(bench, "user:" + STEP) - (1009 + 503 + 307) <= 2
+
+
+@julias
+def test_steps_in_memory_are_refused(bench, julia):
+    """A debug register might end the program: none is set unless the user says so."""
+    target, _ = start(bench, julia)
+    target.ask("train 2")
+    done = harness.gctrace("record", "-v", "-p", target.pid, "-o", bench.file, "--step", STEP)
+    said = done.stderr.decode()
+    assert done.returncode == 3
+    assert FOUND not in said and re.search(r"error: .*train_step!.* unless GCTRACE_DEBUG_REGISTERS=1 allows it", said)
+    target.ask("train 7")
 
 
 @julias

@@ -152,6 +152,24 @@ static int watch_place(struct step_watch *steps, struct watched_place *place, ui
 	return r;
 }
 
+/*
+ * Only if the user has said so. A program that was watched by execution breakpoints has been seen to end by a SIGTRAP that
+ * the kernel had sent it, as it did without gctrace (Linux 6.18.44, an Intel Xeon under a hypervisor).
+ */
+static bool may_watch(struct step_watch *steps, pid_t pid, const struct step_at *at)
+{
+	if (getenv("GCTRACE_DEBUG_REGISTERS"))
+		return true;
+	if (!steps->refused)
+		log_warning(
+			"%s of process %d is in memory, where only a debug register sees its calls; "
+			"such a register can end the program (SIGTRAP). If that may be: "
+			"GCTRACE_DEBUG_REGISTERS=1",
+			at->symbol, pid);
+	steps->refused = true;
+	return false;
+}
+
 static void watch(struct step_watch *steps, pid_t pid, const struct step_at *at)
 {
 	struct signal_plan plan = {.kept = true};
@@ -215,8 +233,10 @@ void steps_probe_at(struct step_watch *steps, pid_t pid, const struct step_at *a
 		return;
 	if (at->map)
 		probe(steps, pid, at);
-	else
+	else if (may_watch(steps, pid, at))
 		watch(steps, pid, at);
+	else
+		steps->unprobed++;
 }
 
 void steps_near(struct step_watch *steps, const char *name)

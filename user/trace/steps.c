@@ -107,6 +107,11 @@ int steps_check_wish(const struct step_watch *steps, struct err *err)
 	if (!wish->name[0] || step_find_signal(steps, wish->name) >= 0)
 		return 0;
 	list_near(&steps->near, near, sizeof(near));
+	if (steps->refused)
+		return err_set(err, ENOENT,
+			"calls of %s in memory are seen by debug registers only, which are not set unless "
+			"GCTRACE_DEBUG_REGISTERS=1 allows it",
+			wish->symbol);
 	if (steps->of)
 		return err_set(err, ENOENT,
 			"no function %s of %s has been compiled in the process%s (what is inlined into "

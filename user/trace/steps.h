@@ -75,6 +75,7 @@ struct step_watch {
 	const char *of; /* the runtime whose function it is: "HotSpot"; NULL: it is in files */
 	VEC(struct watched_place) watched;
 	bool crowded;	    /* there were more than debug registers */
+	bool refused;	    /* there were some, and debug registers are not allowed */
 	struct u64map told; /* hash of a file and an offset: probed for a runtime's function */
 	struct gc_signals *page;
 	struct step_signal signals[GC_MAX_SIGNALS];
