@@ -269,7 +269,7 @@ def test_it_ends_meanwhile(bench, new, number):
     tracer = start_asking(place, target, 30)
     target.popen.send_signal(number)
     assert tracer.wait() == 3
-    assert "has ended" in tracer.err.text()
+    assert tracer.err.find(lambda line: "has ended" in line)
     assert target.wait() == -number
     assert target.err.text() == ""
 
