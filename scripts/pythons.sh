@@ -10,7 +10,7 @@ builds() {
 	cat <<-'TABLE'
 	built-3.13t|always|trixie python3.13|--disable-gil
 	built-3.14t|always|resolute python3.14|--disable-gil
-	built-3.13-clang|always|trixie python3.13|CC=clang
+	built-3.13-clang|named|trixie python3.13|CC=clang
 	maven-3.14.3|always|org.bytedeco:cpython:3.14.3-1.5.13:jar:linux-x86_64|org/bytedeco/cpython/linux-x86_64
 	built-3.13-pgo|named|trixie python3.13|CC=clang --enable-optimizations --with-lto --enable-bolt
 	built-3.13-shared|named|trixie python3.13|--enable-shared --enable-optimizations --with-lto
