@@ -1,6 +1,5 @@
 """The tests of packages have the fixtures and the harness of the root tests, packages, and fresh roots to put them into."""
 
-import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -12,16 +11,10 @@ SOURCE = HERE.parent.parent
 ROOT = HERE.parent / "root"
 sys.path.insert(0, str(ROOT))
 
-
-def load(path):
-    spec = importlib.util.spec_from_file_location("root_conftest", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return vars(module)
-
+import borrowed  # noqa: E402
 
 # Under this file's own name, by which the modules of tests/root ask for it.
-globals().update((n, v) for n, v in load(ROOT / "conftest.py").items() if not n.startswith("__"))
+globals().update(borrowed.fixtures())
 
 from system import CACHE, System, run  # noqa: E402
 

@@ -355,7 +355,6 @@ const struct elf_machine elf_aarch64 = {
 	.insn_most = 4,
 	.call_bytes = 4,
 	.insn_bytes = 4,
-	.arguments = {0, 1, 2, 3, 4, 5},
 	.dwarf_sp = 31,
 	.dwarf_link = A64_LINK,
 	.registers = registers,

@@ -32,7 +32,7 @@ static bool read_call(const struct decode *decode, uint64_t start, uint64_t end,
 	}
 	*ret = (struct elf_call){.vaddr = decode->at, .target = target, .jump = jump};
 	for (size_t i = 0; i < ARRAY_SIZE(ret->arguments); i++)
-		ret->arguments[i] = line->registers[decode->machine->arguments[i]];
+		ret->arguments[i] = line->registers[i];
 	return true;
 }
 

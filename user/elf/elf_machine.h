@@ -10,7 +10,7 @@
 
 #define MACHINE_REGISTERS 32
 
-/* What registers hold at one point of a straight line, by the machine's own numbers for them. */
+/* What registers hold at one point of a straight line, by the machine's own numbers for them: the first six pass arguments. */
 struct machine_line {
 	struct elf_argument registers[MACHINE_REGISTERS];
 	bool framed; /* the frame pointer was pointed into the stack: true to the end of the function */
@@ -48,9 +48,8 @@ struct elf_machine {
 	uint16_t number;  /* e_machine */
 	const char *name; /* "x86-64" */
 	uint8_t insn_most, call_bytes;
-	uint8_t insn_bytes;   /* each instruction's size and alignment; 0: they differ */
-	uint8_t arguments[6]; /* registers of struct machine_line that pass the first six */
-	uint8_t dwarf_sp;     /* DWARF's number of the stack pointer */
+	uint8_t insn_bytes; /* each instruction's size and alignment; 0: they differ */
+	uint8_t dwarf_sp;   /* DWARF's number of the stack pointer */
 	uint8_t dwarf_link; /* and of the register that a call leaves the return address in; 0: on the stack */
 	const struct machine_register
 		*registers; /* that USDT probes name; up to one without a name */

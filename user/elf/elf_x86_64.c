@@ -363,7 +363,6 @@ const struct elf_machine elf_x86_64 = {
 	.name = "x86-64",
 	.insn_most = 15,
 	.call_bytes = 5,
-	.arguments = {0, 1, 2, 3, 4, 5},
 	.dwarf_sp = 7,
 	.registers = registers,
 	.open = open_capstone,
